@@ -1,5 +1,5 @@
-// The outside world of the examples: a payment provider, a mail server and a warehouse that remember in a file, as real ones remember elsewhere.
-// Like real ones, they know an idempotency key again: the money does not move twice, and no mail is sent twice.
+// External services for the examples: a payment provider, a mail server and a warehouse, each backed by a ledger file.
+// Like real services they deduplicate by idempotency key: no money moves twice, and no mail is sent twice.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
@@ -19,13 +19,13 @@ const read = (file: string): Entry[] => {
     .map((line) => JSON.parse(line) as Entry)
 }
 
-/** What happened. */
+/** Effects that took place. */
 export const entries = (): Entry[] => read(ledger)
 
-/** What was asked for again with a key that was known, and did not happen again. */
+/** Repeated requests: their idempotency key was already in the ledger, so nothing happened. */
 export const repeats = (): Entry[] => read(`${ledger}.again`)
 
-/** Once per key. */
+/** Appends an entry, or records a repeat if its idempotency key is already in the ledger. */
 function book(entry: Entry): void {
   const known = entry.key !== undefined && entries().some(({ key }) => key === entry.key)
   appendFileSync(known ? `${ledger}.again` : ledger, `${JSON.stringify(entry)}\n`)
@@ -35,7 +35,11 @@ export const payments = {
   async find(order: string): Promise<{ id: string; email: string } | undefined> {
     return order.startsWith('A') ? { id: `ch_${order}`, email: 'ada@example.com' } : undefined
   },
-  async refund(charge: string, cents: number, { idempotencyKey }: { idempotencyKey: string }): Promise<{ refund: string; cents: number }> {
+  async refund(
+    charge: string,
+    cents: number,
+    { idempotencyKey }: { idempotencyKey: string },
+  ): Promise<{ refund: string; cents: number }> {
     const refund = `re_${charge}`
     book({ what: 'refund', key: idempotencyKey, id: refund })
     return { refund, cents }
@@ -49,13 +53,13 @@ export const mail = {
 }
 
 export const warehouse = {
-  /** Busy the first time it is asked for something. */
+  /** Answers 'busy' to the first request for an order, to make the tool retry. */
   async order(order: string): Promise<{ order: string; cents: number; state: string } | 'busy'> {
     const before = entries().some(({ what, id }) => what === 'asked' && id === order)
     book({ what: 'asked', id: order })
     return before ? { order, cents: 4200, state: 'delivered, reported broken' } : 'busy'
   },
-  /** A page of all orders of a customer; it is charged for each. */
+  /** One page of a customer's orders. The warehouse charges for each page. */
   async page(customer: string, page: number, { idempotencyKey }: { idempotencyKey: string }): Promise<string> {
     book({ what: 'page', key: idempotencyKey, id: `${customer}, page ${page}` })
     return Array.from({ length: 5 }, (_, row) => `A${page * 5 + row},${customer},${1000 + 100 * row}`).join('\n')

@@ -12,8 +12,12 @@ const refund = tool({
   async execute({ order, cents }, ctx) {
     const charge = await ctx.step('find', () => payments.find(order))
     if (!charge) throw fail(`No charge for order ${order}`, { code: 'not_found' })
-    const done = await ctx.step('refund', () => payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') }))
-    await ctx.step('receipt', () => mail.send(charge.email, `Refunded: ${cents} cents`, { idempotencyKey: ctx.key('receipt') }))
+    const done = await ctx.step('refund', () =>
+      payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') }),
+    )
+    await ctx.step('receipt', () =>
+      mail.send(charge.email, `Refunded: ${cents} cents`, { idempotencyKey: ctx.key('receipt') }),
+    )
     return done
   },
 })

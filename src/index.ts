@@ -2,25 +2,25 @@
 
 export type { CallAsk, CallOutcome, OpenCall } from './sessions/call-request.ts'
 export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './sessions/session.ts'
-export type { CallDetails, Calls, CallsQuery, CallSummary } from './sessions/calls.ts'
+export type { CallDetails, Calls, CallsQuery, CallSummary } from './sessions/session-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
-export type { FeedEvent, LiveEvent } from './feed/feed.ts'
+export type { FeedEvent, LiveEvent } from './feed/event-feed.ts'
 export type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
 export type { AppFactory } from './calls/context/app-context.ts'
-export type { Announce, Announcement } from './calls/announce-wait.ts'
-export type { ModelPart } from './models/model-parts.ts'
-export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './calls/admission/hook.ts'
-export type { Diagnostics } from './calls/diagnostics.ts'
+export type { Announce, Announcement } from './calls/deliver-wait-announcement.ts'
+export type { ModelPart } from './models/outcome-to-model-parts.ts'
+export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './calls/admission/hook-definition.ts'
+export type { Diagnostics } from './calls/record-diagnostics.ts'
 export type { Limits } from './calls/scheduling/limits.ts'
 export type { OutputBudget } from './calls/output/truncate.ts'
 export type { BudgetLimits, Budgets, TenantLimits } from './policy/budgets.ts'
 export type { Decision, Explanation, Vote as PolicyVote } from './policy/evaluate.ts'
-export type { AcceptChange, Quarantine, QuarantinedTool } from './approvals/pins.ts'
+export type { AcceptChange, Quarantine, QuarantinedTool } from './approvals/definition-pins.ts'
 export type { PolicyDefinition, Rule } from './policy/rules.ts'
-export type { RememberedRule } from './policy/match-remembered.ts'
+export type { RememberedRule } from './policy/match-remembered-rules.ts'
 export type { Preview, Vote } from './store/records/approval-request.ts'
-export type { ClientCall, ClientCallAt } from './approvals/client-calls.ts'
-export type { ConnectionListed, ConnectionOf, Connections } from './approvals/connections.ts'
+export type { ClientCall, ClientCallAt } from './approvals/pending-client-calls.ts'
+export type { ConnectionListed, ConnectionOf, Connections } from './approvals/account-connections.ts'
 export type { DecideAnswer } from './approvals/decide.ts'
 export type { InboxItem, InboxKind, InboxQuery, InboxVerb } from './approvals/inbox.ts'
 export type { RememberedRules } from './approvals/remembered-rules.ts'
@@ -41,8 +41,8 @@ export type {
 export type { Sizes } from './core/size-limits.ts'
 export type { Clock } from './core/clock.ts'
 export type { Ids } from './core/ids.ts'
-export type { Answer } from './store/records/resolution.ts'
-export type { AttachmentRef, Json, Recorded } from './core/value.ts'
+export type { Answer } from './store/records/wait-resolution.ts'
+export type { AttachmentRef, Json, Recorded } from './core/tool-value.ts'
 export type {
   AskedQuestion,
   CancelledWait,
@@ -65,12 +65,12 @@ export type {
   App,
   Register,
   ToolContext,
-} from './tools/context/context.ts'
+} from './tools/context/tool-context.ts'
 export type { HealthIssue, HealthReport } from './maintenance/health.ts'
 export type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 export type { SessionEnd } from './sessions/session-end.ts'
 export type { Notice, Notices } from './tasks/notices.ts'
-export type { FileContent, FilePage, FileStat, SessionFiles } from './core/session-files.ts'
+export type { FileContent, FilePage, FileStat, SessionFiles } from './core/session-files-interface.ts'
 export type {
   BodySecrets,
   ListValues,
@@ -80,7 +80,7 @@ export type {
   ValueEntry,
   ValuePage,
   ValueStat,
-} from './core/session-values.ts'
+} from './core/session-values-interface.ts'
 export type { ScheduleLimits } from './schedules/schedule-limits.ts'
 export type { CreateSchedule, Schedules } from './schedules/schedules.ts'
 export type { Overlap, Schedule, ScheduleSlot } from './schedules/schedule-row.ts'
@@ -90,7 +90,7 @@ export type { Emit, Subscribe, Triggers } from './schedules/triggers.ts'
 export type { CatchUp } from './schedules/due-slots.ts'
 export type { InputRequest, OnEnd, TaskArtifact, TaskState, WakePolicy } from './core/task-state.ts'
 export type { Background, TaskEvent } from './tools/background-options.ts'
-export type { Hints, OnCrash } from './tools/hints.ts'
+export type { Hints, OnCrash } from './tools/tool-hints.ts'
 export type {
   AdoptTask,
   CallAt,
@@ -105,11 +105,17 @@ export type {
   TaskSink,
   WaitForTask,
   When,
-} from './tools/context/tasks.ts'
+} from './tools/context/task-interfaces.ts'
 export { type AnySchema, type JsonSchema, jsonSchema, type TypedSchema } from './tools/schema.ts'
 export type { ToolSearch } from './tools/tool-search.ts'
-export { type Narrate, type Narrating, type Phase, narrate, type Narration } from './tools/narration/tool-narration.ts'
-export type { Manifest, Provider } from './tools/provider.ts'
+export {
+  type Narrate,
+  type Narrating,
+  type Phase,
+  narrate,
+  type Narration,
+} from './tools/narration/narration-templates.ts'
+export type { Manifest, Provider } from './tools/tool-provider.ts'
 export type { RuntimeTools, ToolListing } from './tools/registry.ts'
 export type { ApprovalFacts, ReconcileResult, Prepared, PreviewGiven, Tool, ToolDefinition } from './tools/tool.ts'
 export type { Timeouts, Rate, Retry, ToolLimits } from './tools/tool-options.ts'
@@ -118,7 +124,9 @@ import type { Runtime, RuntimeOptions } from './runtime-options.ts'
 
 export type { Runtime, RuntimeOptions }
 
-/** Opens a runtime. What it is made of is loaded with the first one: a program that only defines tools does not wait for it. */
+/**
+ * Opens a runtime. Its implementation is loaded on the first call, so a program that only defines tools starts faster.
+ */
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { openRuntime } = await import('./runtime.ts')
   return openRuntime(options)
@@ -127,13 +135,13 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 export { tool } from './tools/tool.ts'
 export { fail, retry, ToolFailure } from './core/outcome.ts'
 export { connectionRequired, result } from './tools/result.ts'
-export { Attachment } from './core/value.ts'
+export { Attachment } from './core/tool-value.ts'
 export { type ErrorCode, PawlError } from './core/errors.ts'
 export { notice } from './sessions/placeholder-result.ts'
 export { readOutputTool } from './tools/read-output-tool.ts'
 export { StepError } from './calls/context/run-step.ts'
-export { WaitError } from './store/records/resolution.ts'
-export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tools/convert.ts'
+export { WaitError } from './store/records/wait-resolution.ts'
+export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tools/convert-tool-formats.ts'
 export type {
   AssistantMessage,
   AssistantPart,
@@ -160,9 +168,9 @@ export {
   type ModelTool,
   type Usage,
 } from './models/model.ts'
-export type { RecordedCall, Recording } from './sessions/recording.ts'
-export type { Capability } from './sessions/capability.ts'
-export type { SessionCapabilities } from './sessions/capabilities.ts'
+export type { RecordedCall, Recording } from './sessions/export-recording.ts'
+export type { Capability } from './sessions/define-capability.ts'
+export type { SessionCapabilities } from './sessions/capability-switches.ts'
 export { agent, type AgentDefinition } from './turns/agents/agent.ts'
 export type {
   Frame,

@@ -1,151 +1,179 @@
-// What a runtime is made of, and what it can do: the interfaces of createRuntime().
+// The options of createRuntime() and the interface of the runtime it returns.
 
 import type { FilesSettings } from './storage/files/session-files.ts'
-import type { ValueQuotas } from './storage/values/values.ts'
+import type { ValueQuotas } from './storage/values/key-value-storage.ts'
 import type { AppFactory } from './calls/context/app-context.ts'
-import type { Announce } from './calls/announce-wait.ts'
-import { closeNames } from './core/similar-names.ts'
+import type { Announce } from './calls/deliver-wait-announcement.ts'
+import { similarNames } from './core/similar-names.ts'
 import type { OutputBudget } from './calls/output/truncate.ts'
 import type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
-import type { Hook } from './calls/admission/hook.ts'
+import type { Hook } from './calls/admission/hook-definition.ts'
 import type { Limits } from './calls/scheduling/limits.ts'
-import type { Diagnostics } from './calls/diagnostics.ts'
+import type { Diagnostics } from './calls/record-diagnostics.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import type { EmittedEvent } from './schedules/emit-event.ts'
 import type { ScheduleLimits } from './schedules/schedule-limits.ts'
 import type { Emit } from './schedules/triggers.ts'
-import type { ReadFeed } from './feed/feed.ts'
+import type { ReadFeed } from './feed/event-feed.ts'
 import type { HealthReport } from './maintenance/health.ts'
 import type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 import type { Duration } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
 import type { Ids } from './core/ids.ts'
-import type { Quarantine } from './approvals/pins.ts'
+import type { Quarantine } from './approvals/definition-pins.ts'
 import type { Secrets } from './security/redact.ts'
 import type { Sizes } from './core/size-limits.ts'
 import type { Clock } from './core/clock.ts'
-import type { Capability } from './sessions/capability.ts'
+import type { Capability } from './sessions/define-capability.ts'
 import type { Model } from './models/model.ts'
 import type { Frame } from './models/turn-interface.ts'
 import type { Budgets } from './policy/budgets.ts'
 import type { PolicyDefinition } from './policy/rules.ts'
-import type { Connections } from './approvals/connections.ts'
+import type { Connections } from './approvals/account-connections.ts'
 import type { DecideAnswer } from './approvals/decide.ts'
 import type { InboxItem, InboxQuery } from './approvals/inbox.ts'
 import type { RememberedRules } from './approvals/remembered-rules.ts'
 import type { InboxDecision } from './approvals/decision-input.ts'
 import type { Session, SessionOptions } from './sessions/session.ts'
-import type { KeyOptions } from './store/open-keys.ts'
+import type { KeyOptions } from './store/check-host-secrets.ts'
 import type { PgPool } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
-import type { Logger } from './tools/context/context.ts'
-import type { Provider } from './tools/provider.ts'
+import type { Logger } from './tools/context/tool-context.ts'
+import type { Provider } from './tools/tool-provider.ts'
 import type { RuntimeTools } from './tools/registry.ts'
 import type { Tool } from './tools/tool.ts'
 import type { ToolSearch } from './tools/tool-search.ts'
-import type { Answer } from './store/records/resolution.ts'
+import type { Answer } from './store/records/wait-resolution.ts'
 
 export interface RuntimeOptions {
-  /** `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (its settings are used), or a store object. */
+  /**
+   * `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (used with its own
+   * settings), or a store object.
+   */
   readonly store: string | Store | PgPool
+  /** The tools of this runtime. */
   readonly tools?: readonly Tool[]
-  /** Makes what bodies get as `ctx.app`, per session: a function, so that a worker that takes a call up after a crash makes it again. */
+  /**
+   * Creates `ctx.app` for tool bodies, once per session. It is a function so that a worker that resumes a call after a
+   * crash can create it again.
+   */
   readonly app?: AppFactory
   /** Live sources of tools, such as MCP servers. */
   readonly providers?: readonly Provider[]
-  /** When an acknowledged write is safe: from a power cut (`power`, the default) or from a crash of the process (`process`). */
+  /**
+   * The failure an acknowledged write survives: a power cut (`power`) or a crash of the process (`process`). Default:
+   * 'power'.
+   */
   readonly commit?: 'power' | 'process'
-  /** False: calls are put on record here and run by other processes, which have the same tools on the same store. Default: true. */
+  /** False: this process only records calls; other processes with the same tools and store run them. Default: true. */
   readonly worker?: boolean
-  /** How long a silent worker is believed to be alive. */
+  /** How long a worker that does not renew its lease counts as alive; at least 100 ms. Default: 30 s. */
   readonly lease?: Duration
-  /** The host's secret, 32 bytes or more, and those before it. SQLite keeps one in a private file if none is given. */
+  /** The host's secret (32 bytes or more) and earlier ones. Default: SQLite keeps one in a private file. */
   readonly keys?: KeyOptions
-  /** Seals the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. What is on record is read either way. */
+  /**
+   * Encrypts the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. Existing records stay
+   * readable either way. Default: false.
+   */
   readonly encrypt?: boolean
   /**
-   * Values that are shown to nobody: of 8 characters or more, they are taken out of what models, readers of the feed and logs are told,
-   * however they are written there. What code gets stays as it is. A function is asked each time.
+   * Secret values of 8 characters or more. They are redacted, in encoded forms too, from what models, feed readers
+   * and logs see; code sees them unchanged. A function is called each time.
    */
   readonly secrets?: Secrets
-  /** A call over which so many workers have died is not run again (default 3). */
+  /** A call during which this many workers died is not run again. Default: 3. */
   readonly poisonAfter?: number
-  /** How many calls run at once and how many may wait; rates. */
+  /** How many calls run at once, how many may queue, and rates. */
   readonly limits?: Limits
-  /** How large arguments, results, steps, events, attachments, batches and journals may be. */
+  /** Maximum sizes of arguments, results, steps, events, attachments, batches and journals. */
   readonly sizes?: Partial<Sizes>
-  /** Who may call what; several layers: the strictest wins. */
+  /** Which calls are allowed. With several layers the strictest decision wins. */
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
-  /** How much a turn, a session and a tenant may ask of tools, on all workers of the store together. */
+  /** Limits on tool use per turn, session and tenant, counted across all workers of the store. */
   readonly budgets?: Budgets
-  /** How many schedules a session may have, how close together they run, and how late a slot may be. */
+  /** How many schedules a session may have, their minimum interval, and how late a slot may still run. */
   readonly schedules?: ScheduleLimits
-  /** Models that turns may name: a turn goes on after a crash where its model is known. */
+  /** Models that turns refer to by name. After a crash a turn resumes on a worker that has its model. */
   readonly models?: readonly Model[]
   /** Bundles of tools, instructions, limits and hooks that sessions switch on. */
   readonly capabilities?: readonly Capability[]
-  /** Agent contexts that turns may name, and be handed to. */
+  /** Agent contexts that turns refer to by name and may hand over to. */
   readonly frames?: readonly Frame[]
   /**
-   * From how many tools on a model is shown their schemas only when it has looked for them with `tool_search` (default: `{ from: 15 }`); false: it is
-   * shown all of them, always.
+   * With this many tools or more, a model sees the schema of a tool only after it found the tool with `tool_search`.
+   * False: it always sees all schemas. Default: `{ from: 15 }`.
    */
   readonly toolSearch?: ToolSearch
+  /** Functions that run before calls, after calls, and when results are shown to a model. */
   readonly hooks?: readonly Hook[]
-  /** Files of sessions: how much of them, and where. */
+  /** Files of sessions: quotas and location. */
   readonly files?: FilesSettings
-  /** Values of sessions: how much of them. */
+  /** Quotas for the values of sessions. */
   readonly values?: Partial<ValueQuotas>
-  /** How much of a result the model reads. */
+  /** How much of a result a model sees before it is truncated. */
   readonly output?: Partial<OutputBudget>
   /**
-   * A session that is to be told something (the end of a task, a message of a schedule or a trigger), and in which no turn is open, has one by itself: like the
-   * last that somebody asked for there, without a message. At most `maxConsecutive` of them (10) until somebody asks for one. Default: false; a turn hears it when it
-   * is asked for. The same on every worker.
+   * Starts a turn by itself when a session has news (a task ended, a schedule or trigger fired) and no turn is open.
+   * The turn uses the settings of the last requested one, without a user message. At most `maxConsecutive` (default 10)
+   * follow each other before a turn is requested again. Use the same setting on every worker. Default: false; the next
+   * requested turn gets the news.
    */
   readonly wake?: boolean | { readonly maxConsecutive?: number }
-  /** Gets what calls announce when they come to wait, with the key: at least once, until it returns without an error. */
+  /**
+   * Receives the announcements of calls that start to wait, with the wait's key. Called at least once per announcement,
+   * until it returns without an error.
+   */
   readonly announce?: Announce
+  /** Receives log lines, without secrets. Default: warnings and errors go to the console. */
   readonly logger?: Logger
+  /** Source of time, for tests. Default: the system clock. */
   readonly clock?: Clock
+  /** Source of ids, for tests. Default: ids that sort by time. */
   readonly ids?: Ids
 }
 
 export interface Runtime {
+  /** Opens a session. Sessions with the same id and tenant share calls, files and messages. */
   session(id: string, options?: SessionOptions): Session
-  /** The runtime's own tools and its providers, which may come and go. */
+  /** The runtime's tools and providers, which can be added and removed. */
   readonly tools: RuntimeTools
-  /** Tools of providers whose definition has changed: not run, and no model is told of them, until somebody accepts the change. */
+  /** Provider tools whose definition has changed: they are not run or shown to models until the change is accepted. */
   readonly quarantine: Quarantine
   /** Answers a wait by its key; the first answer wins. */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
-  /** Tells an event to all sessions of a tenant that subscribed to it; `default` if none is named. */
+  /** Sends an event to all sessions of a tenant that subscribed to it. Default tenant: 'default'. */
   emit(event: string, payload: unknown, how: Emit & { readonly tenant?: string }): Promise<EmittedEvent>
-  /** What waits for people, oldest first. */
+  /** Open items for people to decide, oldest first. */
   inbox(query?: InboxQuery): Promise<InboxItem[]>
-  /** A person decides about an item of the inbox; the first decision wins. */
+  /** Records a person's decision about an inbox item; the first decision wins. */
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
-  /** Rules that people made when they decided. */
+  /** Rules that people added when they decided. */
   readonly rules: RememberedRules
-  /** What people have connected: tokens of providers, per tenant and person. */
+  /** Connected accounts: provider tokens per tenant and person. */
   readonly connections: Connections
-  /** What the policy says about a call, and why. Runs nothing. */
+  /** Explains the policy decision about a call. Runs nothing. */
   explain(call: ExplainCall): Promise<Explained>
-  /** What went wrong inside a call, by its uid; undefined if nothing did. For operators: neither models nor the feed are told. */
+  /**
+   * Internal error details of a call by its uid; undefined if there are none. For operators: models and the feed never
+   * see them.
+   */
   diagnostics(uid: string): Promise<Diagnostics | undefined>
-  /** The facts of all sessions. */
+  /** The events of all sessions. */
   readonly events: ReadFeed
-  /** Forgets calls that settled long ago, with all that belongs to them. Sessions with open calls are left whole. */
+  /** Deletes calls that settled long ago, with all their data. Sessions with open calls are skipped. */
   prune(options: PruneOptions): Promise<Erased>
-  /** Forgets a session or a tenant, with steps, waits, events and attachments. Refused while calls are open, unless they are cancelled. */
+  /**
+   * Erases a session or a tenant with steps, waits, events and attachments. Fails while calls are open, unless `open`
+   * is 'cancel'.
+   */
   erase(options: EraseOptions): Promise<EraseResult>
-  /** What is stuck and why. Changes nothing, and reads a bounded part. */
+  /** Reports stuck calls and why. Changes nothing and reads a bounded number of rows. */
   health(): Promise<HealthReport>
-  /** Takes no more work, lets bodies finish for `grace` (default 5 s), hands the rest back for the next start. */
+  /** Accepts no more work, lets bodies finish for `grace` (default 5 s), then releases the rest for the next start. */
   close(options?: { grace?: Duration }): Promise<void>
 }
 
-const known: readonly (keyof RuntimeOptions)[] = [
+const optionNames: readonly (keyof RuntimeOptions)[] = [
   'store',
   'tools',
   'app',
@@ -177,19 +205,19 @@ const known: readonly (keyof RuntimeOptions)[] = [
   'ids',
 ]
 
-/** A name that does not exist is a misspelt one: silently left out, what it says would not hold. */
+/** Rejects unknown option names: a misspelt option would silently have no effect. */
 export function checkOptions(options: RuntimeOptions): void {
   for (const name of Object.keys(options)) {
-    if (known.includes(name as keyof RuntimeOptions)) continue
-    const close = closeNames(name, known).map((each) => `'${each}'`)
+    if (optionNames.includes(name as keyof RuntimeOptions)) continue
+    const suggestions = similarNames(name, optionNames).map((each) => `'${each}'`)
     throw new PawlError(
       'config_invalid',
-      `There is no option '${name}'${close.length > 0 ? `; did you mean ${close.join(' or ')}?` : '.'}`,
+      `There is no option '${name}'${suggestions.length > 0 ? `; did you mean ${suggestions.join(' or ')}?` : '.'}`,
     )
   }
   const { poisonAfter = 3 } = options
   if (!Number.isInteger(poisonAfter) || poisonAfter < 1)
-    throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be a whole number from 1 on.`)
+    throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be an integer of at least 1.`)
   for (const name of ['announce', 'app'] as const)
     if (options[name] !== undefined && typeof options[name] !== 'function')
       throw new PawlError('config_invalid', `${name} is not a function.`)

@@ -1,7 +1,11 @@
-// `npm run bench:background`: what tasks cost under load. A thousand tasks of one tenant are queued: how long until another tenant's first one starts, beside how long
-// it takes when nothing is queued; the same with 50,000, and what memory they take. And listing the tasks of a session that has 100,000 finished ones, beside one that has 100. On SQLite and on a real PostgreSQL.
+// `npm run bench:background`: background tasks under load, on SQLite and on a real PostgreSQL.
+// - fairness: one tenant has 1,000 queued tasks; time until the first task of another tenant starts, against an idle
+//   queue
+// - crowd: the same with 50,000 queued tasks, and their memory
+// - listing: listing the tasks of a session with 100,000 finished tasks, against one with 100
 //
-// ONLY=sqlite or ONLY=postgres does one of them, PARTS=fairness,crowd,listing some of it, CROWD and FINISHED with other numbers. BENCH_DIR is where files lie, TMPDIR where PostgreSQL's lie.
+// ONLY=sqlite|postgres selects a store, PARTS=fairness,crowd,listing selects parts, CROWD and FINISHED change the
+// counts. BENCH_DIR is the folder of the SQLite files, TMPDIR that of PostgreSQL.
 
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,11 +21,11 @@ import { type Server, startServer } from '../../test/kit/stores/postgres-server.
 
 const queued = 1_000
 const finished = 100_000
-/** So many are started and waited for at once: more would wait for connections for longer than they may. */
+/** Tasks started and awaited at once. With more, some would exceed the timeout for a connection. */
 const atOnce = 200
 const crowded = Number(process.env.CROWD ?? 50_000)
 
-/** In a process of its own, so that what it takes is its own. */
+/** Runs in its own process, so that its memory can be measured. */
 function crowd(store: string): Promise<Crowd> {
   return new Promise((done, fail) => {
     const child = fork(join(import.meta.dirname, 'crowd.ts'), [store, String(crowded)], {
@@ -43,7 +47,11 @@ async function fairness(open: () => Promise<Runtime>): Promise<{ alone: number; 
   for (let n = 1; n <= tries; n++) alone.push(await untilBegun(runtime, n))
   const started: Promise<unknown>[] = []
   for (let n = 0; n < queued; n++)
-    started.push(runtime.session(`crowd${n % 200}`, { tenant: 'crowd' }).tasks.start({ tool: work, input: { ms: 250 }, wake: 'silent' }))
+    started.push(
+      runtime
+        .session(`crowd${n % 200}`, { tenant: 'crowd' })
+        .tasks.start({ tool: work, input: { ms: 250 }, wake: 'silent' }),
+    )
   await Promise.all(started)
   const loaded: number[] = []
   for (let n = 1; n <= tries; n++) loaded.push(await untilBegun(runtime, tries + n))
@@ -95,7 +103,8 @@ try {
     if (process.env.ONLY !== undefined && process.env.ONLY !== kind) continue
     if (kind === 'postgres') server = await startServer()
     let count = 0
-    const make = async (): Promise<string> => (server ? createDatabase(server, `tasks${count++}`) : `sqlite:${join(dir, `${count++}.db`)}`)
+    const make = async (): Promise<string> =>
+      server ? createDatabase(server, `tasks${count++}`) : `sqlite:${join(dir, `${count++}.db`)}`
     const fresh = async (): Promise<() => Promise<Runtime>> => {
       const store = await make()
       return () => openRuntime({ store, tools, keys, logger: quiet })

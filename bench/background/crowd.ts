@@ -1,21 +1,21 @@
-// One tenant queues very many tasks, in a fresh process that this file is: `node crowd.ts <store> <how many>`. How large the process gets, and how long another
-// tenant's first task then takes to begin. Tells its parent in one message.
+// Child process: one tenant queues many tasks (`node crowd.ts <store> <count>`). Measures the memory of the process and
+// the time until another tenant's first task starts, and sends both to the parent in one message.
 
 import { openRuntime } from '../../src/runtime.ts'
 import { median } from '../kit/statistics.ts'
 import { keys, quiet, tools, tries, untilBegun, work } from './tools.ts'
 
 export interface Crowd {
-  /** Milliseconds. */
+  /** Milliseconds until a task starts, with an idle and with a loaded queue. */
   readonly alone: number
   readonly loaded: number
-  /** MB: before the crowd, the most while it was queued and some of it ran, and what is in use after a collection. */
+  /** MB: RSS before the tasks were queued, peak RSS, and heap in use after a garbage collection. */
   readonly before: number
   readonly most: number
   readonly heap: number
-  /** Seconds to put them on record. */
+  /** Seconds to record all tasks. */
   readonly toQueue: number
-  /** How many had not ended when it was measured. */
+  /** Tasks that were still open when measured. */
   readonly left: number
 }
 
@@ -29,7 +29,9 @@ async function crowd(store: string, count: number): Promise<Crowd> {
   const from = performance.now()
   for (let n = 0; n < count; n += 500) {
     const some = Array.from({ length: Math.min(500, count - n) }, (_, at) =>
-      runtime.session(`crowd${(n + at) % 1_000}`, { tenant: 'crowd' }).tasks.start({ tool: work, input: { ms: 250 }, wake: 'silent' }),
+      runtime
+        .session(`crowd${(n + at) % 1_000}`, { tenant: 'crowd' })
+        .tasks.start({ tool: work, input: { ms: 250 }, wake: 'silent' }),
     )
     await Promise.all(some)
     process.stderr.write(`\r${n + some.length} of ${count} queued `)

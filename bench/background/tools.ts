@@ -1,4 +1,4 @@
-// What the bench of tasks runs, and how it measures when a task begins.
+// Tools of the background bench, and how it measures the start of a task.
 
 import { z } from 'zod'
 import type { Runtime } from '../../src/runtime-options.ts'
@@ -7,7 +7,7 @@ import { tool } from '../../src/tools/tool.ts'
 export const tries = 15
 export const keys = { secret: Buffer.alloc(32, 7) }
 export const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-/** When a task of the other tenant began, by performance.now(). */
+/** Receives the performance.now() at which a task of the other tenant started. */
 let began = (_at: number): void => {}
 export const work = tool({
   name: 'work',
@@ -27,7 +27,7 @@ const first = tool({
 })
 export const tools = [work, first]
 
-/** From the call of start until the body has begun. */
+/** Milliseconds from the call of start() until the body runs. */
 export async function untilBegun(runtime: Runtime, n: number): Promise<number> {
   const { promise, resolve: begin } = Promise.withResolvers<number>()
   began = begin

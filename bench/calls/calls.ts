@@ -1,9 +1,9 @@
-// `npm run bench:calls`: what a runtime adds to a call of a tool that does nothing, in batches of 1, 8, 64 and 512, beside the tool
-// loops people use today and the least that such a call can cost. One process, interleaved slices in a new random order every
-// round, so that a slow moment of the machine meets all of them; trust the ratios, not the figures.
+// `npm run bench:calls`: overhead of a call of a no-op tool in batches of 1, 8, 64 and 512, compared with common tool
+// loops and with the minimal cost of such a call. One process runs interleaved slices in a new random order every
+// round, so that a slow phase of the machine affects all subjects; trust the ratios, not the absolute figures.
 //
-// ROUNDS and SLICE (ms) shorten or lengthen it; BENCH_DIR is where the SQLite files lie. CLOCK=cpu counts the CPU time of this process
-// (all its threads) and not the time on the wall: for a machine that others use too. It does not see what waits for the disk.
+// ROUNDS and SLICE (ms) set the duration; BENCH_DIR is the folder of the SQLite files. CLOCK=cpu measures the CPU time
+// of this process (all threads) instead of wall time, for a shared machine. CPU time excludes waiting for the disk.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { cpus, release } from 'node:os'
@@ -26,13 +26,14 @@ const cpuMs = (): number => {
   return (user + system) / 1000
 }
 
-/** Microseconds of one batch. */
+/** Microseconds per batch. */
 async function slice(subject: Subject, size: number, ms: number): Promise<number> {
   const opened: Opened = await subject.open()
   try {
-    // What is made on first use is made. No forced collection here, although one subject's garbage may then be collected in another's
-    // slice: a full one, while nothing runs, makes V8 throw away what it has compiled of the subject ("embedded weak objects cleared"), and
-    // the slice would measure the compiler. The slices come in a new order every round, so the garbage meets all of them.
+    // Warm-up: creates everything that is created on first use. No forced garbage collection here, although the garbage
+    // of one subject may then be collected in the slice of another: a full collection while idle makes V8 discard the
+    // compiled code of the subject ("embedded weak objects cleared"), and the slice would measure the compiler. The
+    // order of slices changes every round, so the garbage affects all subjects alike.
     const warm = performance.now() + ms / 3
     do await opened.batch(size)
     while (performance.now() < warm)
@@ -58,7 +59,7 @@ function shuffled<T>(items: readonly T[]): T[] {
     .map(({ item }) => item)
 }
 
-/** The share of all CPU time that was used, and not by us, since the last time this was asked. */
+/** Returns a meter: the share of all CPU time that other processes used since its creation. */
 function othersMeter(): () => number {
   const machine = (): { busy: number; all: number } => {
     let [busy, all] = [0, 0]
@@ -90,24 +91,28 @@ class Results {
     return this.#of.get(subject)?.get(size) ?? []
   }
 
-  /** Microseconds a call, without the stub model's share; NaN where it was not measured. */
+  /** Microseconds per call without the share of the stub model; NaN if not measured. */
   perCall(subject: Subject, size: number): number {
     const share = subject.hasModel ? median(this.all(subject, 0)) : 0
     return (median(this.all(subject, size)) - share) / size
   }
 }
 
-/** What is not above zero is noise: the difference of two runs that the machine disturbed. */
+/** A value of zero or less is noise: the difference of two disturbed runs. */
 const shown = (value: number): string => (value > 0 ? value.toFixed(value >= 100 ? 0 : value >= 1 ? 1 : 2) : '–')
 const versionOf = (name: string): string =>
-  (JSON.parse(readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version
+  (
+    JSON.parse(readFileSync(join(import.meta.dirname, 'node_modules', name, 'package.json'), 'utf8')) as {
+      version: string
+    }
+  ).version
 
 const least = await floor()
 const memory = pawl({ name: 'pawl memory', store: 'memory' }, dir)
 const memoryText = pawl({ name: 'pawl memory, arguments as JSON text', store: 'memory', text: true }, dir)
 const power = pawl({ name: 'pawl sqlite, power', store: 'sqlite', commit: 'power' }, dir)
 const onProcess = pawl({ name: 'pawl sqlite, process', store: 'sqlite', commit: 'process' }, dir)
-// The run that stops when the results are there is the one to compare with: neither does it pay for a second turn of the model.
+// Compare with the run that stops after the results: like Pawl, it does not pay for a second model call.
 const ai = await aiSdk('AI SDK generateText', false)
 const subjects = [
   bare(),
@@ -126,15 +131,17 @@ const peers = ['ai', '@langchain/langgraph', '@openai/agents', 'ajv', 'zod'].map
 console.log(`Node ${process.version}, Linux ${release()}, ${cpus().length} × ${cpus()[0]?.model}; ${peers.join(', ')}`)
 
 const results = new Results()
-const cells = subjects.flatMap((subject) => [...(subject.hasModel ? [0] : []), ...subject.sizes].map((size) => ({ subject, size })))
-// Code is compiled while it runs: a long pipeline is at its speed after tens of thousands of calls, a short one at once.
+const cells = subjects.flatMap((subject) =>
+  [...(subject.hasModel ? [0] : []), ...subject.sizes].map((size) => ({ subject, size })),
+)
+// Warm-up: a long pipeline reaches full speed only after tens of thousands of calls, when its code is optimized.
 for (const subject of shuffled(subjects)) await slice(subject, 64, sliceMs * 8)
 const others = othersMeter()
 const from = performance.now()
 for (let round = 0; round <= rounds; round++) {
   for (const { subject, size } of shuffled(cells)) {
     const us = await slice(subject, size, sliceMs)
-    if (round > 0) results.add(subject, size, us) // the first round warms up
+    if (round > 0) results.add(subject, size, us) // the first round is warm-up
   }
 }
 const seconds = (performance.now() - from) / 1000
@@ -147,7 +154,8 @@ console.log(
 )
 console.log(`| | ${sizes.join(' | ')} | × floor | × AI SDK | spread |\n|---|${'---:|'.repeat(sizes.length + 3)}`)
 for (const subject of subjects) {
-  const times = (of: Subject): string => sizes.map((size) => shown(results.perCall(subject, size) / results.perCall(of, size))).join(' / ')
+  const times = (of: Subject): string =>
+    sizes.map((size) => shown(results.perCall(subject, size) / results.perCall(of, size))).join(' / ')
   const own = results.all(subject, 64)
   const spread = ((quantile(own, 0.75) - quantile(own, 0.25)) / median(own)) * 100
   const us = sizes.map((size) => shown(results.perCall(subject, size)))
@@ -167,7 +175,8 @@ console.log(
   loaded.stale ? '(dist is older than src: npm run build)' : '',
 )
 console.log('| loaded with it | files | alone, ms | a plain call runs it |\n|---|---:|---:|---|')
-for (const { name, files, ms, used } of loaded.packages) console.log(`| ${name} | ${files} | ${shown(ms)} | ${used ? 'yes' : 'no'} |`)
+for (const { name, files, ms, used } of loaded.packages)
+  console.log(`| ${name} | ${files} | ${shown(ms)} | ${used ? 'yes' : 'no'} |`)
 console.log(`Modules of Node: ${loaded.builtins.join(', ')}\n`)
 
 const flat = [8, 64, 512].map((size) => results.perCall(memory, size))

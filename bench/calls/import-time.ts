@@ -1,5 +1,5 @@
-// What `import 'pawl'` costs: the built package, in processes that have loaded nothing before, and which packages came with it.
-// Run as text in the root of the repo, because there the name 'pawl' means the package that a user gets: dist, not src.
+// Cost of `import 'pawl'`: time in fresh processes, and the packages that are loaded with it. The child code runs in
+// the root of the repository, where the name 'pawl' resolves to the built package (dist) as for a user, not to src.
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
@@ -9,21 +9,21 @@ import { pathToFileURL } from 'node:url'
 export interface LoadedPackage {
   readonly name: string
   readonly files: number
-  /** To import it alone, best of some; what it shares with others is counted with each. */
+  /** Time to import it alone, best of several. Dependencies shared by packages count for each of them. */
   readonly ms: number
-  /** Whether a plain call (memory, a zod tool) ran any function of it. If not, it could have been loaded later. */
+  /** True if a plain call (memory store, zod tool) runs any function of it. If false, it could be loaded later. */
   readonly used: boolean
 }
 
 export interface ImportTime {
-  /** Of `import 'pawl'`, and of an empty module: what the loader itself costs. */
+  /** Milliseconds of `import 'pawl'`, and of an empty module as the cost of the loader. */
   readonly pawl: number
   readonly empty: number
   readonly ownFiles: number
   readonly packages: readonly LoadedPackage[]
-  /** Modules of Node that were not there before. */
+  /** Node modules that the import loads in addition. */
   readonly builtins: readonly string[]
-  /** Sources are newer than the build: the figures are of something that is gone. */
+  /** True if sources are newer than the build, so that the figures are outdated. */
   readonly stale: boolean
 }
 
@@ -31,7 +31,8 @@ const root = join(import.meta.dirname, '../..')
 const tries = 7
 
 export function importTime(dir: string): ImportTime {
-  if (!existsSync(join(root, 'dist/index.js'))) execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
+  if (!existsSync(join(root, 'dist/index.js')))
+    execFileSync('npm', ['run', '--silent', 'build'], { cwd: root, stdio: 'inherit' })
   const emptyFile = join(dir, 'empty.mjs')
   writeFileSync(emptyFile, '')
   const empty = pathToFileURL(emptyFile).href
@@ -50,7 +51,12 @@ export function importTime(dir: string): ImportTime {
   const ownFiles = files.get('') ?? 0
   files.delete('')
   const used = new Set(ran.map(packageOf))
-  const packages = [...files].map(([name, count]) => ({ name, files: count, ms: best(() => timeOf(name), 3), used: used.has(name) }))
+  const packages = [...files].map(([name, count]) => ({
+    name,
+    files: count,
+    ms: best(() => timeOf(name), 3),
+    used: used.has(name),
+  }))
   const stale = newest(join(root, 'src')) > newest(join(root, 'dist'))
   return { pawl: Math.min(...times.pawl), empty: Math.min(...times.empty), ownFiles, packages, builtins, stale }
 }
@@ -64,7 +70,7 @@ const timeOf = (specifier: string): number =>
       console.log(performance.now() - from)`),
   )
 
-/** The package a file belongs to; '' for our own. */
+/** The package a file belongs to; '' for Pawl itself. */
 const packageOf = (url: string): string => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1] ?? ''
 
 function newest(dir: string): number {
@@ -72,7 +78,7 @@ function newest(dir: string): number {
   return Math.max(...files.map((file) => statSync(join(file.parentPath, file.name)).mtimeMs))
 }
 
-/** Which files the import loads, and in which of them a call then runs anything: coverage, counted from after the import. */
+/** Files that the import loads, and files in which a call then runs a function (coverage reset after the import). */
 function look(): { urls: string[]; ran: string[] } {
   return JSON.parse(
     child(`import { Session } from 'node:inspector/promises'
@@ -86,7 +92,7 @@ function look(): { urls: string[]; ran: string[] } {
       const { createRuntime, tool } = await import('pawl')
       hooks.deregister()
       const { z } = await import('zod')
-      await session.post('Profiler.takePreciseCoverage') // also sets the counts back
+      await session.post('Profiler.takePreciseCoverage') // also resets the counts
       const noop = tool({ name: 'noop', description: 'd', input: z.object({ n: z.number() }), hints: { readOnly: true }, execute: () => 1 })
       const runtime = await createRuntime({ store: 'memory:', tools: [noop] })
       await runtime.session('s').run([{ id: 'a', name: 'noop', input: { n: 1 } }])
@@ -97,7 +103,7 @@ function look(): { urls: string[]; ran: string[] } {
   ) as ReturnType<typeof look>
 }
 
-/** Apart from the look above, whose inspector and hooks load modules of their own. */
+/** Separate from look(), whose inspector and hooks load modules of their own. */
 function builtinsOf(): string[] {
   const names = child(`const before = new Set(process.moduleLoadList)
     await import('pawl')
@@ -107,6 +113,6 @@ function builtinsOf(): string[] {
 }
 
 function child(code: string): string {
-  const { NODE_OPTIONS: _, ...env } = process.env // a condition or a loader from outside would measure something else
+  const { NODE_OPTIONS: _, ...env } = process.env // an inherited condition or loader would change the measurement
   return execFileSync(process.execPath, ['--input-type=module', '-e', code], { cwd: root, env, encoding: 'utf8' })
 }

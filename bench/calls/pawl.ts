@@ -1,4 +1,4 @@
-// Pawl as a subject: on memory, or on a fresh SQLite file on the disk that is asked about.
+// Pawl as a subject: on memory, or on a fresh SQLite file in the bench folder.
 
 import { join } from 'node:path'
 import { createRuntime, tool } from '../../src/index.ts'
@@ -8,14 +8,16 @@ interface PawlOptions {
   readonly name: string
   readonly store: 'memory' | 'sqlite'
   readonly commit?: 'power' | 'process'
-  /** The arguments as the model's JSON text, not as an object. */
+  /** Pass the arguments as JSON text instead of an object. */
   readonly text?: boolean
 }
 
 let files = 0
 
 export function pawl({ name, store, commit = 'power', text = false }: PawlOptions, dir: string): Subject {
-  const calls = perSize((size) => many(size, (index) => ({ id: `c${index}`, name: 'noop', input: text ? inputText : input })))
+  const calls = perSize((size) =>
+    many(size, (index) => ({ id: `c${index}`, name: 'noop', input: text ? inputText : input })),
+  )
   const work = tool({
     name: 'noop',
     description: 'Does nothing',

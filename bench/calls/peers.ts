@@ -1,7 +1,18 @@
-// What is measured beside Pawl: the floor, and the tool loops that people use today. The peers are installed here and not in the
-// package, so they are loaded by a specifier the compiler does not follow, and typed by the little that is used of them.
+// Subjects other than Pawl: the floor, and common tool loops. The peers are installed in this folder and not in the
+// package, so they are loaded by a specifier that the compiler does not follow, with minimal types.
 
-import { expectAll, input, inputText, many, noop, type Opened, perSize, schema, sizes, type Subject } from './workload.ts'
+import {
+  expectAll,
+  input,
+  inputText,
+  many,
+  noop,
+  type Opened,
+  perSize,
+  schema,
+  sizes,
+  type Subject,
+} from './workload.ts'
 import { z } from 'zod'
 
 type Run = (size: number) => Promise<void>
@@ -10,7 +21,9 @@ async function load<T>(specifier: string): Promise<T> {
   try {
     return (await import(specifier)) as T
   } catch (cause) {
-    throw new Error(`'${specifier}' cannot be loaded. The peers are installed by: npm ci --prefix bench/calls`, { cause })
+    throw new Error(`'${specifier}' cannot be loaded. The peers are installed by: npm ci --prefix bench/calls`, {
+      cause,
+    })
   }
 }
 
@@ -25,7 +38,7 @@ export const bare = (): Subject =>
     expectAll('bare', results.length, size)
   })
 
-/** The least a call that does not trust its model can do: read the text, check it, run, write the text of the result. */
+/** The minimum for untrusted arguments: parse the JSON, validate it, run the tool, serialize the result. */
 export async function floor(): Promise<Subject> {
   const { Ajv } = await load<{ Ajv: new () => { compile(schema: object): (value: unknown) => boolean } }>('ajv')
   const valid = new Ajv().compile(z.toJSONSchema(schema, { target: 'draft-7' }))
@@ -46,7 +59,9 @@ interface AiSdk {
   generateText(options: object): Promise<{ steps: { toolResults: unknown[] }[] }>
 }
 
-/** `answers`: the model is shown the results and answers. Without it the run ends when they are there, which is all that Pawl does too. */
+/**
+ * `answers`: the model gets the results and answers. Without it the run ends with the results, like a batch of Pawl.
+ */
 export async function aiSdk(name: string, answers: boolean): Promise<Subject> {
   Object.assign(globalThis, { AI_SDK_LOG_WARNINGS: false })
   const { tool, isStepCount, generateText } = await load<AiSdk>('ai')
@@ -63,7 +78,12 @@ export async function aiSdk(name: string, answers: boolean): Promise<Subject> {
   })
   const answer = says([{ type: 'text', text: 'done' }], 'stop')
   const asks = perSize((size) => {
-    const calls = many(size, (index) => ({ type: 'tool-call', toolCallId: `c${index}`, toolName: 'noop', input: inputText }))
+    const calls = many(size, (index) => ({
+      type: 'tool-call',
+      toolCallId: `c${index}`,
+      toolName: 'noop',
+      input: inputText,
+    }))
     return size === 0 ? answer : says(calls, 'tool-calls')
   })
   const stopWhen = isStepCount(answers ? 2 : 1)
@@ -86,11 +106,13 @@ export async function aiSdk(name: string, answers: boolean): Promise<Subject> {
 interface LangChain {
   tools: { tool(run: typeof noop, definition: object): object }
   messages: { AIMessage: new (fields: object) => object }
-  prebuilt: { ToolNode: new (tools: object[]) => { invoke(state: object): Promise<{ messages: { status?: string }[] }> } }
+  prebuilt: {
+    ToolNode: new (tools: object[]) => { invoke(state: object): Promise<{ messages: { status?: string }[] }> }
+  }
 }
 
 export async function langGraph(): Promise<Subject> {
-  process.env.LANGSMITH_TRACING = 'false' // read when it loads: nothing is to be sent anywhere
+  process.env.LANGSMITH_TRACING = 'false' // read at import time: prevents network requests
   const { tool } = await load<LangChain['tools']>('@langchain/core/tools')
   const { AIMessage } = await load<LangChain['messages']>('@langchain/core/messages')
   const { ToolNode } = await load<LangChain['prebuilt']>('@langchain/langgraph/prebuilt')
@@ -121,7 +143,15 @@ export async function openAiAgents(): Promise<Subject> {
   setTracingDisabled(true)
   const own = tool({ name: 'noop', description: 'Does nothing', parameters: schema, execute: noop })
   const runner = new Runner({ tracingDisabled: true })
-  const answer = [{ type: 'message', id: 'm', role: 'assistant', status: 'completed', content: [{ type: 'output_text', text: 'done' }] }]
+  const answer = [
+    {
+      type: 'message',
+      id: 'm',
+      role: 'assistant',
+      status: 'completed',
+      content: [{ type: 'output_text', text: 'done' }],
+    },
+  ]
   const agents = perSize((size) => {
     const asks = many(size, (index) => ({
       type: 'function_call',
@@ -131,14 +161,16 @@ export async function openAiAgents(): Promise<Subject> {
       status: 'completed',
       arguments: inputText,
     }))
-    const model = { getResponse: async () => ({ usage: new Usage(), responseId: 'r', output: size === 0 ? answer : asks }) }
-    // Ends when the results are there, as the others do.
+    const model = {
+      getResponse: async () => ({ usage: new Usage(), responseId: 'r', output: size === 0 ? answer : asks }),
+    }
+    // Ends with the results, like the other subjects.
     return new Agent({ name: 'bench', model, tools: [own], toolUseBehavior: 'stop_on_first_tool' })
   })
   const batch: Run = async (size) => {
     const { newItems } = await runner.run(agents(size), 'go')
     expectAll('OpenAI Agents', newItems.filter(({ type }) => type === 'tool_call_output_item').length, size)
   }
-  // Quadratic in the size of a batch: 512 calls at once would take ten seconds.
+  // Quadratic in the batch size: 512 calls at once would take ten seconds.
   return subject('OpenAI Agents Runner.run', batch, { sizes: [1, 8, 64], hasModel: true })
 }

@@ -1,5 +1,5 @@
-// One subject and nothing else, for a profiler:
-//   node --conditions=@pawl/source --cpu-prof --cpu-prof-dir=<dir> bench/calls/profile.ts memory|sqlite|process|text [seconds] [batch size]
+// Runs one subject (memory, sqlite, process or text) for a profiler:
+//   node --conditions=@pawl/source --cpu-prof --cpu-prof-dir=<dir> bench/calls/profile.ts <subject> [seconds] [size]
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -23,9 +23,12 @@ let calls = 0
 const from = performance.now()
 const until = from + Number(seconds) * 1000
 while (performance.now() < until) {
-  // Anew now and then, as in the bench: a record of millions would be a profile of the garbage collector.
+  // Reopen from time to time, as the bench does: with millions of records the profile would show the garbage collector.
   const opened = await subject.open()
-  for (let batch = 0; batch < 256 && performance.now() < until; batch++, calls += Number(size)) await opened.batch(Number(size))
+  for (let batch = 0; batch < 256 && performance.now() < until; batch++, calls += Number(size))
+    await opened.batch(Number(size))
   await opened.close()
 }
-console.log(`${what}, batches of ${size}: ${(((performance.now() - from) * 1000) / calls).toFixed(1)} µs a call, ${calls} calls`)
+console.log(
+  `${what}, batches of ${size}: ${(((performance.now() - from) * 1000) / calls).toFixed(1)} µs a call, ${calls} calls`,
+)

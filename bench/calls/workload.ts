@@ -1,21 +1,21 @@
-// The work everybody does here: a tool that does nothing, asked for with the same small object, checked by the same schema. What is
-// left of the time of a call is what its runtime adds.
+// The workload of all subjects: a no-op tool, called with the same small object and validated by the same schema. The
+// remaining time of a call is the overhead of its runtime.
 
 import { z } from 'zod'
 
 export interface Opened {
-  /** Runs a batch of `size` calls at once, to the end, and throws unless all of them succeeded. */
+  /** Runs a batch of `size` concurrent calls to completion and throws unless all succeed. */
   batch(size: number): Promise<void>
   close(): Promise<void>
 }
 
 export interface Subject {
   readonly name: string
-  /** The batches it can be asked for within the time of a bench. */
+  /** Batch sizes that fit into the time of the bench. */
   readonly sizes: readonly number[]
-  /** It asks a stub model for its calls: a batch of 0 is the model's share, which is taken off. */
+  /** True if a stub model requests the calls; a batch of 0 measures the share of the model, which is subtracted. */
   readonly hasModel: boolean
-  /** Anew for every slice, so that a record that has grown in one is not paid for in the next. */
+  /** Called for every slice, so that records accumulated in one slice do not slow the next. */
   open(): Promise<Opened>
 }
 
@@ -27,7 +27,7 @@ export const inputText = JSON.stringify(input)
 export const result = { ok: true, text: 'x'.repeat(78) } // 100 bytes of JSON
 export const noop = async (_input: unknown): Promise<typeof result> => result
 
-/** Made once per size: asking is the caller's work, not the runtime's. */
+/** Caches one value per size: preparing the request is not part of the measurement. */
 export function perSize<T>(make: (size: number) => T): (size: number) => T {
   const made = new Map<number, T>()
   return (size) => {
@@ -39,7 +39,8 @@ export function perSize<T>(make: (size: number) => T): (size: number) => T {
   }
 }
 
-export const many = <T>(size: number, item: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => item(index))
+export const many = <T>(size: number, item: (index: number) => T): T[] =>
+  Array.from({ length: size }, (_, index) => item(index))
 
 export function expectAll(who: string, done: number, size: number): void {
   if (done !== size) throw new Error(`${who}: ${done} of ${size} calls succeeded.`)

@@ -1,10 +1,10 @@
-// One subject in a process of its own. Answers with what it measured; ends when its parent is gone.
+// Child process with one subject. Sends its measurements to the parent and exits when the parent disconnects.
 
 import { type Measure, type Shape, slice, type Subject } from './workload.ts'
 
 /**
- * Each is opened on a place of its own: a file that is not there yet, an empty folder or an empty database. Loaded here: nobody carries
- * the code of the others.
+ * Each subject gets its own location: a new file, an empty folder or an empty database. Imports are lazy so that no
+ * process loads the code of other subjects.
  */
 export const openers = {
   'sqlite-full': async (file: string) => (await import('./floor.ts')).bareSqlite(file, 'FULL'),
@@ -30,7 +30,8 @@ export interface Asked {
 
 const [opener, place] = process.argv.slice(2) as [keyof typeof openers, string]
 const tell = (told: Told): void => void process.send?.(told)
-const failed = (error: unknown): void => tell({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+const failed = (error: unknown): void =>
+  tell({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
 process.on('unhandledRejection', failed)
 process.on('disconnect', () => process.exit(0))
 

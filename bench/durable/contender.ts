@@ -1,4 +1,5 @@
-// A subject in its own process: started, asked for slices, stopped (SIGSTOP) while others are measured, and ended by its process id.
+// A subject in its own process: starts it, requests slices, suspends it (SIGSTOP) while others run, and kills it by
+// process id.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'
@@ -11,17 +12,23 @@ export interface Entry {
   readonly opener: keyof typeof openers
   readonly name: string
   readonly on: 'file' | 'folder' | 'postgres'
-  /** The floor that makes the same promise. */
+  /** The floor with the same durability guarantee. */
   readonly floor: 'sqlite-full' | 'sqlite-normal' | 'postgres-bare'
 }
 
-const quiet = { DO_NOT_TRACK: '1', LANGSMITH_TRACING: 'false', LANGCHAIN_TRACING_V2: 'false', NO_COLOR: '1', NODE_NO_WARNINGS: '1' }
+const quiet = {
+  DO_NOT_TRACK: '1',
+  LANGSMITH_TRACING: 'false',
+  LANGCHAIN_TRACING_V2: 'false',
+  NO_COLOR: '1',
+  NODE_NO_WARNINGS: '1',
+}
 
 export class Contender {
   readonly entry: Entry
   readonly #log: string
   readonly #child: ChildProcess
-  /** Known when it is ready. */
+  /** Process ids started by the subject; null until it is ready. */
   #others: readonly number[] | null = null
 
   private constructor(entry: Entry, place: string, dir: string) {
@@ -38,8 +45,13 @@ export class Contender {
     closeSync(log)
   }
 
-  /** `born` hears of it before it is ready, so that it can be ended at any time. */
-  static async start(entry: Entry, place: string, dir: string, born: (contender: Contender) => void): Promise<Contender> {
+  /** Calls `born` before the subject is ready, so that it can be ended at any time. */
+  static async start(
+    entry: Entry,
+    place: string,
+    dir: string,
+    born: (contender: Contender) => void,
+  ): Promise<Contender> {
     const contender = new Contender(entry, place, dir)
     born(contender)
     const told = await contender.#hear(90_000)
@@ -54,7 +66,7 @@ export class Contender {
   async measure(shape: Shape, ms: number): Promise<Measure> {
     this.#signal('SIGCONT')
     try {
-      await this.#ask({ shape: { steps: 1, callers: 1 }, ms: ms / 20 }) // a moment to come back
+      await this.#ask({ shape: { steps: 1, callers: 1 }, ms: ms / 20 }) // a moment to resume
       return await this.#ask({ shape, ms })
     } finally {
       this.#signal('SIGSTOP')
@@ -95,7 +107,10 @@ export class Contender {
     return lines[0] === '' ? '' : `\n  log: ${lines.slice(-3).join('\n       ').slice(-600)}`
   }
 
-  /** Before it is ready it alone knows which processes it has started: it ends them, and itself, when its parent lets go. */
+  /**
+   * Before it is ready, only the child knows the processes it started; it ends them and exits when its parent
+   * disconnects.
+   */
   end(): void {
     if (this.#others) this.#signal('SIGKILL')
     else if (this.#child.connected) this.#child.disconnect()
@@ -107,7 +122,7 @@ export class Contender {
       try {
         process.kill(pid, signal)
       } catch {
-        // It has ended by itself.
+        // The process has already ended.
       }
     }
     if (signal === 'SIGKILL') this.#others = []

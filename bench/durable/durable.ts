@@ -1,10 +1,10 @@
-// `npm run bench:durable`: a call of N recorded steps, C callers at once, on Pawl, on what people would use instead, and on a bare loop of
-// prepared statements with group commit, which is the floor. Every subject has its own process, which is stopped while others are
-// measured; slices come in a new random order every round, so that a slow moment of the machine meets all of them. Trust the ratios, not
-// the figures.
+// `npm run bench:durable`: calls of N recorded steps with C concurrent callers, on Pawl, on alternatives, and on the
+// floor: a bare loop of prepared statements with group commit. Every subject has its own process, which is suspended
+// while others are measured. Slices run in a new random order every round, so that a slow phase of the machine affects
+// all subjects; trust the ratios, not the absolute figures.
 //
-// ROUNDS and SLICE_MS shorten or lengthen it; ONLY=pawl,floor picks subjects by their names. BENCH_DIR is where files lie, TMPDIR where
-// PostgreSQL's lie: both on the disk that is meant.
+// ROUNDS and SLICE_MS set the duration; ONLY=pawl,floor selects subjects by name. BENCH_DIR is the folder of the files,
+// TMPDIR that of PostgreSQL: put both on the disk to be measured.
 
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { cpus, loadavg, release, tmpdir } from 'node:os'
@@ -76,7 +76,9 @@ function shuffled<T>(items: readonly T[]): T[] {
 
 async function run(): Promise<void> {
   const started = performance.now()
-  console.log(`Node ${process.version}, Linux ${release()}, ${cpus().length} × ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}`)
+  console.log(
+    `Node ${process.version}, Linux ${release()}, ${cpus().length} × ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}`,
+  )
   for (const folder of [dir, tmpdir()]) {
     if (statfsSync(folder).type === 0x01021994)
       console.log(`${folder} is in memory (tmpfs): a sync costs nothing there, and the figures mean nothing.`)
@@ -100,7 +102,7 @@ async function run(): Promise<void> {
         own,
         (born) => void (ending ? born.end() : contenders.add(born)),
       )
-      // Code is compiled while it runs: a long pipeline is at its speed after thousands of calls.
+      // Warm-up: a long pipeline reaches full speed only after thousands of calls, when its code is optimized.
       await contender.measure({ steps: 5, callers: 10 }, sliceMs * 3)
       running.push(contender)
     } catch (error) {
@@ -123,7 +125,7 @@ async function run(): Promise<void> {
       try {
         const measure = await contender.measure(shape, sliceMs)
         results.add(contender.entry.opener, shape, measure)
-        if (measure.seconds * 1000 > sliceMs * 8) drop(contender, shape) // it would take the time of all others
+        if (measure.seconds * 1000 > sliceMs * 8) drop(contender, shape) // it would use up the time of the others
       } catch (error) {
         if (ending) return
         leaveOut(contender.entry, error)

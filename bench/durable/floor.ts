@@ -1,16 +1,19 @@
-// The floor: the same rows, the same barriers (N + 1 per call), group commit, and nothing else. No guard, no lease, no retry, no
-// validation: what the store allows, not what a product can reach.
+// The floor: the same rows, the same barriers (N + 1 per call), group commit, and nothing else. Without guards, leases,
+// retries and validation it shows what the store allows, not what a product can reach.
 
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
 import { step, type Subject } from './workload.ts'
 
-/** A row of a step is written when it begins (without a value) and when it ends; a call when it arrives and when it is done. */
-type Row = { call: string; args: string } | { call: string; step: number; value: string | null } | { call: string; done: string }
+/** A step writes a row when it starts (without a value) and when it ends; a call when it arrives and when it ends. */
+type Row =
+  | { call: string; args: string }
+  | { call: string; step: number; value: string | null }
+  | { call: string; done: string }
 
 type Flush = (rows: readonly Row[]) => void | Promise<void>
 
-/** One flush at a time; what comes meanwhile is in the next. */
+/** Group commit: one flush at a time; rows added meanwhile go into the next flush. */
 class Group {
   #rows: Row[] = []
   #waiting: (() => void)[] = []
@@ -26,7 +29,7 @@ class Group {
     this.#rows.push(row)
   }
 
-  /** Resolves when all that was added is durable. */
+  /** Resolves when all added rows are durable. */
   durable(): Promise<void> {
     return new Promise((resolve) => {
       this.#waiting.push(resolve)
@@ -81,7 +84,9 @@ export function bareSqlite(file: string, synchronous: 'FULL' | 'NORMAL'): Subjec
   const begin = db.prepare('BEGIN IMMEDIATE')
   const end = db.prepare('COMMIT')
   const arrive = db.prepare('INSERT INTO calls (id, args) VALUES (?, ?)')
-  const put = db.prepare('INSERT INTO steps (call, step, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value')
+  const put = db.prepare(
+    'INSERT INTO steps (call, step, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
+  )
   const finish = db.prepare('UPDATE calls SET result = ? WHERE id = ?')
   return bareLoop((rows) => {
     begin.run()
@@ -94,7 +99,10 @@ export function bareSqlite(file: string, synchronous: 'FULL' | 'NORMAL'): Subjec
   })
 }
 
-/** One statement per flush on one connection. An end never meets its begin in a flush: the barrier before the step is between them. */
+/**
+ * One statement per flush on one connection. The barrier before a step keeps its start and its end in different
+ * flushes.
+ */
 export async function barePostgres(url: string): Promise<Subject> {
   const client = new pg.Client(url)
   await client.connect()

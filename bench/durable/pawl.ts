@@ -1,5 +1,5 @@
-// Pawl, as a host uses it: one runtime, a session per caller, every fence and guard on. The lease is long because this process is
-// stopped while others are measured.
+// Pawl as an application uses it: one runtime, a session per caller, all fences and guards enabled. The lease is long
+// because this process is suspended while others are measured.
 
 import { createRequire } from 'node:module'
 import type pg from 'pg'
@@ -40,9 +40,9 @@ export async function pawl(store: string, commit: 'power' | 'process'): Promise<
   }
 }
 
-/** The groups of changes that Pawl sends to PostgreSQL: each is one query, one transaction and one sync. */
+/** Counts the write groups that Pawl sends to PostgreSQL: each is one query, one transaction and one sync. */
 function countGroups(): { take(): number } {
-  // The `pg` of the package, not the one that the peers use.
+  // The `pg` of the package, not the one of the peers.
   const { Client } = createRequire(import.meta.resolve('../../src/index.ts'))('pg') as typeof pg
   const query = Client.prototype.query as (...args: unknown[]) => unknown
   let groups = 0

@@ -1,6 +1,7 @@
-// The peers, each as its documentation sets it up for production, in one process with its caller. Where a default would only make
-// it wait (a poll every second) it is set in the peer's favour, and said. They are installed here and not in the package, so they are loaded
-// by a specifier the compiler does not follow, and typed by the little that is used of them.
+// The peers, each set up for production as its documentation says, in one process with its caller. Defaults that only
+// add waiting (a poll every second) are changed in the peer's favour; the comments say so. The peers are installed in
+// this folder and not in the package, so they are loaded by a specifier that the compiler does not follow, with minimal
+// types.
 
 import { createServer } from 'node:http2'
 import type { AddressInfo } from 'node:net'
@@ -16,7 +17,7 @@ interface Dbos {
   launch(): Promise<void>
 }
 
-/** A registered workflow called directly; the SDK's own pool size. */
+/** A registered workflow, called directly, with the pool size of the SDK. */
 export async function dbos(url: string): Promise<Subject> {
   const { DBOS } = await load<{ DBOS: Dbos }>('@dbos-inc/dbos-sdk')
   DBOS.setConfig({ name: 'bench', systemDatabaseUrl: url, runAdminServer: false, enableOTLP: false, logLevel: 'error' })
@@ -41,7 +42,7 @@ interface RestateClients {
   connect(options: { url: string }): { serviceClient(service: object): { run(steps: number): Promise<unknown> } }
 }
 
-/** Its own server with its own defaults; HTTP/2 endpoint and ingress client here. */
+/** A separate server with its defaults; the HTTP/2 endpoint and the ingress client run in this process. */
 export async function restate(dir: string): Promise<Subject> {
   const server = await startRestate(dir)
   const sdk = await load<RestateSdk>('@restatedev/restate-sdk')
@@ -56,7 +57,11 @@ export async function restate(dir: string): Promise<Subject> {
   await new Promise<void>((resolve) => endpoint.listen(0, '127.0.0.1', resolve))
   const uri = `http://127.0.0.1:${(endpoint.address() as AddressInfo).port}`
   const body = JSON.stringify({ uri })
-  const registered = await fetch(`${server.admin}/deployments`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const registered = await fetch(`${server.admin}/deployments`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
   if (!registered.ok) throw new Error(`Registering failed: ${registered.status} ${await registered.text()}`)
   const client = connect({ url: server.ingress }).serviceClient(service)
   return { call: (steps) => client.run(steps), pids: [server.pid] }
@@ -65,20 +70,26 @@ export async function restate(dir: string): Promise<Subject> {
 interface OpenWorkflow {
   defineWorkflow(
     about: object,
-    body: (given: { input: { steps: number }; step: { run<R>(about: object, body: () => Promise<R>): Promise<R> } }) => Promise<unknown>,
+    body: (given: {
+      input: { steps: number }
+      step: { run<R>(about: object, body: () => Promise<R>): Promise<R> }
+    }) => Promise<unknown>,
   ): { run(input: object): Promise<{ result(): Promise<unknown> }> }
   newWorker(options: object): { start(): Promise<void> }
 }
 
-/** In its favour: the caller looks for the result every 5 ms (a private field), and not every second. */
+/** In its favour: the caller polls for the result every 5 ms (a private field) instead of every second. */
 export async function openworkflow(kind: 'sqlite' | 'postgres', where: string): Promise<Subject> {
   const { OpenWorkflow } = await load<{ OpenWorkflow: new (options: object) => OpenWorkflow }>('openworkflow')
-  const backends = await load<Record<string, { connect(where: string): object | Promise<object> }>>(`openworkflow/${kind}`)
+  const backends = await load<Record<string, { connect(where: string): object | Promise<object> }>>(
+    `openworkflow/${kind}`,
+  )
   const backend = await backends[kind === 'sqlite' ? 'BackendSqlite' : 'BackendPostgres']?.connect(where)
   const open = new OpenWorkflow({ backend })
   const work = open.defineWorkflow({ name: 'work' }, async ({ input, step: durable }) => {
     let last
-    for (let index = 0; index < input.steps; index++) last = await durable.run({ name: `s${index}` }, async () => step())
+    for (let index = 0; index < input.steps; index++)
+      last = await durable.run({ name: `s${index}` }, async () => step())
     return last
   })
   await open.newWorker({ concurrency: 50 }).start()
@@ -103,7 +114,7 @@ interface LangGraph {
   END: string
 }
 
-/** A node per step, a thread per call, `durability: 'sync'`. */
+/** One node per step, one thread per call, `durability: 'sync'`. */
 export async function langGraph(kind: 'sqlite' | 'postgres', where: string): Promise<Subject> {
   const { StateGraph, Annotation, START, END } = await load<LangGraph>('@langchain/langgraph')
   const checkpointer = await (kind === 'sqlite' ? sqliteSaver(where) : postgresSaver(where))
@@ -129,14 +140,16 @@ export async function langGraph(kind: 'sqlite' | 'postgres', where: string): Pro
 }
 
 async function sqliteSaver(file: string): Promise<object> {
-  const { SqliteSaver } = await load<{ SqliteSaver: { fromConnString(file: string): object } }>('@langchain/langgraph-checkpoint-sqlite')
+  const { SqliteSaver } = await load<{ SqliteSaver: { fromConnString(file: string): object } }>(
+    '@langchain/langgraph-checkpoint-sqlite',
+  )
   return SqliteSaver.fromConnString(file)
 }
 
 async function postgresSaver(url: string): Promise<object> {
   type Saver = { fromConnString(url: string): { setup(): Promise<void> } }
   const { PostgresSaver } = await load<{ PostgresSaver: Saver }>('@langchain/langgraph-checkpoint-postgres')
-  const saver = PostgresSaver.fromConnString(url) // a pool of `pg`, 10 connections
+  const saver = PostgresSaver.fromConnString(url) // a `pg` pool of 10 connections
   await saver.setup()
   return saver
 }

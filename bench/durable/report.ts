@@ -1,4 +1,4 @@
-// What was measured, as tables, and the goals with their ratios.
+// Prints the measurements as tables, and the goals with their ratios.
 
 import { median } from '../kit/statistics.ts'
 import type { Entry } from './contender.ts'
@@ -52,9 +52,16 @@ export const shown = (value: number | undefined): string =>
         ? value.toFixed(1)
         : value.toFixed(value < 0.1 ? 4 : 2)
 
-export function printTables(entries: readonly Entry[], shapes: readonly Shape[], results: Results, rounds: number): void {
+export function printTables(
+  entries: readonly Entry[],
+  shapes: readonly Shape[],
+  results: Results,
+  rounds: number,
+): void {
   for (const shape of shapes) {
-    console.log(`\n${shape.steps} step${shape.steps === 1 ? '' : 's'}, ${shape.callers} caller${shape.callers === 1 ? '' : 's'}\n`)
+    console.log(
+      `\n${shape.steps} step${shape.steps === 1 ? '' : 's'}, ${shape.callers} caller${shape.callers === 1 ? '' : 's'}\n`,
+    )
     console.log('| | steps/s | calls/s | of its floor | p50 ms | p99 ms | event loop p99 ms | commits per call |')
     console.log(`|---|${'---:|'.repeat(7)}`)
     for (const { opener, name, floor } of entries) {
@@ -71,7 +78,8 @@ export function printGoals(entries: readonly Entry[], results: Results): void {
   const many = { steps: 5, callers: 50 }
   const alone = { steps: 1, callers: 1 }
   const rate = (opener: Opener): number => results.of(opener, many)?.stepsPerSecond ?? Number.NaN
-  const times = (value: number | undefined, of: number | undefined): number => (value ?? Number.NaN) / (of ?? Number.NaN)
+  const times = (value: number | undefined, of: number | undefined): number =>
+    (value ?? Number.NaN) / (of ?? Number.NaN)
   const slower = (opener: Opener, floor: Opener, shape: Shape): number =>
     times(results.of(opener, shape)?.p50, results.of(floor, shape)?.p50)
   const peers = entries.filter(({ name }) => !name.startsWith('floor') && !name.startsWith('Pawl'))
@@ -93,13 +101,49 @@ export function printGoals(entries: readonly Entry[], results: Results): void {
       25,
       '×',
     ],
-    ['SQLite, 5 steps, 50 callers: of the bare loop', times(rate('pawl-sqlite-power'), rate('sqlite-full')), 'at least', 0.5, '×'],
+    [
+      'SQLite, 5 steps, 50 callers: of the bare loop',
+      times(rate('pawl-sqlite-power'), rate('sqlite-full')),
+      'at least',
+      0.5,
+      '×',
+    ],
     ['PostgreSQL, 5 steps, 50 callers: of DBOS', times(rate('pawl-postgres'), rate('dbos')), 'at least', 20, '×'],
-    ['PostgreSQL, 5 steps, 50 callers: of the bare loop', times(rate('pawl-postgres'), rate('postgres-bare')), 'at least', 0.5, '×'],
-    ['SQLite, 1 step, 1 caller: p50, of the bare loop', slower('pawl-sqlite-power', 'sqlite-full', alone), 'at most', 2, '×'],
-    ['PostgreSQL, 1 step, 1 caller: p50, of the bare loop', slower('pawl-postgres', 'postgres-bare', alone), 'at most', 2, '×'],
-    ['SQLite, 5 steps, 50 callers: syncs per call', results.of('pawl-sqlite-power', many)?.commitsPerCall, 'at most', 0.3, ''],
-    ['PostgreSQL, 5 steps, 50 callers: syncs per call', results.of('pawl-postgres', many)?.commitsPerCall, 'at most', 0.3, ''],
+    [
+      'PostgreSQL, 5 steps, 50 callers: of the bare loop',
+      times(rate('pawl-postgres'), rate('postgres-bare')),
+      'at least',
+      0.5,
+      '×',
+    ],
+    [
+      'SQLite, 1 step, 1 caller: p50, of the bare loop',
+      slower('pawl-sqlite-power', 'sqlite-full', alone),
+      'at most',
+      2,
+      '×',
+    ],
+    [
+      'PostgreSQL, 1 step, 1 caller: p50, of the bare loop',
+      slower('pawl-postgres', 'postgres-bare', alone),
+      'at most',
+      2,
+      '×',
+    ],
+    [
+      'SQLite, 5 steps, 50 callers: syncs per call',
+      results.of('pawl-sqlite-power', many)?.commitsPerCall,
+      'at most',
+      0.3,
+      '',
+    ],
+    [
+      'PostgreSQL, 5 steps, 50 callers: syncs per call',
+      results.of('pawl-postgres', many)?.commitsPerCall,
+      'at most',
+      0.3,
+      '',
+    ],
     ['SQLite `process`, 5 steps, 1 caller: p50', kill?.p50, 'at most', 0.5, 'ms'],
     [
       'the same, of the bare loop (0.5 ms where it takes 0.19)',
@@ -108,7 +152,13 @@ export function printGoals(entries: readonly Entry[], results: Results): void {
       0.5 / 0.19,
       '×',
     ],
-    ['SQLite, 50 callers: event-loop delay p99, worst of 1, 5, 20 steps', delay('pawl-sqlite-power'), 'at most', 20, 'ms'],
+    [
+      'SQLite, 50 callers: event-loop delay p99, worst of 1, 5, 20 steps',
+      delay('pawl-sqlite-power'),
+      'at most',
+      20,
+      'ms',
+    ],
     ['PostgreSQL, 50 callers: the same', delay('pawl-postgres'), 'at most', 20, 'ms'],
   ]
   console.log('\n| goal | measured | goal | |\n|---|---:|---:|---|')

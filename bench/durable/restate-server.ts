@@ -1,4 +1,4 @@
-// A restate-server of its own: loopback, free ports, no telemetry, all else by its defaults.
+// Starts a restate-server on loopback with free ports, without telemetry, and otherwise with its defaults.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -17,9 +17,11 @@ export interface RestateServer {
 export async function startRestate(dir: string): Promise<RestateServer> {
   const [node, ingress, admin] = (await freePorts(3)).map((port) => `127.0.0.1:${port}`) as [string, string, string]
   const log = openSync(join(dir, 'server.log'), 'a')
-  // The binary itself: its npm wrapper would leave it behind when it is killed.
+  // The binary itself: if its npm wrapper is killed, the binary keeps running.
   const wrapper = createRequire(import.meta.url).resolve('@restatedev/restate-server/package.json')
-  const binary = createRequire(wrapper).resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`)
+  const binary = createRequire(wrapper).resolve(
+    `@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`,
+  )
   const server = spawn(binary, ['--base-dir', join(dir, 'data'), '--no-logo'], {
     stdio: ['ignore', log, log],
     env: {
@@ -53,7 +55,7 @@ const healthy = (url: string): Promise<boolean> =>
   )
 
 async function freePorts(count: number): Promise<number[]> {
-  // All are held at once, so that no two are the same.
+  // All ports are open at the same time, so that they are distinct.
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   await Promise.all(servers.map((server) => once(server, 'listening')))
   const ports = servers.map((server) => (server.address() as AddressInfo).port)

@@ -1,5 +1,5 @@
-// The Workflow DevKit on its local world: bundles made by `workflow build`, a plain HTTP host for them, both in one process. In its
-// favour: the status of a run is looked at every 5 ms, and not every second as `run.returnValue` does.
+// The Workflow DevKit on its local world: bundles from `workflow build` and a plain HTTP host for them, in one process.
+// In its favour: the status of a run is polled every 5 ms, not every second as `run.returnValue` does.
 
 import { execFileSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
@@ -24,9 +24,14 @@ export async function workflowDevkit(dir: string): Promise<Subject> {
   copyFileSync(join(import.meta.dirname, 'workflow/work.ts'), join(dir, 'workflows/work.ts'))
   writeFileSync(join(dir, 'package.json'), '{"name":"bench-workflow","private":true}')
   symlinkSync(installed, join(dir, 'node_modules'))
-  execFileSync(process.execPath, [join(installed, 'workflow/bin/run.js'), 'build'], { cwd: dir, stdio: 'inherit', timeout: 60_000 })
+  execFileSync(process.execPath, [join(installed, 'workflow/bin/run.js'), 'build'], {
+    cwd: dir,
+    stdio: 'inherit',
+    timeout: 60_000,
+  })
   const bundle = createRequire(join(dir, 'package.json'))
-  const route = (name: 'flow' | 'step'): Route => (bundle(`./.well-known/workflow/v1/${name}.js`) as { POST: Route }).POST
+  const route = (name: 'flow' | 'step'): Route =>
+    (bundle(`./.well-known/workflow/v1/${name}.js`) as { POST: Route }).POST
 
   const host = createServer()
   await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve))
@@ -57,7 +62,12 @@ export async function workflowDevkit(dir: string): Promise<Subject> {
   }
 }
 
-async function serve(routes: ReadonlyMap<string, Route>, base: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
+async function serve(
+  routes: ReadonlyMap<string, Route>,
+  base: string,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   try {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)

@@ -1,14 +1,14 @@
-// The work everybody does here: a call of N recorded steps, one after the other, each giving back 100 bytes of JSON; C callers at
-// once, each asking for the next call when its last is done.
+// The workload of all subjects: calls of N recorded steps in sequence, each of which returns 100 bytes of JSON; C
+// concurrent callers, each of which starts its next call when the previous one has ended.
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 
 export interface Subject {
-  /** A call of so many steps, to the end. `caller` is who asks: 0 to C - 1. */
+  /** Runs a call of `steps` steps to completion. `caller` is 0 to C - 1. */
   call(steps: number, caller: number): Promise<unknown>
-  /** How often its store was asked to make something durable, since the last time this was asked. */
+  /** Number of durable commits of its store since the previous call of this function. */
   commits?(): number
-  /** Processes of its own, which are stopped and ended with it. */
+  /** Processes started by the subject, which are suspended and killed with it. */
   readonly pids?: readonly number[]
 }
 
@@ -24,14 +24,14 @@ export interface Measure {
   readonly seconds: number
   readonly p50: number
   readonly p99: number
-  /** How late a timer of 1 ms was, of hundred at most one later. */
+  /** Event loop delay in milliseconds, 99th percentile of a 1 ms timer. */
   readonly loopDelay: number
   readonly commits?: number
 }
 
 export const result = { ok: true, text: 'x'.repeat(78) } // 100 bytes of JSON
 
-/** The step itself, for all. Counted, so that nobody is fast by not doing it. */
+/** The body of every step. Counted, so that a subject cannot be fast by skipping steps. */
 let stepsRun = 0
 export function step(): typeof result {
   stepsRun++
@@ -65,7 +65,7 @@ export async function slice(subject: Subject, { steps, callers }: Shape, ms: num
     seconds,
     p50: at(0.5),
     p99: at(0.99),
-    // What it records includes the millisecond of the timer. Nothing: the loop did not turn once.
+    // The recorded delay includes the millisecond of the timer. A count of 0 means the loop was blocked for the slice.
     loopDelay: loop.count === 0 ? seconds * 1000 : loop.percentile(99) / 1e6 - 1,
     ...(commits === undefined ? {} : { commits }),
   }

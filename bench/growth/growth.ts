@@ -1,7 +1,8 @@
-// `npm run bench:growth`: what becomes slower or larger with what a store holds. Opening a store with 100,000 settled calls, replaying a
-// call of 10,000 recorded steps, 10,000 parked calls; on SQLite and on a real PostgreSQL. Each is measured in a fresh process.
+// `npm run bench:growth`: costs that may grow with the contents of a store. Opens a store with 100,000 settled calls,
+// replays a call of 10,000 recorded steps, and parks 10,000 calls, on SQLite and on a real PostgreSQL. Each measurement
+// runs in a fresh process.
 //
-// ONLY=sqlite or ONLY=postgres does one of them. BENCH_DIR is where files lie, TMPDIR where PostgreSQL's lie.
+// ONLY=sqlite|postgres selects a store. BENCH_DIR is the folder of the SQLite files, TMPDIR that of PostgreSQL.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,9 +15,9 @@ import type { fill, opening, parked, pending, record, replay, Replayed, Task } f
 
 interface Kind {
   readonly name: string
-  /** A store that is not there yet. */
+  /** Returns the URL of a new, empty store. */
   make(): Promise<string>
-  /** A dead worker is noticed at once, and need not be waited for. */
+  /** True if the store detects a dead worker at once, without waiting for its lease to expire. */
   readonly seesDeath: boolean
 }
 type Answer<F extends (...args: never[]) => Promise<unknown>> = Awaited<ReturnType<F>>
@@ -39,7 +40,7 @@ const end = (): Promise<void> => {
 }
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => void end().then(() => process.exit(1)))
 
-/** Runs a task in a process of its own, which is killed when it has answered. */
+/** Runs a task in its own process, which is killed after its answer. */
 function inChild<T>(task: Task, ...args: (string | number | boolean)[]): Promise<T> {
   return new Promise((done, fail) => {
     const child = fork(join(import.meta.dirname, 'tasks.ts'), [task, ...args.map((arg) => JSON.stringify(arg))], {
@@ -91,7 +92,8 @@ async function measure(kind: Kind): Promise<void> {
       runs.get(count)?.push(await inChild<Answer<typeof replay>>('replay', store, await kind.make(), count))
     }
   }
-  const of = (count: number, value: (run: Replayed) => number): number => median((runs.get(count) as Replayed[]).map(value))
+  const of = (count: number, value: (run: Replayed) => number): number =>
+    median((runs.get(count) as Replayed[]).map(value))
   const [few, many] = steps
   goal(
     `${name}: replaying ${many.toLocaleString('en')} steps, from opening the store to the outcome`,
@@ -108,14 +110,24 @@ async function measure(kind: Kind): Promise<void> {
   )
 
   const fresh = await inChild<Answer<typeof parked>>('parked', await kind.make(), parkedCalls, false)
-  goal(`${name}: ${parkedCalls.toLocaleString('en')} parked calls: memory (RSS) above an idle runtime`, fresh.rss, 60, 'MB')
+  goal(
+    `${name}: ${parkedCalls.toLocaleString('en')} parked calls: memory (RSS) above an idle runtime`,
+    fresh.rss,
+    60,
+    'MB',
+  )
   told(`${name}: of that in use, after a collection`, fresh.heap, 'MB')
   if (kind.seesDeath) {
     const used = await inChild<Answer<typeof parked>>('parked', await kind.make(), parkedCalls, true)
     told(`${name}: above an idle runtime that has settled as many ordinary calls`, used.rss, 'MB')
   }
   told(`${name}: time to park them, session by session`, fresh.toPark, 's')
-  goal(`${name}: queries in 3 s in which nothing happens, above the ${fresh.idle} of an idle runtime`, fresh.waiting - fresh.idle, 1, '')
+  goal(
+    `${name}: queries in 3 s in which nothing happens, above the ${fresh.idle} of an idle runtime`,
+    fresh.waiting - fresh.idle,
+    1,
+    '',
+  )
   goal(`${name}: resolving and settling them all`, fresh.toSettle, 2, 's')
   told(`${name}: of that CPU of the process`, fresh.cpuToSettle, 's')
 
@@ -123,7 +135,12 @@ async function measure(kind: Kind): Promise<void> {
   const allOf = parkedCalls.toLocaleString('en')
   goal(`${name}: a page of 100 of an inbox with ${allOf} approvals`, asked.page, 50, 'ms')
   goal(`${name}: the same of one tenant of 100`, asked.ofTenant, 50, 'ms')
-  goal(`${name}: queries in 3 s in which nobody decides, above the ${asked.idle} of an idle runtime`, asked.waiting - asked.idle, 1, '')
+  goal(
+    `${name}: queries in 3 s without decisions, above the ${asked.idle} of an idle runtime`,
+    asked.waiting - asked.idle,
+    1,
+    '',
+  )
   told(`${name}: heap they hold, after a collection`, asked.heap, 'MB')
   told(`${name}: time to ask for them, session by session`, asked.toAsk, 's')
   told(`${name}: one decision, until it is on record`, asked.decision, 'ms')
@@ -132,7 +149,9 @@ async function measure(kind: Kind): Promise<void> {
 
 try {
   const started = performance.now()
-  console.log(`Node ${process.version}, Linux ${release()}, ${cpus().length} × ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}`)
+  console.log(
+    `Node ${process.version}, Linux ${release()}, ${cpus().length} × ${cpus()[0]?.model}, load ${loadavg()[0]?.toFixed(1)}`,
+  )
   const only = process.env.ONLY ?? 'sqlite,postgres'
   let made = 0
   if (only.includes('sqlite')) {

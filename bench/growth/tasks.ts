@@ -1,4 +1,5 @@
-// What grows, each measured in a fresh process that this file is: `node tasks.ts <task> <store> …`. Tells its parent in one message.
+// The measurements of growth.ts, each in a fresh process: `node tasks.ts <task> <store> …`. Sends the result to the
+// parent in one message.
 
 import { createRequire } from 'node:module'
 import { DatabaseSync, StatementSync } from 'node:sqlite'
@@ -9,12 +10,24 @@ import { z } from 'zod'
 import { median } from '../kit/statistics.ts'
 
 const empty = z.object({})
-const plain = tool({ name: 'plain', description: 'Does nothing', input: empty, hints: { readOnly: true }, execute: () => 'done' })
+const plain = tool({
+  name: 'plain',
+  description: 'Does nothing',
+  input: empty,
+  hints: { readOnly: true },
+  execute: () => 'done',
+})
 
 const open = (store: string, more: Partial<RuntimeOptions> = {}): Promise<Runtime> =>
-  createRuntime({ store, tools: [plain], keys: { secret: 'a secret of the bench, 32 bytes or more' }, lease: '1h', ...more })
+  createRuntime({
+    store,
+    tools: [plain],
+    keys: { secret: 'a secret of the bench, 32 bytes or more' },
+    lease: '1h',
+    ...more,
+  })
 
-/** Settles so many calls, in batches of a thousand. */
+/** Settles `calls` calls in batches of a thousand. */
 export async function fill(store: string, calls: number): Promise<{ seconds: number }> {
   const runtime = await open(store, { commit: 'process', limits: { perSession: 1_000, perWorker: 1_000 } })
   const from = performance.now()
@@ -30,12 +43,19 @@ export async function fill(store: string, calls: number): Promise<{ seconds: num
 export interface Opened {
   /** Milliseconds. */
   readonly open: number
-  /** To the outcome of a first call, opening included. */
+  /** Milliseconds until the outcome of a first call, including the opening. */
   readonly called: number
 }
 
-/** Opens both in turn, again and again: the code is compiled and the files are in memory, so what is left is what the store holds. */
-export async function opening(emptyStore: string, fullStore: string, times: number): Promise<{ empty: Opened; full: Opened }> {
+/**
+ * Opens both stores alternately and repeatedly: code is compiled and files are cached, so the difference is the
+ * contents.
+ */
+export async function opening(
+  emptyStore: string,
+  fullStore: string,
+  times: number,
+): Promise<{ empty: Opened; full: Opened }> {
   const runs = { [emptyStore]: [] as Opened[], [fullStore]: [] as Opened[] }
   for (let round = 0; round <= times; round++) {
     for (const store of Math.random() < 0.5 ? [emptyStore, fullStore] : [fullStore, emptyStore]) {
@@ -46,7 +66,7 @@ export async function opening(emptyStore: string, fullStore: string, times: numb
       const called = performance.now()
       if (outcome?.status !== 'success') throw new Error(JSON.stringify(outcome))
       await runtime.close()
-      if (round > 0) runs[store]?.push({ open: opened - from, called: called - from }) // the first round makes tables and warms up
+      if (round > 0) runs[store]?.push({ open: opened - from, called: called - from }) // first round: warm-up
     }
   }
   const over = (all: readonly Opened[] = []): Opened => ({
@@ -58,7 +78,10 @@ export async function opening(emptyStore: string, fullStore: string, times: numb
 
 const ask = { id: 'long', name: 'long' }
 
-/** Records so many steps, and stands still: it is killed there (or, where a lease would have to run out, hands the call back). */
+/**
+ * Records `steps` steps and then hangs until it is killed; with 'close' it hands the call back instead of waiting for
+ * the lease to expire.
+ */
 export async function record(store: string, steps: number, end: 'stand' | 'close'): Promise<{ recorded: true }> {
   const recorded = Promise.withResolvers<void>()
   const long = tool({
@@ -86,13 +109,13 @@ export async function record(store: string, steps: number, end: 'stand' | 'close
 }
 
 export interface Replayed {
-  /** Milliseconds from entering the body until all recorded steps are passed, one awaited after the other. */
+  /** Milliseconds from the start of the body until all recorded steps are replayed in sequence. */
   readonly inCode: number
-  /** From opening the store to the outcome. */
+  /** Milliseconds from opening the store to the outcome. */
   readonly total: number
 }
 
-/** An empty store of the same kind is opened and used before: the code is loaded, as it is in a process that lives. */
+/** Opens and uses an empty store of the same kind first, so that the code is loaded as in a running process. */
 export async function replay(store: string, emptyStore: string, steps: number): Promise<Replayed> {
   const other = await open(emptyStore)
   await other.session('s').run([{ id: 'c', name: 'plain' }])
@@ -121,30 +144,30 @@ export async function replay(store: string, emptyStore: string, steps: number): 
 }
 
 export interface Parked {
-  /** Megabytes above the runtime before, when it was idle. */
+  /** Megabytes above the idle runtime. */
   readonly rss: number
   readonly heap: number
-  /** Queries in three seconds in which nothing happens: without calls, and with all of them parked. */
+  /** Queries in three idle seconds: without calls, and with all calls parked. */
   readonly idle: number
   readonly waiting: number
   /** Seconds. */
   readonly toPark: number
   readonly toSettle: number
-  /** Of this process: what is left when others use the machine too. */
+  /** CPU seconds of this process, for a machine that is shared with others. */
   readonly cpuToSettle: number
 }
 
 /**
- * Parks the calls session by session, then answers all at once. `used`: the runtime has settled as many ordinary calls before. V8 keeps
- * the pages that its collector once needed, so a fresh process shows what any work costs it, and one that was used what the waiting does.
- * Needs --expose-gc.
+ * Parks the calls session by session, then resolves all of them at once. `used`: the runtime has settled as many
+ * ordinary calls before. V8 keeps memory pages that its collector once needed, so a fresh process includes the cost of
+ * any work, and a used one shows the cost of the parked calls. Needs --expose-gc.
  */
 export async function parked(store: string, calls: number, used: boolean): Promise<Parked> {
   const queries = countQueries()
   const keys: string[] = []
   const later = tool({
     name: 'later',
-    description: 'Somebody outside answers',
+    description: 'An external caller answers',
     input: empty,
     concurrency: 'parallel',
     onCrash: 'rerun',
@@ -161,7 +184,7 @@ export async function parked(store: string, calls: number, used: boolean): Promi
     Array.from({ length: perSession }, (_, index) => ({ id: `c${index}`, name }))
   if (used) for (const session of sessions) await session.run(asksFor('plain'), { batch: 'before' })
   const inQuiet = async (): Promise<number> => {
-    await pause(500) // what rides is written
+    await pause(500) // attached writes are flushed
     queries.take()
     await pause(3_000)
     return queries.take()
@@ -198,17 +221,17 @@ export async function parked(store: string, calls: number, used: boolean): Promi
 export interface Pending {
   readonly heap: number
   readonly toAsk: number
-  /** Queries in quiet times, before and with them. */
+  /** Queries in three idle seconds, before the requests and with all of them pending. */
   readonly idle: number
   readonly waiting: number
-  /** Milliseconds: a page of the inbox, of all and of one tenant; one decision, until it is on record. */
+  /** Milliseconds: a page of the whole inbox, a page of one tenant, one decision until it is recorded. */
   readonly page: number
   readonly ofTenant: number
   readonly decision: number
   readonly toSettle: number
 }
 
-/** So many calls that wait for people, of a hundred tenants. */
+/** Creates `calls` calls that wait for approval, in a hundred tenants. */
 export async function pending(store: string, calls: number): Promise<Pending> {
   const queries = countQueries()
   const gated = tool({
@@ -221,10 +244,12 @@ export async function pending(store: string, calls: number): Promise<Pending> {
   })
   const runtime = await open(store, { tools: [gated], limits: { perSession: 100 } })
   const perSession = 100
-  const sessions = Array.from({ length: calls / perSession }, (_, index) => runtime.session('s', { tenant: `t${index}` }))
+  const sessions = Array.from({ length: calls / perSession }, (_, index) =>
+    runtime.session('s', { tenant: `t${index}` }),
+  )
   const asks = Array.from({ length: perSession }, (_, index) => ({ id: `c${index}`, name: 'gated' }))
   const inQuiet = async (): Promise<number> => {
-    await pause(500) // what rides is written
+    await pause(500) // attached writes are flushed
     queries.take()
     await pause(3_000)
     return queries.take()
@@ -271,7 +296,7 @@ function memory(): { rss: number; heap: number } {
   return { rss: rss / 2 ** 20, heap: heapUsed / 2 ** 20 }
 }
 
-/** All that SQLite or PostgreSQL is asked in this process. */
+/** Counts all queries to SQLite and PostgreSQL in this process. */
 function countQueries(): { take(): number } {
   let queries = 0
   const counted = (on: object, name: string): void => {

@@ -6,7 +6,10 @@ import pg from 'pg'
 
 const value = 'x'.repeat(200)
 
-export function bareSqlite(file: string, synchronous: 'FULL' | 'NORMAL'): { commit(rows: number): void; close(): void } {
+export function bareSqlite(
+  file: string,
+  synchronous: 'FULL' | 'NORMAL',
+): { commit(rows: number): void; close(): void } {
   const db = new DatabaseSync(file)
   db.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = ${synchronous};
     CREATE TABLE t (k INTEGER PRIMARY KEY, v TEXT NOT NULL)`)

@@ -16,13 +16,19 @@ export interface Side {
 export interface Case {
   readonly floor: Side
   readonly pawl: Side
-  /** Calls that warm Pawl up: counted, because on a busy machine the same time would compile less of the code. */
+  /** Warm-up calls of Pawl: a count, because on a busy machine the same time would compile less of the code. */
   readonly warm: number
 }
 
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 const keys = { secret: 'a secret of the bench, 32 bytes or more' }
-const work = tool({ name: 'noop', description: 'Does nothing', input: schema, hints: { readOnly: true }, execute: noop })
+const work = tool({
+  name: 'noop',
+  description: 'Does nothing',
+  input: schema,
+  hints: { readOnly: true },
+  execute: noop,
+})
 
 /** A call writes its own row, three events and the sequence number of its session. */
 const rowsPerCall = 5
@@ -53,7 +59,7 @@ async function memory(): Promise<Case> {
 async function sqlite(dir: string, commit: 'power' | 'process'): Promise<Case> {
   const bare = bareSqlite(join(dir, `bare-${commit}.db`), commit === 'power' ? 'FULL' : 'NORMAL')
   const pawl = await openCalls(`sqlite:${join(dir, `pawl-${commit}.db`)}`, commit)
-  // In `power` the WAL has to reach its full length, as that of the floor.
+  // With `power` the WAL must reach its full length, as for the floor.
   return { floor: { calls: 1, run: () => bare.commit(rowsPerCall) }, pawl, warm: commit === 'power' ? 300 : 1_000 }
 }
 
@@ -82,7 +88,7 @@ async function turn(dir: string): Promise<Case> {
   return { floor: { calls: 1, run: runBare }, pawl: { calls: 1, run }, warm: 150 }
 }
 
-/** `dir` is an empty folder, `url` an empty database; without one there is no PostgreSQL here. */
+/** `dir` is an empty folder, `url` an empty database; without `url` PostgreSQL is left out. */
 export async function openCases(dir: string, url: string | undefined): Promise<Map<string, Case>> {
   const cases = new Map<string, Case>()
   cases.set('call, memory', await memory())

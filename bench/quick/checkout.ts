@@ -19,9 +19,11 @@ export class Checkout {
       env: { ...process.env, NODE_COMPILE_CACHE: cache },
     })
     this.#ended = new Promise((_, reject) => {
-      this.#child.once('exit', (code, signal) => reject(new Error(`The process of ${checkout} ended (${signal ?? code}).`)))
+      this.#child.once('exit', (code, signal) =>
+        reject(new Error(`The process of ${checkout} ended (${signal ?? code}).`)),
+      )
     })
-    this.#ended.catch(() => {}) // it ends while no question is open, too
+    this.#ended.catch(() => {}) // it may also end while no question is open
   }
 
   async ready(): Promise<void> {

@@ -1,4 +1,4 @@
-// All cases of one checkout of Pawl in a process of their own. It measures a slice when the parent asks for one.
+// Child process with all cases of one checkout of Pawl. It measures a slice when the parent requests one.
 
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
@@ -21,7 +21,8 @@ export type Answer = { names: readonly string[] } | { measured: Measure } | { er
 
 const [checkout, dir, url] = process.argv.slice(2) as [string, string, string | undefined]
 const answer = (message: Answer): void => void process.send?.(message)
-const fail = (error: unknown): void => answer({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
+const fail = (error: unknown): void =>
+  answer({ error: error instanceof Error ? (error.stack ?? error.message) : String(error) })
 process.on('unhandledRejection', fail)
 process.on('disconnect', () => process.exit(0))
 
@@ -29,7 +30,9 @@ process.on('disconnect', () => process.exit(0))
 const parentURL = pathToFileURL(join(checkout, 'package.json')).href
 registerHooks({
   resolve: (specifier, context, next) =>
-    specifier === 'pawl' || specifier.startsWith('pawl/') ? next(specifier, { ...context, parentURL }) : next(specifier, context),
+    specifier === 'pawl' || specifier.startsWith('pawl/')
+      ? next(specifier, { ...context, parentURL })
+      : next(specifier, context),
 })
 
 /**

@@ -1,9 +1,9 @@
-// From the start of a process until its first call has settled, against a process that does nothing.
+// Time from the start of a process until its first call has settled, against a process that does nothing.
 
 import { spawnSync } from 'node:child_process'
 import type { Measure } from './child.ts'
 
-// As text in the root of the checkout, because there the name 'pawl' means that checkout.
+// Runs as text in the root of the checkout, where the name 'pawl' resolves to that checkout.
 const firstCall = `
   import { createRuntime, tool } from 'pawl'
   const input = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
@@ -22,12 +22,16 @@ export function measureStart(checkout: string, cache: string): Measure {
 
 function start(code: string, checkout: string, cache: string): number {
   const from = performance.now()
-  const { status, stderr } = spawnSync(process.execPath, ['--conditions=@pawl/source', '--input-type=module', '-e', code], {
-    cwd: checkout,
-    env: { ...process.env, NODE_COMPILE_CACHE: cache },
-    encoding: 'utf8',
-    timeout: 30_000,
-  })
+  const { status, stderr } = spawnSync(
+    process.execPath,
+    ['--conditions=@pawl/source', '--input-type=module', '-e', code],
+    {
+      cwd: checkout,
+      env: { ...process.env, NODE_COMPILE_CACHE: cache },
+      encoding: 'utf8',
+      timeout: 30_000,
+    },
+  )
   if (status !== 0) throw new Error(`The first call failed in ${checkout}: ${stderr}`)
   return (performance.now() - from) * 1000
 }

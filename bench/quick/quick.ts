@@ -1,10 +1,10 @@
-// `npm run bench:quick`: whether a change made Pawl slower, in 40 s. It measures every ratio against a bare floor in
+// `npm run bench:quick`: checks in 40 s if a change made Pawl slower. It measures every ratio against a bare floor in
 // the same run, in short slices, and compares it with bench/baseline.json.
 //
 // --update rewrites the baseline. --compare <dir> measures another checkout of Pawl (with its packages installed) in
-// the same run instead, in 80 s. BENCH_DIR selects the disk for SQLite, TMPDIR the disk for PostgreSQL.
+//   the same run instead, in 80 s. BENCH_DIR selects the disk for SQLite, TMPDIR the disk for PostgreSQL.
 //
-// A round starts new processes: how V8 compiles the same code differs between processes by more than between slices.
+// A round starts new processes: how V8 compiles the same code differs more between processes than between slices.
 
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
@@ -18,7 +18,9 @@ import type { Measure } from './child.ts'
 import { measureStart } from './first-call.ts'
 import { type Known, printTable, type Round, rowOf } from './report.ts'
 
-const { values: options } = parseArgs({ options: { update: { type: 'boolean', default: false }, compare: { type: 'string' } } })
+const { values: options } = parseArgs({
+  options: { update: { type: 'boolean', default: false }, compare: { type: 'string' } },
+})
 if (options.update && options.compare !== undefined) throw new Error('--update and --compare exclude each other.')
 
 const root = join(import.meta.dirname, '../..')
@@ -59,14 +61,14 @@ async function open(round: number): Promise<Checkout[]> {
   return opened
 }
 
-/** The lower quartile of the slices of one round: see child.ts. */
+/** Returns the lower quartile of the slices of one round; see child.ts. */
 async function runRound(round: number): Promise<Map<string, Round>> {
   const opened = await open(round)
   const names = [...(opened[0]?.names ?? []), startName]
   const slices = new Map(names.map((name) => [name, checkouts.map((): Measure[] => [])]))
   for (let sweep = 0; sweep <= sweeps && (sweep < 2 || performance.now() < budgetMs); sweep++) {
     for (const [name, all] of slices) {
-      // The checkouts change places: the first of two is measured after another case.
+      // The order of the checkouts alternates, because the first one is measured right after another case.
       const order = [...opened.entries()]
       for (const [at, checkout] of (round + sweep) % 2 === 0 ? order : order.toReversed()) {
         if (name === startName) {
@@ -74,7 +76,7 @@ async function runRound(round: number): Promise<Map<string, Round>> {
           continue
         }
         const measured = await checkout.measure({ name, ms: sliceMs, warm: sweep === 0 })
-        if (sweep > 0) all[at]?.push(measured) // the first sweep warms up
+        if (sweep > 0) all[at]?.push(measured) // the first sweep is warm-up
       }
     }
   }
@@ -131,7 +133,9 @@ async function run(): Promise<void> {
   console.log(`${rounds} rounds in ${seconds} s, medians of rounds; spread: between their quartiles\n`)
   printTable(rows, other === undefined ? 'baseline' : 'other')
   if (options.update) {
-    const ratios = Object.fromEntries(rows.map(({ name, ratio, spread }) => [name, { ratio: rounded(ratio), spread: rounded(spread) }]))
+    const ratios = Object.fromEntries(
+      rows.map(({ name, ratio, spread }) => [name, { ratio: rounded(ratio), spread: rounded(spread) }]),
+    )
     writeFileSync(baselineFile, `${JSON.stringify({ machine, ratios }, null, 2)}\n`)
   }
 }

@@ -1,8 +1,9 @@
-// `npm run bench:turn`: what a turn costs besides its model and its disk. Ten answers and twenty calls with a scripted model on SQLite, in an empty session and in
-// one whose conversation has 10,000 messages. In one run: `power` (every acknowledged write is on disk), `process` (nothing waits for the disk), and
-// the floor: as many bare synced commits as the turn made.
+// `npm run bench:turn`: cost of a turn without its model and its disk. Ten answers and twenty calls with a scripted
+// model on SQLite, in an empty session and in one with 10,000 messages. One run measures `power` (every acknowledged
+// write is on disk), `process` (no write waits for the disk), and the floor: as many bare synced commits as the turn
+// made.
 //
-// BENCH_DIR is where files lie.
+// BENCH_DIR is the folder of the SQLite files.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
@@ -32,7 +33,7 @@ const look = tool({
   execute: ({ n }) => ({ n: n ?? 0, found: 'An order of Ada, 42.00, shipped on Monday' }),
 })
 
-/** Nine answers ask for calls, two or three each; the tenth is the last. */
+/** Nine answers with two or three calls each, and a final tenth answer. */
 const script: Line[] = [
   ...Array.from({ length: answers - 1 }, (_, at): Line => ({
     say: 'Let me see.',
@@ -43,7 +44,7 @@ const script: Line[] = [
 
 interface Measured {
   readonly ms: number
-  /** Of the model itself. */
+  /** Time spent in the model. */
   readonly modelMs: number
   readonly cpuMs: number
   readonly commits: number
@@ -84,7 +85,7 @@ async function turnsOf(commit: 'power' | 'process', messages: number): Promise<M
   }
   await runtime.close()
   await store.close()
-  // The first ones warm up; in a long conversation the first one of a process reads it.
+  // The first turns are warm-up; in a long conversation the first turn of a process also loads it.
   const warm = all.slice(5)
   return {
     ms: median(warm.map((each) => each.ms)),
@@ -105,17 +106,17 @@ async function fill(store: Store, session: string, messages: number): Promise<vo
         value: JSON.stringify({ number, at: 0, turn: `old${number >> 1}`, step: 1, message }),
       }
     })
-    await store.commit({ guards: [], documents: documents, events: [] })
+    await store.commit({ guards: [], documents, events: [] })
   }
 }
 
-/** A commit of a row that waits for the disk, and nothing else. */
+/** Milliseconds of one bare commit that waits for the disk. */
 function floor(): number {
   const bare = bareSqlite(join(dir, 'floor.db'), 'FULL')
   const all: number[] = []
   for (let n = 0; n < 300; n++) {
     const from = performance.now()
-    bare.commit(5) // rows of 200 bytes
+    bare.commit(5) // five rows of 200 bytes
     all.push(performance.now() - from)
   }
   bare.close()
@@ -134,7 +135,11 @@ try {
     ['a turn in `power` mode, whole', `${power.ms.toFixed(1)} ms, ${power.commits} commits`, ''],
     ['one bare synced commit', `${sync.toFixed(2)} ms`, ''],
     ["Pawl's own time, `power`", `${own.toFixed(1)} ms`, `at most 15 ms: ${own <= 15 ? 'met' : 'MISSED'}`],
-    ["Pawl's own time, `process`", `${(light.ms - light.modelMs).toFixed(1)} ms (${light.cpuMs.toFixed(1)} ms of CPU)`, ''],
+    [
+      "Pawl's own time, `process`",
+      `${(light.ms - light.modelMs).toFixed(1)} ms (${light.cpuMs.toFixed(1)} ms of CPU)`,
+      '',
+    ],
     [`${long} messages more, per answer`, `${perCall.toFixed(2)} ms`, `under 1 ms: ${perCall < 1 ? 'met' : 'MISSED'}`],
   ]
   console.log(`${cpus().length} cores, Linux ${release()}, Node ${process.version}, load ${before.toFixed(2)}\n`)

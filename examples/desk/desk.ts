@@ -1,32 +1,34 @@
-// `npm start`: a support desk in the terminal. A model answers a customer: it looks an order up (the warehouse is busy at first), starts an export in the
-// background, and asks a person for a refund. In the middle of that its process is killed with SIGKILL, at the worst moments there are: whatever the person
-// says, over the export, and over the refund if they grant it. Another process goes on each time. In the end: what happened outside, by the books of those
-// outside, checked; the exit code is 1 if anything is missing or happened twice.
+// `npm start`: a support desk in the terminal. A model answers a customer: it looks up an order (the warehouse is busy
+// at first), starts an export in the background, and requests approval for a refund. Its process is killed with SIGKILL
+// at the worst moments: during the export, and during the refund if it is approved. Each time another process takes
+// over. At the end the ledger of the external services is checked; the exit code is 1 if an effect is missing or
+// happened twice.
 //
-// `npm start -- --yes` asks nobody. With OPENAI_API_KEY a real model answers (OPENAI_BASE_URL, OPENAI_MODEL).
+// `npm start -- --yes` approves without asking. With OPENAI_API_KEY a real model answers (OPENAI_BASE_URL,
+// OPENAI_MODEL).
 
 import { fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { styleText } from 'node:util'
-import { problems } from './books.ts'
-import { deaths, type Moment } from './dies.ts'
+import { problems } from './ledger.ts'
+import { deaths, type Moment } from './kill-points.ts'
 import { margin, Screen } from './screen.ts'
-import type { Answer, Told } from './told.ts'
+import type { Answer, WorkerMessage } from './messages.ts'
 
 const dir = mkdtempSync(join(tmpdir(), 'pawl-desk-'))
 process.env.LEDGER = join(dir, 'outside.ledger')
 const { entries, repeats } = await import('../outside.ts')
-const died = join(dir, 'deaths')
+const deathsFile = join(dir, 'deaths')
 const screen = new Screen()
 
-/** By call. A process that dies over a question does not take it along: the next one gets the same answer. */
+/** Answers by call. A question survives the death of the worker that asked it: the next worker gets the same answer. */
 const answers = new Map<string, Promise<Answer>>()
 const decided = new Map<string, boolean>()
 let last: Promise<unknown> = Promise.resolve()
 
-function answered(call: string, question: string): Promise<Answer> {
+function answerOf(call: string, question: string): Promise<Answer> {
   const known = answers.get(call)
   if (known) return known
   const asked = last.then(() => decide(call, question))
@@ -39,91 +41,94 @@ async function decide(call: string, question: string): Promise<Answer> {
   if (process.argv.includes('--yes')) {
     screen.line(`${margin}${styleText('yellow', '?')} ${question} y`)
     decided.set(call, true)
-    return { call, approve: true, reason: 'Asked for with --yes' }
+    return { call, approve: true, reason: 'Approved by --yes' }
   }
   const said = await screen.ask(question)
   const approve = /^y(es)?$/i.test(said?.trim() ?? '')
   decided.set(call, approve)
-  if (said === undefined) screen.line(`${margin}${styleText('red', '✗')} nobody is at the keyboard, and silence is no`)
-  return { call, approve, reason: said === undefined ? 'Nobody is at the keyboard' : 'Not today' }
+  if (said === undefined)
+    screen.line(`${margin}${styleText('red', '✗')} no answer from the keyboard: the request is denied`)
+  return { call, approve, reason: said === undefined ? 'No answer from the keyboard' : 'Denied at the keyboard' }
 }
 
-/** A process of the desk, until it is over one way or the other. */
+/** Runs one worker process until it exits or is killed. */
 let cursor = ''
-type End = Extract<Told, { outcome: string }>
+type End = Extract<WorkerMessage, { outcome: string }>
 function work(): Promise<{ end: End | null; signal: NodeJS.Signals | null; pid: number | undefined }> {
   const child = fork(join(import.meta.dirname, 'worker.ts'), [], {
     execArgv: ['--conditions=@pawl/source'],
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    env: { ...process.env, STORE: join(dir, 'agent.db'), DESK_AFTER: cursor, DESK_DEATHS: died },
+    env: { ...process.env, STORE: join(dir, 'agent.db'), DESK_AFTER: cursor, DESK_DEATHS: deathsFile },
   })
   let end: End | null = null
-  child.on('message', (told: Told) => {
-    if ('text' in told) {
-      screen.show(told.text)
-      cursor = told.cursor ?? cursor
-    } else if ('ask' in told) {
-      void answered(told.call, told.ask).then((answer) => void (child.connected && child.send(answer, () => {})))
-    } else end = told
+  child.on('message', (message: WorkerMessage) => {
+    if ('text' in message) {
+      screen.show(message.text)
+      cursor = message.cursor ?? cursor
+    } else if ('ask' in message) {
+      void answerOf(message.call, message.ask).then((answer) => void (child.connected && child.send(answer, () => {})))
+    } else end = message
   })
   return new Promise((resolve) => child.once('close', (_, signal) => resolve({ end, signal, pid: child.pid })))
 }
 
 const moments: Record<Moment, string> = {
-  export: 'a page is fetched and paid, and not on record here',
-  refund: 'the money has moved, and nobody here knows it yet',
+  export: 'a page is fetched and paid for, but not recorded',
+  refund: 'the money has moved, but this is not recorded',
 }
 
-/** One process after the other, until one of them comes to the end. */
-async function story(): Promise<End> {
+/** Starts one worker process after the other until one of them completes the turn. */
+async function runToEnd(): Promise<End> {
   for (let before = 0; ; before++) {
     const { end, signal, pid } = await work()
     if (end) return end
-    const moment = deaths(died)[before]
-    if (signal !== 'SIGKILL' || moment === undefined) throw new Error('A process of the desk ended without an answer.')
+    const moment = deaths(deathsFile)[before]
+    if (signal !== 'SIGKILL' || moment === undefined) throw new Error('A worker process ended without a result.')
     screen.line(`\n${margin}${styleText('red', `✗ kill -9 ${pid}`)}: ${moments[moment]}`)
-    screen.line(`${margin}${styleText('green', '▶')} another process opens the same file, and goes on`)
+    screen.line(`${margin}${styleText('green', '▶')} another process opens the same store and continues`)
   }
 }
 
 function show({ outcome, said, done }: End): void {
-  const booked = entries()
+  const ledger = entries()
   const again = repeats()
   const row = (what: string, entry: string, note: string): void => {
-    const times = booked.filter((each) => each.what === entry).length
+    const times = ledger.filter((each) => each.what === entry).length
     const known = again.filter((each) => each.what === entry).length
-    const more = known === 0 ? note : `asked for ${times + known}×: an idempotency key is known again`
+    const more = known === 0 ? note : `requested ${times + known}×, deduplicated by idempotency key`
     screen.line(`    ${what.padEnd(18)} ${times}×   ${styleText('dim', more)}`.trimEnd())
   }
-  screen.line(`\n  What happened outside, by the books of those outside:`)
-  row('money moved', 'refund', '')
+  screen.line(`\n  Effects in the ledger of the external services:`)
+  row('refunds paid', 'refund', '')
   row('mails sent', 'mail', '')
-  row('warehouse asked', 'asked', 'it was busy the first time')
+  row('warehouse requests', 'asked', 'busy at the first request')
   row('pages exported', 'page', '')
-  const killed = deaths(died).length
-  const wrong = problems({ entries: booked, done, decided })
+  const killed = deaths(deathsFile).length
+  const wrong = problems({ entries: ledger, done, decided })
   if (outcome !== 'success') wrong.unshift(`The turn ended as ${outcome}: ${said}`)
   for (const each of wrong) screen.line(`    ${styleText('red', '✗')} ${each}`)
   if (wrong.length === 0) {
-    const over = ['and no process was killed: the model began nothing', 'over the death of a process', 'over the deaths of two processes'][
-      killed
-    ]
-    screen.line(`    ${styleText('green', '✓')} each exactly once, ${over}`)
+    const despite = [
+      'and no process was killed: nothing was started',
+      'although a process was killed',
+      'although two processes were killed',
+    ][killed]
+    screen.line(`    ${styleText('green', '✓')} every effect exactly once, ${despite}`)
   }
-  screen.line(`\n  ${styleText('dim', 'The code: examples/desk. The guide: docs/guide.')}\n`)
+  screen.line(`\n  ${styleText('dim', 'Code: examples/desk. Guide: docs/guide.')}\n`)
   process.exitCode = wrong.length === 0 ? 0 : 1
 }
 
 process.once('SIGINT', () => {
   rmSync(dir, { recursive: true, force: true })
-  process.exit(130) // a process of the desk ends with the one that started it
+  process.exit(130) // the worker process exits with its parent
 })
 
 try {
   screen.line(`\n  ${styleText('bold', 'A support desk that survives kill -9')}\n`)
   screen.line(`${styleText('bold', '  ada   ')}Order A1 arrived broken. Please refund it, and send me my orders.`)
-  const end = await story()
-  screen.close() // a question that nobody answered in time is over
+  const end = await runToEnd()
+  screen.close() // closes a question that was not answered in time
   await last
   show(end)
 } finally {

@@ -1,4 +1,4 @@
-// Who answers at the desk: a script, or a real model if there is a key for one.
+// The model of the desk: a script, or a real model if there is an API key.
 
 import type { Model, ModelMessage } from 'pawl'
 import { aiModel } from 'pawl/ai-sdk'
@@ -8,18 +8,23 @@ export const instructions = `You work at the support desk of a shop. Look an ord
 spawn_background, and wait for them with wait_task before you answer. Be brief.`
 
 export async function deskModel(): Promise<Model> {
-  const { OPENAI_API_KEY: apiKey, OPENAI_BASE_URL: baseURL = 'https://api.openai.com/v1', OPENAI_MODEL: name = 'gpt-5-mini' } = process.env
+  const {
+    OPENAI_API_KEY: apiKey,
+    OPENAI_BASE_URL: baseURL = 'https://api.openai.com/v1',
+    OPENAI_MODEL: name = 'gpt-5-mini',
+  } = process.env
   if (!apiKey) return scripted
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
   return aiModel(createOpenAICompatible({ name: 'openai', baseURL, apiKey })(name))
 }
 
-const taskIn = (messages: readonly ModelMessage[]): string => /\\"task_id\\":\\"([^"\\]+)/.exec(JSON.stringify(messages))?.[1] ?? ''
+const taskIn = (messages: readonly ModelMessage[]): string =>
+  /\\"task_id\\":\\"([^"\\]+)/.exec(JSON.stringify(messages))?.[1] ?? ''
 
 const scripted = scriptedModel([
   { say: 'I am sorry to hear that. Let me look it up.', call: { name: 'look_up_order', input: { order: 'A1' } } },
   {
-    say: 'I start the export, and ask for the refund.',
+    say: 'I will start the export and request the refund.',
     call: [
       {
         name: 'spawn_background',

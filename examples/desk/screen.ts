@@ -1,50 +1,50 @@
-// The terminal of the desk: what is shown, and who sits at the keyboard. Both belong to the process that does not die, so that a question stays open, and
-// stays readable, while those behind it come and go.
+// The terminal of the desk: output and keyboard. Both belong to the parent process, so that a question stays open and
+// readable while worker processes die and restart.
 
 import { createInterface, type Interface } from 'node:readline'
 import { styleText } from 'node:util'
 
 export const margin = ' '.repeat(8)
 
-/** What somebody said; undefined if nobody is there. */
-type Said = string | undefined
+/** The line that was typed; undefined if there is no keyboard. */
+type Typed = string | undefined
 
 export class Screen {
-  /** Told while a question is open; shown after it. */
-  #held = ''
+  /** Output received while a question is open, shown after the answer. */
+  #deferred = ''
   #atLineStart = true
-  #open: ((said: Said) => void) | null = null
+  #open: ((text: Typed) => void) | null = null
   #keyboard: Interface | null = null
-  /** Lines of a pipe that came before they were asked for. */
+  /** Lines that a pipe delivered before a question was open. */
   readonly #early: string[] = []
   #gone = false
 
   show(text: string): void {
-    if (this.#open) this.#held += text
+    if (this.#open) this.#deferred += text
     else this.#write(text)
   }
 
-  /** A line of its own, also if somebody broke off in the middle of theirs. */
+  /** Prints a line of its own, also if the previous output did not end its line. */
   line(text: string): void {
     this.show(this.#endsOpen() ? `\n${text}\n` : `${text}\n`)
   }
 
-  /** One question at a time: the next is asked when this one is answered. */
-  async ask(question: string): Promise<Said> {
+  /** Asks one question at a time; the caller waits for the answer before the next one. */
+  async ask(question: string): Promise<Typed> {
     if (!this.#atLineStart) this.#write('\n')
     this.#write(`${margin}${styleText('yellow', '?')} ${question} `)
-    const said = await this.#said()
-    // The end of the line is typed by a person, and by nobody else.
-    const typed = process.stdin.isTTY && said !== undefined
-    this.#write(typed ? '' : `${said ?? ''}\n`)
+    const text = await this.#readLine()
+    // A person ends the line with Enter; for any other input the line break is printed here.
+    const typed = process.stdin.isTTY && text !== undefined
+    this.#write(typed ? '' : `${text ?? ''}\n`)
     this.#atLineStart = true
-    const held = this.#held
-    this.#held = ''
-    this.#write(held)
-    return said
+    const deferred = this.#deferred
+    this.#deferred = ''
+    this.#write(deferred)
+    return text
   }
 
-  /** Who still asks is told that nobody is there. */
+  /** Answers an open question with undefined and closes the keyboard. */
   close(): void {
     this.#gone = true
     this.#answer(undefined)
@@ -58,10 +58,10 @@ export class Screen {
   }
 
   #endsOpen(): boolean {
-    return this.#held === '' ? !this.#open && !this.#atLineStart : !this.#held.endsWith('\n')
+    return this.#deferred === '' ? !this.#open && !this.#atLineStart : !this.#deferred.endsWith('\n')
   }
 
-  #said(): Promise<Said> {
+  #readLine(): Promise<Typed> {
     this.#keyboard ??= this.#listen()
     return new Promise((resolve) => {
       this.#open = resolve
@@ -70,18 +70,18 @@ export class Screen {
     })
   }
 
-  #answer(said: Said): void {
+  #answer(text: Typed): void {
     const open = this.#open
     this.#open = null
-    open?.(said)
+    open?.(text)
   }
 
-  /** Line by line, as the terminal itself edits them: it is left as it was, however this ends. */
+  /** Reads whole lines and leaves line editing to the terminal, so that the terminal mode never has to be restored. */
   #listen(): Interface {
     const keyboard = createInterface({ input: process.stdin })
     keyboard.on('line', (text) => {
       if (this.#open) this.#answer(text)
-      // What a person typed before there was a question is no answer to it.
+      // Text that a person typed before the question was shown is not an answer to it.
       else if (!process.stdin.isTTY) this.#early.push(text)
     })
     keyboard.on('close', () => {

@@ -1,10 +1,10 @@
-// The tools of the support desk: a look-up that is busy at first, a refund that asks a person, an export that takes its time.
+// The tools of the support desk: a look-up that is busy at first, a refund that needs approval, and a slow export.
 
 import { retry, narrate, tool } from 'pawl'
 import { z } from 'zod'
 import { mail, payments, warehouse } from '../outside.ts'
-import { pages } from './books.ts'
-import { die } from './dies.ts'
+import { pages } from './ledger.ts'
+import { die } from './kill-points.ts'
 
 export const takes = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 const money = (cents: number): string => `${(cents / 100).toFixed(2)} €`
@@ -12,7 +12,7 @@ const money = (cents: number): string => `${(cents / 100).toFixed(2)} €`
 export const lookUp = tool({
   name: 'look_up_order',
   title: 'Look up an order',
-  description: 'What was ordered, for how much, and how it stands.',
+  description: 'Returns the amount and the state of an order.',
   input: z.object({ order: z.string() }),
   hints: { readOnly: true },
   narrate: narrate(
@@ -29,10 +29,10 @@ export const lookUp = tool({
 export const refund = tool({
   name: 'refund',
   title: 'Refund an order',
-  description: 'Gives the money of an order back, and tells the customer by mail.',
+  description: 'Refunds an order and notifies the customer by mail.',
   input: z.object({ order: z.string(), cents: z.number().int().positive() }),
-  hints: { destructive: true }, // so a person is asked first
-  onCrash: 'rerun', // safe: what matters happens in recorded steps
+  hints: { destructive: true }, // needs the approval of a person
+  onCrash: 'rerun', // safe: the effects are recorded steps with idempotency keys
   narrate: narrate(
     { en: { started: 'Refunding order {}', completed: 'Refunded order {}', failed: 'Did not refund order {}' } },
     ({ order }) => order,
@@ -43,16 +43,18 @@ export const refund = tool({
     if (!charge) return { refunded: false, why: `There is no charge for order ${order}` }
     const done = await ctx.step('refund', async () => {
       const moved = await payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') })
-      die('refund') // The worst moment of all: the money has moved, and nothing here has been told yet.
+      die('refund') // The worst moment: the money has moved, and the step is not recorded yet.
       return moved
     })
-    await ctx.step('mail', () => mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }))
+    await ctx.step('mail', () =>
+      mail.send(charge.email, `We refunded ${money(cents)}.`, { idempotencyKey: ctx.key('mail') }),
+    )
     return { refunded: true, ...done }
   },
 })
 
-/** After so many pages somebody pulls the plug. */
-const unlucky = 3
+/** The worker is killed at this page of the export. */
+const crashPage = 3
 
 export const exportOrders = tool({
   name: 'export_orders',
@@ -78,7 +80,7 @@ export const exportOrders = tool({
       const got = await ctx.step(name, async () => {
         await takes(150)
         const found = await warehouse.page(customer, page, { idempotencyKey: ctx.key(name) })
-        if (page === unlucky) die('export') // It is paid for, and not on record.
+        if (page === crashPage) die('export') // The page is paid for, and not recorded yet.
         return found
       })
       rows.push(got)

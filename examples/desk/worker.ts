@@ -1,14 +1,14 @@
-// One process of the support desk: it opens the store, asks for the turn (which goes on where it stands, if another process died over it), and tells the
-// process above what happens and what a person has to decide.
+// One worker process of the support desk. It opens the store, requests the turn (which continues where a dead process
+// left it), and sends output and approval requests to the parent process.
 
 import { styleText } from 'node:util'
 import { createRuntime, type LiveEvent } from 'pawl'
 import { deskModel, instructions } from './model.ts'
 import { margin } from './screen.ts'
-import type { Answer, Told } from './told.ts'
+import type { Answer, WorkerMessage } from './messages.ts'
 import { exportOrders, lookUp, refund, takes } from './tools.ts'
 
-const begun = Date.now()
+const startedAt = Date.now()
 const model = await deskModel()
 const runtime = await createRuntime({
   store: `sqlite:${process.env.STORE}`,
@@ -17,75 +17,82 @@ const runtime = await createRuntime({
   lease: '2s',
 })
 const session = runtime.session('desk-1', { principal: 'user:ada' })
-// Whoever started this is gone: so is the terminal.
+// Without the parent there is no terminal: exit.
 process.once('disconnect', () => process.exit())
 
-const tell = (told: Told): void => void process.send?.(told)
-const noted = (sign: string, text: string): string => `${margin}${sign} ${text}\n`
+const send = (message: WorkerMessage): void => void process.send?.(message)
+const noteLine = (sign: string, text: string): string => `${margin}${sign} ${text}\n`
 
-/** What a model has said so far, word by word, and what is told when it has said it. */
-let heard = ''
-let beside = ''
-function spoken({ type, body }: LiveEvent): void {
+/** The streamed text of the current answer, and output that is held back until the answer is complete. */
+let streamed = ''
+let heldBack = ''
+function showDelta({ type, body }: LiveEvent): void {
   const { type: what, delta = '' } = body as { type?: string; delta?: string }
   if (type === 'turn.delta' && what === 'text') {
-    tell({ text: heard === '' ? `${styleText('bold', '  desk  ')}${delta}` : delta })
-    heard += delta
-  } else if (type === 'turn.retracted' && heard !== '') {
-    tell({ text: silence() + noted(styleText('yellow', '↺'), 'the answer broke off, and is asked for again') })
+    send({ text: streamed === '' ? `${styleText('bold', '  desk  ')}${delta}` : delta })
+    streamed += delta
+  } else if (type === 'turn.retracted' && streamed !== '') {
+    send({ text: endAnswer() + noteLine(styleText('yellow', '↺'), 'the answer broke off; asking the model again') })
   }
 }
 
-function silence(): string {
-  const text = (heard === '' ? '' : '\n') + beside
-  heard = beside = ''
+function endAnswer(): string {
+  const text = (streamed === '' ? '' : '\n') + heldBack
+  streamed = heldBack = ''
   return text
 }
 
-/** What the process before this one put on record, and had no time to say. */
-async function unheard(number: number): Promise<string> {
+/** An answer that the previous process recorded but did not show. */
+async function unshownAnswer(number: number): Promise<string> {
   const [said] = await session.messages.list({ after: number - 1, limit: 1 })
   const parts = said?.message.role === 'assistant' ? said.message.parts : []
   const text = parts.map((part) => (part.type === 'text' ? part.text : '')).join('')
-  return text === '' || heard !== '' ? '' : `${styleText('bold', '  desk  ')}${text}\n`
+  return text === '' || streamed !== '' ? '' : `${styleText('bold', '  desk  ')}${text}\n`
 }
 
-/** Each question once. The answer comes when somebody has given it, maybe to the process before this one. */
-const asked = new Map<string, string>()
+/** Sends each approval request once. The answer may have been given to the previous process. */
+const requestIds = new Map<string, string>()
 async function ask(): Promise<void> {
   for (const { id, call, preview } of await runtime.inbox({ tenant: 'default', session: 'desk-1' })) {
-    if (asked.has(call)) continue
-    asked.set(call, id)
-    tell({ ask: `${preview.summary} Approve? [y/N]`, call })
+    if (requestIds.has(call)) continue
+    requestIds.set(call, id)
+    send({ ask: `${preview.summary} Approve? [y/N]`, call })
   }
 }
 process.on('message', ({ call, approve, reason }: Answer) => {
   const by = 'user:bea'
-  void runtime.decide(asked.get(call) ?? '', approve ? { approve, by } : { deny: true, by, reason })
+  void runtime.decide(requestIds.get(call) ?? '', approve ? { approve, by } : { deny: true, by, reason })
 })
 
-/** The calls that were seen to end. */
+/** Calls whose end has been shown. */
 const settled = new Set<string>()
 
 async function show(signal: AbortSignal): Promise<void> {
-  // From where the process before has read.
+  // Continue after the last event that the previous process has shown.
   const after = process.env.DESK_AFTER
   for await (const event of session.events({ live: true, narrate: 'en', signal, ...(after ? { after } : {}) })) {
     if (event.live) {
-      spoken(event)
+      showDelta(event)
       const { current, total } = event.body as { current?: number; total?: number }
       if (event.type === 'call.progress' && current !== undefined && total !== undefined)
-        beside += noted(styleText('cyan', '▸'), `export ${'█'.repeat(current)}${'░'.repeat(total - current)} ${current} of ${total}`)
-      if (heard === '') tell({ text: silence() })
+        heldBack += noteLine(
+          styleText('cyan', '▸'),
+          `export ${'█'.repeat(current)}${'░'.repeat(total - current)} ${current} of ${total}`,
+        )
+      if (streamed === '') send({ text: endAnswer() })
       continue
     }
-    let text = event.type === 'turn.answered' ? (await unheard(event.body.message)) + silence() : ''
-    if (event.type === 'call.queued') text += noted(styleText('yellow', '↻'), 'The warehouse is busy: it is asked again')
+    let text = event.type === 'turn.answered' ? (await unshownAnswer(event.body.message)) + endAnswer() : ''
+    if (event.type === 'call.queued') text += noteLine(styleText('yellow', '↻'), 'The warehouse is busy; retrying')
     if (event.type === 'call.settled' && event.narration !== undefined)
-      text += noted(event.outcome?.status === 'success' ? styleText('green', '✓') : styleText('red', '✗'), event.narration)
-    // Nobody interrupts the model: what is told beside it waits. If this process dies meanwhile, the next one reads it again.
-    if (heard === '') tell({ text: silence() + text, cursor: event.cursor })
-    else beside += text
+      text += noteLine(
+        event.outcome?.status === 'success' ? styleText('green', '✓') : styleText('red', '✗'),
+        event.narration,
+      )
+    // Output does not interrupt a streaming answer: it waits. If this process dies meanwhile, the next one reads the
+    // event again.
+    if (streamed === '') send({ text: endAnswer() + text, cursor: event.cursor })
+    else heldBack += text
     if (event.type === 'call.settled') settled.add(event.call)
     if (event.type === 'wait.opened' && event.body.asks === 'approval') await ask()
   }
@@ -101,15 +108,15 @@ const turn = session.turn({
 })
 await ask()
 const outcome = await turn.outcome
-// A model need not wait for what it started; the desk does not close before it is done.
+// A model may answer before its background tasks have ended; the desk waits for them.
 for (const { id } of await session.tasks.list()) await session.tasks.wait(id)
 const calls = await session.calls.list()
-// All that ended here has been shown.
-const ended = calls.filter(({ settledAt }) => settledAt !== null && settledAt >= begun)
+// Wait until the end of every call of this process has been shown.
+const ended = calls.filter(({ settledAt }) => settledAt !== null && settledAt >= startedAt)
 for (let waits = 0; waits < 200 && ended.some(({ uid }) => !settled.has(uid)); waits++) await takes(10)
 stop.abort()
 await showing
-tell({
+send({
   outcome: outcome.status,
   said: outcome.status === 'success' ? outcome.value.text : JSON.stringify(outcome),
   done: calls.map(({ uid, name, outcome: end }) => ({

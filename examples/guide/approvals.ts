@@ -72,7 +72,10 @@ const all = await session.run(
 const texts = all.map(({ parts }) => parts.map((part) => (part.type === 'text' ? part.text : '')).join(''))
 // #region told
 assert.match(texts[0] ?? '', /A person denied this call: Offer a voucher first\. It was not run\./)
-assert.match(texts[1] ?? '', /^\[A person changed the arguments of this call before it ran\. It ran with: {"order":"A3","cents":3000}\]/)
+assert.match(
+  texts[1] ?? '',
+  /^\[A person changed the arguments of this call before it ran\. It ran with: {"order":"A3","cents":3000}\]/,
+)
 assert.match(texts[2] ?? '', /^\[A person answered instead of this tool, which was not run: Already done by hand\]/)
 // #endregion
 assert.deepEqual(paid, [500, 4200, 3000])
@@ -101,7 +104,15 @@ const strict = await createRuntime({
   policy: {
     rules: [
       { tool: 'refund', when: { cents: { gt: 2000 } }, then: 'ask' },
-      { tool: 'refund', when: { cents: { gt: 100_000 } }, then: 'ask', quorum: 2, approvers: 'user:*', separate: true, expires: '1d' },
+      {
+        tool: 'refund',
+        when: { cents: { gt: 100_000 } },
+        then: 'ask',
+        quorum: 2,
+        approvers: 'user:*',
+        separate: true,
+        expires: '1d',
+      },
       { tool: 'refund', when: { cents: { gt: 1_000_000 } }, then: 'deny', reason: 'Nobody refunds that much here.' },
     ],
   },
@@ -145,7 +156,12 @@ const book = tool({
   input: z.object({ people: z.number() }),
   onCrash: 'rerun', // it waits inside
   async execute({ people }, ctx) {
-    const asked = await ctx.ask({ text: 'Inside or outside?', choices: ['inside', 'outside'], default: 'inside', deadline: '10m' })
+    const asked = await ctx.ask({
+      text: 'Inside or outside?',
+      choices: ['inside', 'outside'],
+      default: 'inside',
+      deadline: '10m',
+    })
     const { answer, by } = await asked.value
     return `${people} seats ${answer as string}, chosen by ${by ?? 'nobody'}`
   },

@@ -41,7 +41,9 @@ try {
     allowAddress: (address, { allowed }) => allowed || address === '127.0.0.1', // the last word about an address
   })
   const testing = await createRuntime({ store: 'memory:', tools: local })
-  const [page] = await testing.session('chat-1').run([{ id: 'a', name: 'web_fetch', input: { url: `http://127.0.0.1:${port}/` } }])
+  const [page] = await testing
+    .session('chat-1')
+    .run([{ id: 'a', name: 'web_fetch', input: { url: `http://127.0.0.1:${port}/` } }])
   assert.deepEqual(page?.status === 'success' && page.value, {
     url: `http://127.0.0.1:${port}/`,
     status: 200,

@@ -6,10 +6,15 @@ import { toolbox } from 'pawl/toolbox'
 
 {
   // #region all
-  const runtime = await createRuntime({ store: 'memory:', tools: [...toolbox.files(), ...toolbox.time(), ...toolbox.todos()] })
+  const runtime = await createRuntime({
+    store: 'memory:',
+    tools: [...toolbox.files(), ...toolbox.time(), ...toolbox.todos()],
+  })
   const session = runtime.session('chat-42')
 
-  const [written] = await session.run([{ id: 'c1', name: 'write_file', input: { path: 'notes/today.md', content: '- [ ] call Bea\n' } }])
+  const [written] = await session.run([
+    { id: 'c1', name: 'write_file', input: { path: 'notes/today.md', content: '- [ ] call Bea\n' } },
+  ])
   assert.partialDeepStrictEqual(written, { value: { path: '/notes/today.md', size_bytes: 15, created: true } })
   // #endregion
 
@@ -32,7 +37,9 @@ import { toolbox } from 'pawl/toolbox'
   // #endregion
 
   // #region grep
-  const [found] = await session.run([{ id: 'c5', name: 'grep_files', input: { pattern: 'call (\\w+)', path_pattern: '*.md' } }])
+  const [found] = await session.run([
+    { id: 'c5', name: 'grep_files', input: { pattern: 'call (\\w+)', path_pattern: '*.md' } },
+  ])
   assert.partialDeepStrictEqual(found, {
     value: { matches: [{ path: '/notes/today.md', line_number: 1, line: '- [x] call Bea' }], total_matches: 1 },
   })
@@ -43,7 +50,9 @@ import { toolbox } from 'pawl/toolbox'
   // #endregion
 
   // #region delete
-  const [deleted] = await session.run([{ id: 'c7', name: 'delete_file', input: { path: 'trap.txt' } }], { until: 'waiting' })
+  const [deleted] = await session.run([{ id: 'c7', name: 'delete_file', input: { path: 'trap.txt' } }], {
+    until: 'waiting',
+  })
   assert.equal(deleted?.status, 'waiting') // it is destructive: a person decides
   const [item] = await runtime.inbox()
   assert.equal(item?.preview.summary, 'Deletes trap.txt.')

@@ -20,9 +20,14 @@ async function happens(what: string, key?: string): Promise<string> {
   if (process.env.DIE === what) process.kill(process.pid, 'SIGKILL')
   return `${what}: done`
 }
-const bank = { charge: (_order: string, { idempotencyKey }: { idempotencyKey: string }) => happens('charge', idempotencyKey) }
+const bank = {
+  charge: (_order: string, { idempotencyKey }: { idempotencyKey: string }) => happens('charge', idempotencyKey),
+}
 const phone = { text: (_order: string) => happens('text') }
-const depot = { ship: (_order: string) => happens('ship'), find: async (_order: string) => happened().find((each) => each === 'ship') }
+const depot = {
+  ship: (_order: string) => happens('ship'),
+  find: async (_order: string) => happened().find((each) => each === 'ship'),
+}
 const shredder = { shred: (_order: string) => happens('shred') }
 
 const input = z.object({ order: z.string() })
@@ -36,7 +41,9 @@ const charge = tool({
     // At least once. The bank knows the key again, so the money moves exactly once.
     const charged = await ctx.step('charge', () => bank.charge(order, { idempotencyKey: ctx.key('charge') }))
     // At most once: the phone knows no keys, and a text too few is better than one too many.
-    const texted = await ctx.step('text', () => phone.text(order), { once: true }).catch((error: { code: string }) => error.code)
+    const texted = await ctx
+      .step('text', () => phone.text(order), { once: true })
+      .catch((error: { code: string }) => error.code)
     return { charged, texted }
   },
 })
@@ -86,7 +93,10 @@ else {
   for (const effect of ['charge', 'text', 'ship', 'shred']) assert.equal(startAndKillIn(effect), 'SIGKILL')
 
   const [charged, shipped, shredded] = await worker()
-  assert.partialDeepStrictEqual(charged, { status: 'success', value: { charged: 'charge: done', texted: 'step_unknown' } })
+  assert.partialDeepStrictEqual(charged, {
+    status: 'success',
+    value: { charged: 'charge: done', texted: 'step_unknown' },
+  })
   assert.partialDeepStrictEqual(shipped, { status: 'success', value: 'ship' }) // what reconcile found
   assert.equal(shredded?.status, 'unknown') // and not run again
   assert.deepEqual(

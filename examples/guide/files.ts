@@ -50,7 +50,12 @@ try {
   const onDisk = await createRuntime({
     store: 'memory:',
     tools: [note],
-    files: { folder: ({ session }) => join(root, session), fileBytes: 1024 * 1024, bytes: 64 * 1024 * 1024, files: 1_000 },
+    files: {
+      folder: ({ session }) => join(root, session),
+      fileBytes: 1024 * 1024,
+      bytes: 64 * 1024 * 1024,
+      files: 1_000,
+    },
   })
   const folder = onDisk.session('chat-42').files
   await folder.write('/src/main.ts', 'export {}\n')

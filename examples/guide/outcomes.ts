@@ -101,7 +101,9 @@ assert.deepEqual(stops.map(tell), ['execution: card_refused', "stopped: Stopped 
 // #region again
 const again = await runtime.session('chat-42').run(calls, { batch: 'msg_8' })
 assert.deepEqual(again, goesOn) // the recorded outcomes; nothing ran
-const [conflict] = await runtime.session('chat-42').run([{ id: 'x', name: 'order', input: { id: 'A1' } }], { batch: 'msg_8' })
+const [conflict] = await runtime
+  .session('chat-42')
+  .run([{ id: 'x', name: 'order', input: { id: 'A1' } }], { batch: 'msg_8' })
 assert.equal(conflict?.status === 'failure' && conflict.failure.code, 'call_conflict')
 // #endregion
 
@@ -129,10 +131,17 @@ await runtime.close()
 const masks: Hook = {
   name: 'masks',
   project: (_, __, parts) =>
-    parts.map((part) => (part.type === 'text' ? { ...part, text: part.text.replaceAll(/\b\d{16}\b/g, '[card]') } : part)),
+    parts.map((part) =>
+      part.type === 'text' ? { ...part, text: part.text.replaceAll(/\b\d{16}\b/g, '[card]') } : part,
+    ),
 }
 // #endregion
-const card = tool({ name: 'card', description: 'The card on file', input: z.object({}), execute: () => '4111111111111111' })
+const card = tool({
+  name: 'card',
+  description: 'The card on file',
+  input: z.object({}),
+  execute: () => '4111111111111111',
+})
 const masked = await createRuntime({ store: 'memory:', tools: [card], hooks: [masks] })
 const [onFile] = await masked.session('chat-43').run([{ id: 'a', name: 'card' }])
 assert.partialDeepStrictEqual(onFile, { value: '4111111111111111', parts: [{ type: 'text', text: '[card]' }] })

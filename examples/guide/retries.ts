@@ -81,7 +81,10 @@ const calls = ['busy', 'flaky', 'down', 'transfer', 'book'].map((name) => ({ id:
 const [third, fourth, never, single, whole] = await runtime.session('chat-42').run(calls)
 assert.partialDeepStrictEqual(third, { value: 'worked, attempt 3', attempts: 3 })
 assert.partialDeepStrictEqual(fourth, { value: 'got through', attempts: 4 })
-assert.partialDeepStrictEqual(never, { failure: { code: 'closed', retry: { when: 'exhausted', attempts: 2 } }, attempts: 2 })
+assert.partialDeepStrictEqual(never, {
+  failure: { code: 'closed', retry: { when: 'exhausted', attempts: 2 } },
+  attempts: 2,
+})
 assert.partialDeepStrictEqual(single, { failure: { code: 'internal_error', retry: { when: 'never' } }, attempts: 1 })
 assert.equal(whole?.attempts, 3)
 assert.equal(booked.length, 1)

@@ -33,7 +33,13 @@ const upstream = tool({
 
 {
   // #region encrypt
-  const runtime = await createRuntime({ store, tools: [record, upstream], encrypt: true, secrets: [apiKey], logger: quiet })
+  const runtime = await createRuntime({
+    store,
+    tools: [record, upstream],
+    encrypt: true,
+    secrets: [apiKey],
+    logger: quiet,
+  })
   // #endregion
   const session = runtime.session('s')
   const [read, failed] = await session.run([

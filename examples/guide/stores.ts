@@ -2,7 +2,16 @@
 
 import assert from 'node:assert/strict'
 import { createRuntime, tool } from 'pawl'
-import { type Change, memoryStore, type OpenStore, reasonToSkip, type Store, storeCases, titleOf, type Written } from 'pawl/testing'
+import {
+  type Change,
+  memoryStore,
+  type OpenStore,
+  reasonToSkip,
+  type Store,
+  storeCases,
+  titleOf,
+  type Written,
+} from 'pawl/testing'
 
 // #region store
 /** A store around another: counts what is written, and keeps every promise of the one inside. */
@@ -12,7 +21,10 @@ function countingStore(inner: Store): Store & { readonly writes: () => number } 
     ...inner,
     kind: 'counting',
     commit: (change: Change) => (writes++, inner.commit(change)),
-    write: (change: Change, heard: (answer: Written) => void, how?: { ride: boolean }) => (writes++, inner.write(change, heard, how)),
+    write: (change: Change, heard: (answer: Written) => void, how?: { ride: boolean }) => (
+      writes++,
+      inner.write(change, heard, how)
+    ),
     writes: () => writes,
   }
 }

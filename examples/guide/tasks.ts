@@ -58,7 +58,10 @@ const build = tool({
   background: true,
   async execute({ target }, ctx) {
     const script = target === 'echo' ? 'echo built' : 'sleep 999 & sleep 999'
-    const end = await runProcess('sh', ['-c', script], { signal: ctx.signal, onOutput: (text, stream) => ctx.output(text, stream) })
+    const end = await runProcess('sh', ['-c', script], {
+      signal: ctx.signal,
+      onOutput: (text, stream) => ctx.output(text, stream),
+    })
     return { code: end.code, killedBy: end.killedBy }
   },
 })
@@ -81,7 +84,10 @@ const [started] = await session.run([
 ])
 const { task_id } = (started?.status === 'success' ? started.value : {}) as { task_id: string }
 const [waited] = await session.run([{ id: 'call_2', name: 'wait_task', input: { task_id, timeout_seconds: 60 } }])
-assert.partialDeepStrictEqual(waited, { status: 'success', value: { task: { state: 'succeeded', summary: 'dawn.mp4' }, timed_out: false } })
+assert.partialDeepStrictEqual(waited, {
+  status: 'success',
+  value: { task: { state: 'succeeded', summary: 'dawn.mp4' }, timed_out: false },
+})
 // #endregion
 
 // #region told

@@ -2,7 +2,17 @@
 
 import assert from 'node:assert/strict'
 import { fail, tool, type Tool } from 'pawl'
-import { failingTool, flakyTool, hangingTool, manualClock, record, replay, scriptedModel, slowTool, testRuntime } from 'pawl/testing'
+import {
+  failingTool,
+  flakyTool,
+  hangingTool,
+  manualClock,
+  record,
+  replay,
+  scriptedModel,
+  slowTool,
+  testRuntime,
+} from 'pawl/testing'
 import { z } from 'zod'
 
 const mail = { send: async (to: string) => `sent to ${to}` }
@@ -31,7 +41,11 @@ const remind = tool({
   const { runtime, clock, session, logged } = await testRuntime({ tools: [remind] })
   const call = session.call(remind, { to: 'ada@example.org' })
   await clock.advance('7d') // a week, in no time
-  assert.partialDeepStrictEqual(await call.outcome, { status: 'success', value: 'sent to ada@example.org', attempts: 1 })
+  assert.partialDeepStrictEqual(await call.outcome, {
+    status: 'success',
+    value: 'sent to ada@example.org',
+    attempts: 1,
+  })
   assert.deepEqual(logged, []) // nothing was worth a line
   await runtime.close()
   // #endregion

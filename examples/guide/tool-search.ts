@@ -32,7 +32,9 @@ const turn = await session.turn({ model, message: 'Print invoice 7' }).outcome
 assert.equal(turn.status, 'success')
 
 // What the model was shown whole: first the search itself and what is never deferred, then what it had found as well.
-const shown = model.requests.map(({ tools }) => tools.filter(({ parameters }) => 'properties' in parameters).map(({ name }) => name))
+const shown = model.requests.map(({ tools }) =>
+  tools.filter(({ parameters }) => 'properties' in parameters).map(({ name }) => name),
+)
 assert.deepEqual(shown.slice(0, 2), [
   ['mail_invoice', 'tool_search'],
   ['mail_invoice', 'print_invoice', 'tool_search'],

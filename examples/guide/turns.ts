@@ -18,7 +18,11 @@ try {
     execute: ({ order }) => ({ order, cents: 4200 }),
   })
   const model = scriptedModel(
-    [{ say: 'Let me see.', call: { name: 'look_up', input: { order: 'A1' } } }, 'Order A1 was 42.00 €.', 'You are welcome.'],
+    [
+      { say: 'Let me see.', call: { name: 'look_up', input: { order: 'A1' } } },
+      'Order A1 was 42.00 €.',
+      'You are welcome.',
+    ],
     { name: 'desk-model', price: { input: 1, output: 4 } },
   )
 
@@ -26,7 +30,12 @@ try {
   const runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}`, tools: [lookUp], models: [model] })
   const session = runtime.session('chat-42', { principal: 'user:ada' })
 
-  const turn = session.turn({ model: 'desk-model', instructions: 'Be brief.', message: 'How much was order A1?', id: 'msg-7' })
+  const turn = session.turn({
+    model: 'desk-model',
+    instructions: 'Be brief.',
+    message: 'How much was order A1?',
+    id: 'msg-7',
+  })
   const outcome = await turn.outcome // after a crash, ask for the same turn again, in any process: it goes on where it stands
   assert.equal(outcome.status === 'success' && outcome.value.text, 'Order A1 was 42.00 €.')
   // #endregion
@@ -61,8 +70,12 @@ try {
   })
   // #endregion
 
-  const specialist = scriptedModel([{ call: { name: 'place_order', input: { item: 'kettle' } } }], { name: 'specialist-model' })
-  const clerk = scriptedModel([{ call: { name: 'ask_a_specialist', input: { about: 'They want a kettle' } } }], { name: 'clerk' })
+  const specialist = scriptedModel([{ call: { name: 'place_order', input: { item: 'kettle' } } }], {
+    name: 'specialist-model',
+  })
+  const clerk = scriptedModel([{ call: { name: 'ask_a_specialist', input: { about: 'They want a kettle' } } }], {
+    name: 'clerk',
+  })
   // #region frames
   const shop = await createRuntime({
     store: 'memory:',
@@ -76,9 +89,12 @@ try {
   await shop.close()
 
   const researcher = scriptedModel(['Kettles of 2026 boil in 40 s.'], { name: 'researcher' })
-  const boss = scriptedModel([{ call: { name: 'research', input: { task: 'How fast are kettles?' } } }, ({ last }) => last], {
-    name: 'boss',
-  })
+  const boss = scriptedModel(
+    [{ call: { name: 'research', input: { task: 'How fast are kettles?' } } }, ({ last }) => last],
+    {
+      name: 'boss',
+    },
+  )
   // #region agent
   const research = agent({
     name: 'research',
@@ -95,7 +111,13 @@ try {
   await office.close()
 
   const reader = scriptedModel(['Nothing to read.', 'I can read now.'], { name: 'reader' })
-  const read = tool({ name: 'read', description: 'Read a file', input: z.object({}), hints: { readOnly: true }, execute: () => 'text' })
+  const read = tool({
+    name: 'read',
+    description: 'Read a file',
+    input: z.object({}),
+    hints: { readOnly: true },
+    execute: () => 'text',
+  })
   // #region capabilities
   const library = await createRuntime({
     store: 'memory:',

@@ -43,7 +43,9 @@ assert.deepEqual((await session.values.get('customer/name'))?.value, { given: 'A
 
 // Compare and set: who writes on an older version is refused, and nothing is lost.
 await session.values.set('customer/name', { given: 'Grace' }, { ifRevision: first.revision })
-await assert.rejects(session.values.set('customer/name', 'mine', { ifRevision: first.revision }), { code: 'value_changed' })
+await assert.rejects(session.values.set('customer/name', 'mine', { ifRevision: first.revision }), {
+  code: 'value_changed',
+})
 
 const { entries } = await session.values.list({ prefix: 'customer/' })
 assert.deepEqual(

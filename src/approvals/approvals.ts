@@ -1,45 +1,46 @@
-// What people can do, in one place: the inbox, decisions, and the rules they made. Every door comes through here.
+// The approvals feature: inbox, decisions, remembered rules, connections and client calls. The runtime and the session
+// use it.
 
-import type { RememberedRule } from '../policy/match-remembered.ts'
+import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
-import { decode, type Json } from '../core/value.ts'
-import { type Clients, openClients } from './client-calls.ts'
-import { connectionFor, type Connections, openConnections } from './connections.ts'
-import { decide, type DecideAnswer, type DecideHost, secretPlace } from './decide.ts'
+import { decode, type Json } from '../core/tool-value.ts'
+import { type ClientCalls, openClientCalls } from './pending-client-calls.ts'
+import { connectionFor, type Connections, openConnections } from './account-connections.ts'
+import { decide, type DecideAnswer, type DecideHost, secretAnswerPosition } from './decide.ts'
 import { inbox, type InboxItem, type InboxQuery } from './inbox.ts'
-import { type RememberedRules, rememberedRules, rulesFor } from './remembered-rules.ts'
+import { type RememberedRules, openRememberedRules, rulesFor } from './remembered-rules.ts'
 import type { InboxDecision } from './decision-input.ts'
 
-export interface People {
+export interface Approvals {
   inbox(query?: InboxQuery): Promise<InboxItem[]>
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
   readonly rules: RememberedRules
   readonly connections: Connections
-  readonly clients: Clients
-  /** What answers in a session instead of somebody. */
+  readonly clients: ClientCalls
+  /** Remembered rules that apply in a session. */
   remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
   connection(of: { tenant: string; principal: string | null }, provider: string): ReturnType<typeof connectionFor>
-  /** What a person answered to a secret question. */
+  /** Decrypts a person's answer to a secret question. */
   openSecret(wait: string, sealed: string): Json
 }
 
-export function openPeople(
+export function openApprovals(
   host: DecideHost & { readonly redact: Redactor; readonly engine: () => Pick<Engine, 'answer' | 'answerClient'> },
-): People {
+): Approvals {
   const { store, clock } = host
   return {
     inbox: (query) => inbox(host, query),
     async decide(id, decision) {
-      const said = await decide(host, id, decision)
-      // What is wrong may be told with what there is to choose from.
-      return said.answer === 'invalid' ? { ...said, problems: host.redact.deep(said.problems) } : said
+      const answer = await decide(host, id, decision)
+      // A problem text may contain the choices of the question.
+      return answer.answer === 'invalid' ? { ...answer, problems: host.redact.deep(answer.problems) } : answer
     },
-    rules: rememberedRules(store, clock),
+    rules: openRememberedRules(store, clock),
     connections: openConnections(host),
-    clients: openClients(host),
+    clients: openClientCalls(host),
     remembered: (of) => rulesFor(store, of),
     connection: (of, provider) => connectionFor(host, of, provider),
-    openSecret: (wait, sealed) => decode(host.seal.openText(sealed, secretPlace(wait))),
+    openSecret: (wait, sealed) => decode(host.seal.openText(sealed, secretAnswerPosition(wait))),
   }
 }

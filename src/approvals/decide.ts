@@ -1,47 +1,53 @@
-// A person decides (POL-2, POL-3). The first decision wins, by compare-and-set on the item and its wait in one write; who comes later hears
-// what was decided. Where it takes several people, an approval is a vote until there are enough. Every word is an event: who, through which
-// door, on what exactly.
+// Applies a person's decision to an inbox item. The first decision wins: item and wait are compared and set in one
+// commit, and a later decision gets `already_decided`. With a quorum, an approval is a vote until enough people
+// approved. Every decision and every refused attempt is an event.
 
-import { type AskItem, type Decided, decidedOf, itemName, type Vote } from '../store/records/approval-request.ts'
+import {
+  type AskItem,
+  type DecisionRecord,
+  decisionOf,
+  itemName,
+  type Vote,
+} from '../store/records/approval-request.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
 import { type EventBodies, eventOf } from '../store/records/event.ts'
 import type { Ids } from '../core/ids.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'
-import { decode, encode, type Json } from '../core/value.ts'
-import { mayNot, type MayNot, mayNotWords } from '../policy/approvers.ts'
-import type { RememberedRule } from '../policy/match-remembered.ts'
+import { decode, encode, type Json } from '../core/tool-value.ts'
+import { voteRefusal, type VoteRefusal, voteRefusalText } from '../policy/approvers.ts'
+import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Seal } from '../security/seal.ts'
 import type { Change, StoredDocument, Store } from '../store/store.ts'
-import { decodeResolution, timedOut } from '../store/records/resolution.ts'
+import { decodeResolution, timeoutResolution } from '../store/records/wait-resolution.ts'
 import type { Engine } from '../engine/engine.ts'
-import { itemIn, verbsFor } from './inbox.ts'
-import { answerTo } from './check-answer.ts'
+import { parseItem, verbsFor } from './inbox.ts'
+import { checkAnswer } from './check-question-answer.ts'
 import { ruleName } from './remembered-rules.ts'
-import { type InboxDecision, type Word, wordOf } from './decision-input.ts'
+import { type InboxDecision, type ParsedDecision, parseDecision } from './decision-input.ts'
 
-export type DecidedAs = 'approved' | 'denied' | 'edited' | 'answered'
+export type DecisionStatus = 'approved' | 'denied' | 'edited' | 'answered'
 
 export type DecideAnswer =
-  /** `pending`: it counts, and more people must approve. */
+  /** `pending`: the vote was recorded and more approvals are needed. */
   | {
       readonly answer: 'accepted'
-      readonly status: DecidedAs | 'pending'
+      readonly status: DecisionStatus | 'pending'
       readonly approvals: number
       readonly quorum: number
-      /** The rule that was made of it. */
+      /** Id of the remembered rule, if one was created. */
       readonly rule?: string
     }
-  /** Somebody, or the clock, was first. */
+  /** Another decision or the deadline came first. */
   | {
       readonly answer: 'already_decided'
-      readonly status: DecidedAs | 'expired' | 'withdrawn'
+      readonly status: DecisionStatus | 'expired' | 'withdrawn'
       readonly by: readonly Vote[]
     }
-  /** It is not for this person to say, or not about this. Nothing changed but the record of the try. */
-  | { readonly answer: 'refused'; readonly why: MayNot | 'fingerprint_mismatch'; readonly message: string }
+  /** This person may not decide it, or the fingerprint differs. Only the refused attempt is recorded. */
+  | { readonly answer: 'refused'; readonly why: VoteRefusal | 'fingerprint_mismatch'; readonly message: string }
   | { readonly answer: 'invalid'; readonly problems: readonly string[] }
-  /** Never was, or is another's, or ended with its call. */
+  /** No such item, an item of another tenant or session, or one that ended with its call. */
   | { readonly answer: 'unknown' }
 
 export interface DecideHost {
@@ -50,48 +56,48 @@ export interface DecideHost {
   readonly clock: Clock
   readonly ids: Ids
   readonly seal: Seal
-  readonly mostBytes: number
+  readonly maxBytes: number
   /**
-   * What an approval of arguments that a person wrote is bound to, for the tool they were shown, and the arguments with what was hidden from them; or what is
-   * wrong.
+   * Validates arguments edited by a person against the tool version they were shown. Returns the fingerprint to bind
+   * the approval to and the arguments with hidden fields restored, or the problems.
    */
-  judgeEdit(
+  validateEdit(
     call: CallRecord,
     input: Json,
     shown: Pick<AskItem, 'toolFingerprint' | 'args'>,
   ): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }>
-  /** What is wrong with a result that a person gives instead of the tool's. */
-  judgeAnswer(call: CallRecord, value: unknown, must: boolean): MaybePromise<readonly string[]>
+  /** Problems of a result that a person supplies in place of the tool's. */
+  validateAnswer(call: CallRecord, value: unknown, must: boolean): MaybePromise<readonly string[]>
 }
 
-/** What is asked about, as it stands on record. */
-interface Found {
+/** An undecided item with its stored records. */
+interface OpenItem {
   readonly wait: WaitRecord
   readonly call: CallRecord
-  readonly kept: StoredDocument
+  readonly document: StoredDocument
   readonly item: AskItem
 }
 
-/** With every conflict somebody else has got further, so this ends; but nothing is tried without end. */
-const mostTries = 1_000
+/** Upper bound on commit conflicts. Every conflict means another decision made progress, so the loop ends earlier. */
+const maxTries = 1_000
 
-export async function decide(host: DecideHost, id: string, given: InboxDecision): Promise<DecideAnswer> {
-  const word = wordOf(given, host.mostBytes)
-  if ('problems' in word) return { answer: 'invalid', problems: word.problems }
-  for (let tries = 0; tries < mostTries; tries++) {
-    const found = await find(host, id, word)
+export async function decide(host: DecideHost, id: string, input: InboxDecision): Promise<DecideAnswer> {
+  const decision = parseDecision(input, host.maxBytes)
+  if ('problems' in decision) return { answer: 'invalid', problems: decision.problems }
+  for (let tries = 0; tries < maxTries; tries++) {
+    const found = await findOpenItem(host, id, decision)
     if ('answer' in found) return found
-    const answer = await decideNow(host, found, word)
+    const answer = await tryDecide(host, found, decision)
     if (answer) return answer
   }
   return { answer: 'unknown' }
 }
 
-async function find(
+async function findOpenItem(
   { store, clock, engine }: DecideHost,
   id: string,
-  { tenant, session }: Word,
-): Promise<Found | DecideAnswer> {
+  { tenant, session }: ParsedDecision,
+): Promise<OpenItem | DecideAnswer> {
   const wait = typeof id === 'string' ? await store.wait(id) : undefined
   const call = wait && (await store.call(wait.call))
   const { asks } = wait ? waitTermsOf(wait) : {}
@@ -99,93 +105,95 @@ async function find(
   const { position } = call
   if ((tenant ?? position.tenant) !== position.tenant || (session ?? position.session) !== position.session)
     return unknown
-  if (wait.resolution !== null) return already(wait.resolution)
-  // It ended between the two looks, with an answer or without one.
-  if (call.state === 'settled') return already((await store.wait(wait.id))?.resolution ?? null)
+  if (wait.resolution !== null) return alreadyDecided(wait.resolution)
+  // The call ended between the two reads, with or without an answer.
+  if (call.state === 'settled') return alreadyDecided((await store.wait(wait.id))?.resolution ?? null)
   if (clock.now() >= wait.deadline) {
-    // The clock was first, even if its timer has not fired yet.
-    await engine().answer(wait, call, timedOut(wait), { events: [] })
-    return already((await store.wait(wait.id))?.resolution ?? null)
+    // The deadline has passed even though its timer has not fired yet: record the timeout.
+    await engine().answer(wait, call, timeoutResolution(wait), { events: [] })
+    return alreadyDecided((await store.wait(wait.id))?.resolution ?? null)
   }
-  const kept = await store.document(itemName(asks.kind, position, wait.id))
-  if (kept) return { wait, call, kept, item: itemIn(kept) }
-  // It was answered between the two looks, or its call ended.
+  const document = await store.document(itemName(asks.kind, position, wait.id))
+  if (document) return { wait, call, document, item: parseItem(document) }
+  // The item was answered between the two reads, or its call ended.
   const now = await store.wait(wait.id)
-  return now?.resolution ? already(now.resolution) : unknown
+  return now?.resolution ? alreadyDecided(now.resolution) : unknown
 }
 
 const unknown: DecideAnswer = { answer: 'unknown' }
 
-const statusOf: Readonly<Record<Decided['decision'], DecidedAs>> = {
+const statusOf: Readonly<Record<DecisionRecord['decision'], DecisionStatus>> = {
   approve: 'approved',
   deny: 'denied',
   edit: 'edited',
   answer: 'answered',
 }
 
-function already(resolution: string | null): DecideAnswer {
+function alreadyDecided(resolution: string | null): DecideAnswer {
   if (resolution === null) return unknown
-  const ended = decodeResolution(resolution)
-  const decided = decidedOf(ended)
+  const resolved = decodeResolution(resolution)
+  const decided = decisionOf(resolved)
   if (decided) return { answer: 'already_decided', status: statusOf[decided.decision], by: decided.votes }
-  return { answer: 'already_decided', status: 'timeout' in ended ? 'expired' : 'withdrawn', by: [] }
+  return { answer: 'already_decided', status: 'timeout' in resolved ? 'expired' : 'withdrawn', by: [] }
 }
 
-/** Null: somebody was faster, so it is looked at again. */
-async function decideNow(host: DecideHost, found: Found, word: Word): Promise<DecideAnswer | null> {
+/** Null: another commit won; the caller reads the item again. */
+async function tryDecide(host: DecideHost, found: OpenItem, decision: ParsedDecision): Promise<DecideAnswer | null> {
   const { item } = found
-  const approves = word.verb !== 'deny'
-  if (!verbsFor[item.kind].includes(word.verb) || (item.final && word.verb === 'approve'))
-    return cannot(item, word.verb)
-  if (word.remember && !verbsFor[item.kind].includes('remember'))
+  const approves = decision.verb !== 'deny'
+  if (!verbsFor[item.kind].includes(decision.verb) || (item.final && decision.verb === 'approve'))
+    return unsupportedVerb(item, decision.verb)
+  if (decision.remember && !verbsFor[item.kind].includes('remember'))
     return { answer: 'invalid', problems: ['Only approvals can be remembered.'] }
-  // A rule for nobody would be one for everybody.
-  if (word.remember?.scope === 'principal' && item.principal === null)
+  // A rule without a principal would match every principal.
+  if (decision.remember?.scope === 'principal' && item.principal === null)
     return {
       answer: 'invalid',
-      problems: ['Who asked is not on record, so nothing can be remembered for them. It still waits.'],
+      problems: [
+        "The call has no principal, so a rule with scope 'principal' cannot be created. The call still waits.",
+      ],
     }
-  if (word.fingerprint !== undefined && word.fingerprint !== item.fingerprint)
-    return refused(
+  if (decision.fingerprint !== undefined && decision.fingerprint !== item.fingerprint)
+    return recordRefusal(
       host,
       found,
-      word,
+      decision,
       'fingerprint_mismatch',
-      'What waits is not what this decision is about. It still waits: look at it again.',
+      'The fingerprint of the decision differs from the item. The call still waits: read the item again.',
     )
-  const why = mayNot(item, word.by, approves)
-  if (why) return refused(host, found, word, why, mayNotWords[why])
+  const refusal = voteRefusal(item, decision.by, approves)
+  if (refusal) return recordRefusal(host, found, decision, refusal, voteRefusalText[refusal])
   const vote: Vote = {
-    by: word.by,
-    door: word.door,
+    by: decision.by,
+    door: decision.door,
     at: host.clock.now(),
-    ...(word.reason === undefined ? {} : { reason: word.reason }),
+    ...(decision.reason === undefined ? {} : { reason: decision.reason }),
   }
-  const votes = word.verb === 'approve' ? [...item.votes, vote] : [vote]
-  // Others must approve too; what a person changed goes before them as well, so an edit ends this item whatever the quorum.
-  if (word.verb === 'approve' && votes.length < item.of.quorum) return counted(host, found, word, votes)
-  const decided = await decidedBy(host, found, word, votes)
+  const votes = decision.verb === 'approve' ? [...item.votes, vote] : [vote]
+  // More approvals are needed. An edit always ends the item: the edited arguments are then checked as a new request.
+  if (decision.verb === 'approve' && votes.length < item.of.quorum) return recordVote(host, found, decision, votes)
+  const decided = await buildResolution(host, found, decision, votes)
   if ('answer' in decided) return decided
-  // Who approved this one call has not said anything about the next: a rule has the vote of who makes it.
-  const rule = word.remember && ruleOf(host, found, word, [vote])
+  // The rule carries only the vote of the person who creates it: the others approved this call, not future ones.
+  const rule = decision.remember && buildRule(host, found, decision, [vote])
   const { tenant } = found.call.position
-  const also = {
-    guards: [revisionOf(found.kept)],
+  const attached = {
+    guards: [revisionGuard(found.document)],
     ...(rule ? { documents: [{ ...ruleName(tenant, rule.session ?? '', rule.id), value: JSON.stringify(rule) }] } : {}),
-    events: [madeOf(found, word, votes, rule?.id)],
+    events: [decisionEvent(found, decision, votes, rule?.id)],
   }
-  if (!(await host.engine().answer(found.wait, found.call, { value: decided }, also))) return null
-  const made = rule ? { rule: rule.id } : {}
+  if (!(await host.engine().answer(found.wait, found.call, { value: decided }, attached))) return null
+  const remembered = rule ? { rule: rule.id } : {}
   return {
     answer: 'accepted',
     status: statusOf[decided.decision],
     approvals: votes.length,
     quorum: item.of.quorum,
-    ...made,
+    ...remembered,
   }
 }
 
-const revisionOf = ({ of, tenant, session, key, revision }: StoredDocument): Change['guards'][number] => ({
+const revisionGuard = ({ of, tenant, session, key, revision }: StoredDocument): Change['guards'][number] => ({
   kind: 'kept',
   of,
   tenant,
@@ -194,15 +202,15 @@ const revisionOf = ({ of, tenant, session, key, revision }: StoredDocument): Cha
   revision,
 })
 
-const subjectOf = ({ call: { position, uid } }: Found) => ({
+const eventSubject = ({ call: { position, uid } }: OpenItem) => ({
   tenant: position.tenant,
   session: position.session,
   call: uid,
 })
 
-function madeOf(
-  found: Found,
-  { verb, by, door, reason }: Word,
+function decisionEvent(
+  found: OpenItem,
+  { verb, by, door, reason }: ParsedDecision,
   votes: readonly Vote[],
   rule?: string,
 ): Change['events'][number] {
@@ -219,90 +227,94 @@ function madeOf(
     ...(quorum > 1 && verb === 'approve' ? { votes: { have: votes.length, need: quorum } } : {}),
     ...(rule === undefined ? {} : { remembered: rule }),
   }
-  return eventOf(subjectOf(found), 'decision.made', votes.at(-1)?.at ?? 0, body)
+  return eventOf(eventSubject(found), 'decision.made', votes.at(-1)?.at ?? 0, body)
 }
 
-/** One of several that it takes. */
-async function counted(
+/** Records one of several required approvals. */
+async function recordVote(
   host: DecideHost,
-  found: Found,
-  word: Word,
+  found: OpenItem,
+  decision: ParsedDecision,
   votes: readonly Vote[],
 ): Promise<DecideAnswer | null> {
-  const { kept, item, wait } = found
-  const { of, tenant, session, key } = kept
+  const { document, item, wait } = found
+  const { of, tenant, session, key } = document
   const next = JSON.stringify({ ...item, votes })
   const { ok } = await host.store.commit({
-    guards: [{ kind: 'open', wait: wait.id }, revisionOf(kept)],
+    guards: [{ kind: 'open', wait: wait.id }, revisionGuard(document)],
     documents: [{ of, tenant, session, key, value: next }],
-    events: [madeOf(found, word, votes)],
+    events: [decisionEvent(found, decision, votes)],
   })
   return ok ? { answer: 'accepted', status: 'pending', approvals: votes.length, quorum: item.of.quorum } : null
 }
 
-async function refused(
+async function recordRefusal(
   { store, clock }: DecideHost,
-  found: Found,
-  { by, door }: Word,
-  why: MayNot | 'fingerprint_mismatch',
+  found: OpenItem,
+  { by, door }: ParsedDecision,
+  why: VoteRefusal | 'fingerprint_mismatch',
   message: string,
 ): Promise<DecideAnswer | null> {
-  const tried = eventOf(subjectOf(found), 'decision.refused', clock.now(), {
+  const event = eventOf(eventSubject(found), 'decision.refused', clock.now(), {
     wait: found.wait.id,
     asks: found.item.kind,
     by,
     door,
     why,
   })
-  const { ok } = await store.commit({ guards: [{ kind: 'open', wait: found.wait.id }], events: [tried] })
+  const { ok } = await store.commit({ guards: [{ kind: 'open', wait: found.wait.id }], events: [event] })
   return ok ? { answer: 'refused', why, message } : null
 }
 
-function cannot({ kind, final }: AskItem, verb: string): DecideAnswer {
+function unsupportedVerb({ kind, final }: AskItem, verb: string): DecideAnswer {
   const verbs = verbsFor[kind].filter((each) => !(final && each === 'approve') && each !== 'remember')
-  const why = final && verb === 'approve' ? ' A step that must run once had begun, so it cannot be run again.' : ''
-  return { answer: 'invalid', problems: [`A ${kind} takes ${verbs.join(', ')}, not ${verb}.${why} It still waits.`] }
+  const why =
+    final && verb === 'approve' ? ' A step that must run only once had started, so the call cannot run again.' : ''
+  return {
+    answer: 'invalid',
+    problems: [`An item of kind '${kind}' accepts ${verbs.join(', ')}, not ${verb}.${why} The call still waits.`],
+  }
 }
 
-/** What answers the wait. */
-async function decidedBy(
+/** The value that resolves the wait, or the reason why the decision is invalid. */
+async function buildResolution(
   host: DecideHost,
-  { call, item, wait }: Found,
-  { verb, value }: Word,
+  { call, item, wait }: OpenItem,
+  { verb, value }: ParsedDecision,
   votes: readonly Vote[],
-): Promise<Decided | DecideAnswer> {
+): Promise<DecisionRecord | DecideAnswer> {
   const at = votes.at(-1)?.at ?? 0
   if (verb === 'approve' || verb === 'deny') return { decision: verb, at, votes }
-  const given = decode(value as string)
+  const input = decode(value as string)
   const invalid = (problems: readonly string[]): DecideAnswer => ({ answer: 'invalid', problems })
   if (verb === 'edit') {
-    const judged = await host.judgeEdit(call, given, item)
-    return 'problems' in judged ? invalid(judged.problems) : { decision: 'edit', at, votes, ...judged }
+    const checked = await host.validateEdit(call, input, item)
+    return 'problems' in checked ? invalid(checked.problems) : { decision: 'edit', at, votes, ...checked }
   }
   if (item.question) {
-    const answer = answerTo(item.question, given)
+    const answer = checkAnswer(item.question, input)
     if ('problem' in answer) return invalid([answer.problem])
-    // A secret is sealed, whatever else is: only the body that asked opens it.
-    const kept =
+    // A secret answer is always sealed; only the body that asked opens it.
+    const recordedValue =
       item.question.kind === 'secret'
-        ? { sealed: host.seal.text(encode(answer.value), secretPlace(wait.id)) }
+        ? { sealed: host.seal.text(encode(answer.value), secretAnswerPosition(wait.id)) }
         : answer.value
-    return { decision: 'answer', at, votes, value: kept }
+    return { decision: 'answer', at, votes, value: recordedValue }
   }
-  const problems = await host.judgeAnswer(call, given, true)
-  return problems.length > 0 ? invalid(problems) : { decision: 'answer', at, votes, value: given }
+  const problems = await host.validateAnswer(call, input, true)
+  return problems.length > 0 ? invalid(problems) : { decision: 'answer', at, votes, value: input }
 }
 
-export const secretPlace = (wait: string) => ({ record: `answer ${wait}`, field: 'value' })
+export const secretAnswerPosition = (wait: string) => ({ record: `answer ${wait}`, field: 'value' })
 
-function ruleOf(
+function buildRule(
   { ids, clock }: DecideHost,
-  { call, item }: Found,
-  { verb, remember, reason }: Word,
+  { call, item }: OpenItem,
+  { verb, remember, reason }: ParsedDecision,
   votes: readonly Vote[],
 ): RememberedRule {
   const { tenant, session } = call.position
-  const { scope, when, forMs } = remember as NonNullable<Word['remember']>
+  const { scope, when, forMs } = remember as NonNullable<ParsedDecision['remember']>
   const madeAt = clock.now()
   return {
     id: ids.next(),

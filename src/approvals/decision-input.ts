@@ -1,37 +1,38 @@
-// What a person says about an item of the inbox, checked before anything is looked up or written.
+// Parses and validates the argument of `decide()` before anything is read or written.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
-import { bytesIn, fits } from '../core/size-limits.ts'
-import { decode, encode, type Json } from '../core/value.ts'
+import { utf8Bytes, fits } from '../core/size-limits.ts'
+import { decode, encode, type Json } from '../core/tool-value.ts'
 import { type ArgumentPatterns, compilePatterns, isPlain, refuseAt } from '../policy/conditions.ts'
-import type { RememberScope } from '../policy/match-remembered.ts'
+import type { RememberScope } from '../policy/match-remembered-rules.ts'
 
 export interface Remember {
-  /** For this session (the default), for whoever asked in all their sessions, or for the whole tenant. */
+  /** 'session' (default), 'principal' (all sessions of the principal that made the call) or 'tenant'. */
   readonly scope?: RememberScope
-  /** Only for arguments like these. */
+  /** Limits the rule to arguments that match these patterns. */
   readonly when?: ArgumentPatterns
-  /** How long; a day if not said, a year at most. */
+  /** How long the rule holds; default one day, at most one year. */
   readonly for?: Duration
 }
 
-interface Said {
-  /** Who decides. */
+interface DecisionFields {
+  /** The person who decides. */
   readonly by: string
-  /** For the model and the record. */
+  /** Shown to the model and recorded. */
   readonly reason?: string
-  /** Through which door it came; 'library' if not said. */
+  /** Entry point the decision came through; default 'library'. */
   readonly door?: string
-  /** The item must be of this tenant, and session; of another it is as unknown as one that never was. */
+  /** If set, the item must belong to this tenant; otherwise the answer is `unknown`. */
   readonly tenant?: string
+  /** If set, the item must belong to this session; otherwise the answer is `unknown`. */
   readonly session?: string
-  /** Of what was shown: the decision is refused if it is about something else. */
+  /** Fingerprint that was shown; the decision is refused if the item has another one. */
   readonly fingerprint?: string
 }
 
-export type InboxDecision = Said &
+export type InboxDecision = DecisionFields &
   (
     | { readonly approve: true; readonly edit?: unknown; readonly remember?: true | Remember }
     | { readonly edit: unknown }
@@ -39,8 +40,8 @@ export type InboxDecision = Said &
     | { readonly answer: unknown }
   )
 
-/** The same, as it is worked with. */
-export interface Word {
+/** The validated decision. */
+export interface ParsedDecision {
   readonly verb: 'approve' | 'deny' | 'edit' | 'answer'
   readonly by: string
   readonly door: string
@@ -48,12 +49,12 @@ export interface Word {
   readonly tenant?: string
   readonly session?: string
   readonly fingerprint?: string
-  /** Other arguments, or the answer; recorded form. */
+  /** Edited arguments or the answer, encoded. */
   readonly value?: string
   readonly remember?: { readonly scope: RememberScope; readonly when?: ArgumentPatterns; readonly forMs: number }
 }
 
-const known = [
+const knownFields = [
   'approve',
   'deny',
   'edit',
@@ -66,47 +67,54 @@ const known = [
   'fingerprint',
   'remember',
 ]
-const longestReason = 1_000
-const longestRemembered = 366 * 24 * 60 * 60_000
+const maxReasonLength = 1_000
+const maxRememberMs = 366 * 24 * 60 * 60_000
 
-/** Its own fields, each looked at once: neither what it inherits nor what it says at a second look counts. */
-function ownOf(given: unknown): Readonly<Record<string, unknown>> | null {
+/** A copy of the own fields: inherited fields are ignored, and a getter is read once. */
+function ownFields(input: unknown): Readonly<Record<string, unknown>> | null {
   try {
-    return isPlain(given) ? { ...given } : null
+    return isPlain(input) ? { ...input } : null
   } catch {
     return null
   }
 }
 
-export function wordOf(said: unknown, mostBytes: number): Word | { readonly problems: readonly string[] } {
+export function parseDecision(
+  input: unknown,
+  maxBytes: number,
+): ParsedDecision | { readonly problems: readonly string[] } {
   const problems: string[] = []
-  const wrong = (why: string): void => void problems.push(why)
-  const given = ownOf(said)
-  if (!given)
+  const report = (why: string): void => void problems.push(why)
+  const fields = ownFields(input)
+  if (!fields)
     return {
-      problems: ['A decision is an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.'],
+      problems: [
+        'A decision must be an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.',
+      ],
     }
-  for (const field of Object.keys(given)) if (!known.includes(field)) wrong(`There is no field '${field}'.`)
-  const has = (field: string): boolean => Object.hasOwn(given, field) && given[field] !== undefined
+  for (const field of Object.keys(fields))
+    if (!knownFields.includes(field)) report(`A decision has no field '${field}'.`)
+  const has = (field: string): boolean => Object.hasOwn(fields, field) && fields[field] !== undefined
   for (const field of ['approve', 'deny'])
-    if (has(field) && given[field] !== true) wrong(`${field} must be true, or left out.`)
-  const { by, reason, door = 'library', tenant, session, fingerprint, remember } = given
+    if (has(field) && fields[field] !== true) report(`${field} must be true or omitted.`)
+  const { by, reason, door = 'library', tenant, session, fingerprint, remember } = fields
   const verbs = ['approve', 'deny', 'edit', 'answer'].filter(has)
-  const both = verbs.length === 2 && verbs.includes('approve') && verbs.includes('edit')
-  if (verbs.length !== 1 && !both) wrong('Say one of approve, deny, edit and answer.')
-  const verb = both ? 'edit' : (verbs[0] as Word['verb'])
-  if (!isPerson(by)) wrong('by must name who decides: a text without blanks around it.')
-  if (!isName(door)) wrong('door must be a name.')
+  const approveWithEdit = verbs.length === 2 && verbs.includes('approve') && verbs.includes('edit')
+  if (verbs.length !== 1 && !approveWithEdit)
+    report('A decision needs exactly one of approve, deny, edit and answer; only approve and edit can be combined.')
+  const verb = approveWithEdit ? 'edit' : (verbs[0] as ParsedDecision['verb'])
+  if (!isPerson(by)) report('by must name the person who decides, as a string without surrounding whitespace.')
+  if (!isName(door)) report('door must be a string of 1 to 512 characters.')
   if (
     reason !== undefined &&
-    !(typeof reason === 'string' && reason.trim() !== '' && reason.length <= longestReason && reason.isWellFormed())
+    !(typeof reason === 'string' && reason.trim() !== '' && reason.length <= maxReasonLength && reason.isWellFormed())
   )
-    wrong(`reason must be a text of 1 to ${longestReason} characters.`)
+    report(`reason must be a string of 1 to ${maxReasonLength} characters.`)
   for (const [field, value] of Object.entries({ tenant, session, fingerprint }))
-    if (value !== undefined && typeof value !== 'string') wrong(`${field} must be a text.`)
-  const value = verb === 'edit' || verb === 'answer' ? recordable(given[verb], verb, mostBytes, wrong) : undefined
-  const remembered = remember === undefined ? undefined : rememberOf(remember, wrong)
-  if (remember !== undefined && verb !== 'approve' && verb !== 'deny') wrong('remember goes with approve or deny.')
+    if (value !== undefined && typeof value !== 'string') report(`${field} must be a string.`)
+  const value = verb === 'edit' || verb === 'answer' ? encodeField(fields[verb], verb, maxBytes, report) : undefined
+  const remembered = remember === undefined ? undefined : parseRemember(remember, report)
+  if (remember !== undefined && verb !== 'approve' && verb !== 'deny') report('remember requires approve or deny.')
   if (problems.length > 0) return { problems }
   return {
     verb,
@@ -121,43 +129,48 @@ export function wordOf(said: unknown, mostBytes: number): Word | { readonly prob
   }
 }
 
-/** Two ways to write one name would be two people: so there is one. What nobody sees is in none. */
+/** One spelling per person: two spellings of a name would count as two voters. Invisible characters are rejected. */
 export const isPerson = (by: unknown): by is string =>
   isName(by) &&
   by.trim() === by &&
   by.normalize('NFC') === by &&
   !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
 
-function recordable(value: unknown, what: string, most: number, wrong: (why: string) => void): string | undefined {
+function encodeField(
+  value: unknown,
+  field: string,
+  maxBytes: number,
+  report: (why: string) => void,
+): string | undefined {
   try {
     const text = encode(value)
-    if (!fits(text, most)) wrong(`${what} has ${bytesIn(text)} bytes; at most ${most} are taken.`)
+    if (!fits(text, maxBytes)) report(`${field} has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}.`)
     return text
   } catch (error) {
-    wrong(`${what} cannot be recorded: ${(error as Error).message}`)
+    report(`${field} cannot be recorded: ${(error as Error).message}`)
     return undefined
   }
 }
 
-function rememberOf(given: unknown, wrong: (why: string) => void): Word['remember'] | undefined {
-  const asked: unknown = given === true ? {} : given
-  if (!isPlain(asked)) {
-    wrong('remember must be true, or { scope, when, for }.')
+function parseRemember(input: unknown, report: (why: string) => void): ParsedDecision['remember'] | undefined {
+  const fields: unknown = input === true ? {} : input
+  if (!isPlain(fields)) {
+    report('remember must be true or { scope, when, for }.')
     return undefined
   }
-  for (const field of Object.keys(asked))
-    if (!['scope', 'when', 'for'].includes(field)) wrong(`remember has no field '${field}'.`)
-  const { scope = 'session', when, for: lasts = '1d' } = asked as Remember
+  for (const field of Object.keys(fields))
+    if (!['scope', 'when', 'for'].includes(field)) report(`remember has no field '${field}'.`)
+  const { scope = 'session', when, for: duration = '1d' } = fields as Remember
   if (!['session', 'principal', 'tenant'].includes(scope))
-    wrong("remember.scope must be 'session', 'principal' or 'tenant'.")
+    report("remember.scope must be 'session', 'principal' or 'tenant'.")
   try {
-    const forMs = milliseconds(lasts, 'remember.for')
-    if (forMs < 1_000 || forMs > longestRemembered) wrong('remember.for must be between a second and a year.')
+    const forMs = milliseconds(duration, 'remember.for')
+    if (forMs < 1_000 || forMs > maxRememberMs) report('remember.for must be between one second and one year.')
     if (when !== undefined) compilePatterns(when, refuseAt('remember.when'))
     return { scope, forMs, ...(when === undefined ? {} : { when: decode(encode(when)) as ArgumentPatterns & Json }) }
   } catch (error) {
     if (!(error instanceof PawlError)) throw error
-    wrong(error.message)
+    report(error.message)
     return undefined
   }
 }

@@ -1,10 +1,10 @@
-// The inbox (POL-6): all that waits for people, with what would run, its effect, its arguments and a preview. It costs what it shows: an
-// item is kept from the moment a call asks until it has its answer.
+// The inbox: every request that waits for a person, with the tool, its effect, its arguments and a preview. An item
+// document exists from the moment a call asks until it is answered, so listing costs only what it returns.
 
-import type { AskKind } from '../store/records/approval-terms.ts'
+import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
 import { PawlError } from '../core/errors.ts'
-import { decode, type Json } from '../core/value.ts'
+import { decode, type Json } from '../core/tool-value.ts'
 import type { Redactor } from '../security/redact.ts'
 import { workingName } from '../store/records/conversation.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
@@ -13,17 +13,17 @@ import type { StoredDocument, Store } from '../store/store.ts'
 export type InboxKind = Exclude<AskKind, 'client'>
 
 export interface InboxQuery {
-  /** Everybody's if left out: for operators. */
+  /** Default: all tenants (for operators). */
   readonly tenant?: string
   readonly session?: string
   readonly kind?: InboxKind
-  /** The id after which the page begins: of the last item of the page before. */
+  /** The page starts after this id; pass the id of the last item of the previous page. */
   readonly after?: string
-  /** At most this many; 100 if not said, 1,000 at most. */
+  /** Maximum number of items; default 100, at most 1,000. */
   readonly limit?: number
 }
 
-/** What may be done with an item: `decide(id, { … })`. */
+/** Verbs accepted by `decide(id, { … })`. */
 export type InboxVerb = 'approve' | 'deny' | 'edit' | 'answer' | 'remember'
 
 export interface InboxItem {
@@ -32,64 +32,64 @@ export interface InboxItem {
   readonly verbs: readonly InboxVerb[]
   readonly tenant: string
   readonly session: string
-  /** Who asked. */
+  /** Principal of the call. */
   readonly principal: string | null
   readonly tool: string
   readonly title: string
-  /** Exactly what would run; values that are secrets are not shown. */
+  /** The arguments that would run, with secret values redacted. */
   readonly args: Json
-  /** What will happen, in a plain sentence, and more of it where the tool says more. */
+  /** One sentence on what will happen, plus the preview the tool provides. */
   readonly preview: Preview
-  /** What it may do. */
+  /** Effect declared by the tool. */
   readonly effect: string
-  /** Why somebody is asked. */
+  /** Why a decision is needed. */
   readonly reason: string
-  /** Of what would run: a decision may name it, and is refused if it is about something else. */
+  /** Fingerprint of what would run. A decision that names another fingerprint is refused. */
   readonly fingerprint: string
   readonly quorum: number
   readonly approvals: readonly Vote[]
-  /** Who asked may not approve. */
+  /** True if the principal of the call may not approve it. */
   readonly separate: boolean
-  /** Lists of patterns; who decides must be in each of them. */
+  /** Lists of patterns; the decider must match one pattern of every list. */
   readonly approvers: readonly (readonly string[])[]
   readonly askedAt: number
-  /** An instant; silence until then is no. */
+  /** Milliseconds since 1970. Without a decision by then the request is denied. */
   readonly expiresAt: number
-  /** The call as events name it, the model's id of it, and the calls above it, outermost first. */
+  /** Uid of the call, as in events. */
   readonly call: string
+  /** The model's id of the call. */
   readonly callId: string
+  /** Uids of the calls above it, outermost first. */
   readonly under: readonly string[]
   readonly question?: QuestionShape & { readonly default?: Json }
   readonly provider?: string
-  /** For a finding: the attempt whose end nobody saw. */
+  /** For a `finding`: the attempt whose end was not observed. */
   readonly interrupted?: { readonly attempt: number; readonly startedAt: number }
 }
 
 const pageSize = 200
-const mostListed = 1_000
+const maxLimit = 1_000
 
 export async function inbox(
   { store, redact }: { store: Store; redact: Redactor },
   { tenant, session, kind, after = '', limit = 100 }: InboxQuery = {},
 ): Promise<InboxItem[]> {
-  if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= mostListed))
-    throw new PawlError(
-      'config_invalid',
-      `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`,
-    )
+  if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= maxLimit))
+    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`)
   if (session !== undefined && tenant === undefined)
-    throw new PawlError('config_invalid', 'A session belongs to a tenant: name both.')
-  const page = { kind, after, limit, redact }
-  if (tenant === undefined || session === undefined) return listed(store, tenant === undefined ? {} : { tenant }, page)
-  // What its agents ask is asked of the same people (SESS-6).
+    throw new PawlError('config_invalid', '`session` is set without `tenant`. Pass both.')
+  const options = { kind, after, limit, redact }
+  if (tenant === undefined || session === undefined)
+    return listItems(store, tenant === undefined ? {} : { tenant }, options)
+  // Requests of the session's agents belong to the same inbox.
   const all: InboxItem[] = []
-  for (const each of await withAgents(store, tenant, session))
-    all.push(...(await listed(store, { tenant, session: each }, page)))
+  for (const each of await sessionWithAgents(store, tenant, session))
+    all.push(...(await listItems(store, { tenant, session: each }, options)))
   return all.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
-/** A session, and those of all agents that are at work for it, or have left something behind that is. */
-async function withAgents(store: Store, tenant: string, session: string): Promise<string[]> {
+/** The session and the sessions of its agents that are running or left open work behind. */
+async function sessionWithAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)
     for await (const { key } of iterateDocuments(store, {
@@ -101,12 +101,12 @@ async function withAgents(store: Store, tenant: string, session: string): Promis
   return found
 }
 
-async function listed(
+async function listItems(
   store: Store,
-  whose: { tenant?: string; session?: string },
+  scope: { tenant?: string; session?: string },
   { kind, after, limit, redact }: { kind: InboxKind | undefined; after: string; limit: number; redact: Redactor },
 ): Promise<InboxItem[]> {
-  const of = { of: 'inbox', ...whose }
+  const of = { of: 'inbox', ...scope }
   const found: InboxItem[] = []
   for (let from = after; ;) {
     const page = await store.documentsOf({
@@ -114,10 +114,10 @@ async function listed(
       after: from,
       limit: Math.min(pageSize, kind === undefined ? limit - found.length : pageSize),
     })
-    for (const kept of page) {
-      const item = itemIn(kept)
+    for (const document of page) {
+      const item = parseItem(document)
       if (kind !== undefined && item.kind !== kind) continue
-      if (found.push(shown(kept, item, redact)) === limit) return found
+      if (found.push(toInboxItem(document, item, redact)) === limit) return found
     }
     const last = page.at(-1)
     if (!last || page.length < pageSize) return found
@@ -125,9 +125,9 @@ async function listed(
   }
 }
 
-export const itemIn = ({ value }: StoredDocument): AskItem => JSON.parse(value) as AskItem
+export const parseItem = ({ value }: StoredDocument): AskItem => JSON.parse(value) as AskItem
 
-/** What makes sense for each kind. */
+/** Verbs that apply to each kind. */
 export const verbsFor: Readonly<Record<AskKind, readonly InboxVerb[]>> = {
   approval: ['approve', 'deny', 'edit', 'answer', 'remember'],
   finding: ['approve', 'deny', 'answer'],
@@ -136,9 +136,9 @@ export const verbsFor: Readonly<Record<AskKind, readonly InboxVerb[]>> = {
   client: [],
 }
 
-function shown({ tenant, session, key }: StoredDocument, item: AskItem, redact: Redactor): InboxItem {
+function toInboxItem({ tenant, session, key }: StoredDocument, item: AskItem, redact: Redactor): InboxItem {
   const { kind, votes, of, createdAt, deadline, toolFingerprint: _, toolId: __, final, args, ...rest } = item
-  const all = {
+  const shown = {
     ...rest,
     id: key,
     kind: kind as InboxKind,
@@ -153,10 +153,10 @@ function shown({ tenant, session, key }: StoredDocument, item: AskItem, redact: 
     askedAt: createdAt,
     expiresAt: deadline,
   }
-  return redact.active ? { ...all, ...redacted(all, redact) } : all
+  return redact.active ? { ...shown, ...redacted(shown, redact) } : shown
 }
 
-/** The words; ids and instants stay as they are. */
+/** The fields that contain text; ids and timestamps need no redaction. */
 const redacted = ({ args, preview, reason, approvals, question }: InboxItem, redact: Redactor): Partial<InboxItem> => ({
   ...(question === undefined ? {} : { question: redact.deep(question) }),
   args: redact.deep(args),

@@ -1,17 +1,17 @@
-// Whose work this is: an async context that follows a body wherever it goes, so that what it throws astray is its own (CALL-11) and
-// a step knows that it is one.
+// Async context of tool and host code. It attributes stray errors (thrown outside the awaited body) to their call, and
+// lets ctx methods detect that they run inside a step.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { Logger } from '../tools/context/context.ts'
+import type { Logger } from '../tools/context/tool-context.ts'
 
 export interface Scope {
   readonly tool: string
   readonly callId: string
   readonly call: string
   readonly logger: Logger
-  /** Whose code it is, where it is not the body's. */
+  /** Names the code in log lines. Default: 'A tool'. */
   readonly who?: string
-  /** Inside a step's function: the step's id. Steps are leaves on every engine, because an ordinal journal cannot nest them. */
+  /** The id of the step whose function is running. Steps cannot nest, because an ordinal journal cannot nest them. */
   readonly step?: string
 }
 
@@ -19,8 +19,11 @@ export const scope = new AsyncLocalStorage<Scope>()
 
 let open = 0
 
-/** While a runtime is open, what tools throw astray is contained. What is not a tool's keeps its usual fate. */
-export function containStrays(): () => void {
+/**
+ * Installs process handlers that log stray errors of tools instead of ending the process. Other uncaught errors keep
+ * Node's behaviour. Returns a function that releases the handlers; they are removed with the last runtime.
+ */
+export function containStrayErrors(): () => void {
   if (open++ === 0) {
     process.on('uncaughtException', onException)
     process.on('unhandledRejection', onRejection)
@@ -35,21 +38,21 @@ export function containStrays(): () => void {
   }
 }
 
-function contained(error: unknown, what: string): boolean {
+function logStrayError(error: unknown, what: string): boolean {
   const own = scope.getStore()
   if (!own) return false
   const { tool, callId, call, logger, who = 'A tool' } = own
   try {
-    logger.error(`${who} ${what}; its call and all others go on`, { tool, callId, call, error })
+    logger.error(`${who} ${what}; its call and all others continue`, { tool, callId, call, error })
   } catch {
-    // a logger that throws must not undo the containment
+    // A logger that throws must not end the process either.
   }
   return true
 }
 
 function onException(error: Error): void {
-  if (contained(error, 'threw outside its body') || process.listenerCount('uncaughtException') > 1) return
-  // Not a tool's, and nobody else listens: what Node would have done without us.
+  if (logStrayError(error, 'threw outside its body') || process.listenerCount('uncaughtException') > 1) return
+  // The error belongs to no tool and there is no other listener: let Node end the process as it would without us.
   process.off('uncaughtException', onException)
   process.nextTick(() => {
     throw error
@@ -57,7 +60,7 @@ function onException(error: Error): void {
 }
 
 function onRejection(reason: unknown): void {
-  if (contained(reason, 'left a rejection unhandled') || process.listenerCount('unhandledRejection') > 1) return
+  if (logStrayError(reason, 'left a rejection unhandled') || process.listenerCount('unhandledRejection') > 1) return
   process.nextTick(() => {
     throw reason
   })

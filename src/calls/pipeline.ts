@@ -1,167 +1,173 @@
-// CALL: the life of a call on one screen (CALL-1). An engine drives it, and drives it again after a crash: what is recorded is
-// not done twice, what is not recorded is done now. Every stage answers with a value; nothing a tool does makes this throw.
+// The stages of a call on one screen. The engine runs this function, and runs it again after a crash: recorded work is
+// read back, the rest is done now. Every stage returns a value; nothing a tool does makes the pipeline throw.
 
 import type { Drive, Driven, Execution, Stop, Wait } from '../engine/engine.ts'
-import { accept } from './admission/validate-input.ts'
+import { validateInput } from './admission/validate-input.ts'
 import { noteOfEdit } from './authorization/approval-request.ts'
-import { maySay, notStarted, stillRunning } from './attempts/stop-outcome.ts'
-import { begin } from './attempts/recheck-definition.ts'
+import { mayStillBeRunning, notStarted, withMayStillRun } from './attempts/outcome-when-stopped.ts'
+import { startAttempt } from './attempts/recheck-tool-definition.ts'
 import { CallCost } from './attempts/call-cost.ts'
-import { isPast, tooLateAt } from './attempts/timeouts.ts'
-import { bounded } from './output/limit-outcome-size.ts'
-import { cancelledOutside } from './attempts/cancel-waits.ts'
-import { aboveOf, enterAgain, enterQueue, followed, parkedAhead } from './scheduling/enter-queue.ts'
+import { isPastDeadline, effectiveDeadline } from './attempts/attempt-timeouts.ts'
+import { limitOutcomeSize } from './output/limit-outcome-size.ts'
+import { cancelWaits } from './attempts/cancel-waits.ts'
+import { ancestorsOf, enterAgain, enterQueue, awaitPredecessors, markAwayBeforeSlot } from './scheduling/enter-queue.ts'
 import { isUnanswered } from '../store/records/approval-request.ts'
-import { asksWhenUnknown, orAsked, unlessUnknown } from './authorization/resolve-unknown.ts'
-import { endedBy } from './task-execution/emit-task-event.ts'
-import { finish } from './attempts/complete.ts'
-import { connecting } from './authorization/connection.ts'
+import { shouldAskAboutUnknown, askIfUnknown, keepUnknown } from './authorization/ask-about-unknown-outcome.ts'
+import { emittedEnd } from './task-execution/emit-task-event.ts'
+import { complete } from './attempts/complete-call.ts'
+import { requestConnection } from './authorization/request-connection.ts'
 import type { CallHost } from './ports.ts'
-import { outcomeOf } from '../store/records/resolution.ts'
-import { mayRun, noted } from './authorization/authorize.ts'
-import { movedEnds } from './task-execution/moved-to-background.ts'
-import { overAlready } from './authorization/already-decided.ts'
-import { afterInterruption, poisoned } from './admission/recover.ts'
-import { openRun, type RunOfTask } from './task-execution/task-run.ts'
-import { inItsForm, resolveTool } from './admission/resolve-tool.ts'
-import { afterFailure } from './attempts/retry.ts'
+import { outcomeOf } from '../store/records/wait-resolution.ts'
+import { authorize, withNote } from './authorization/authorize.ts'
+import { noteMovedEnd } from './task-execution/notice-of-moved-call.ts'
+import { priorDecision } from './authorization/prior-decision.ts'
+import { recoverInterrupted, checkPoisoned } from './admission/recover-after-crash.ts'
+import { openReporter, type TaskReporter } from './task-execution/task-run.ts'
+import { toolForRun, resolveTool } from './admission/resolve-tool.ts'
+import { decideRetry } from './attempts/retry.ts'
 import type { Slot } from './scheduling/slot.ts'
-import { charged, withinBudget } from './authorization/check-budget.ts'
+import { chargeCall, checkCallBudget } from './authorization/check-budget.ts'
 
 export const callPipeline =
   (host: CallHost): Drive =>
   async (execution) => {
-    const bill = new CallCost(execution.claimed ? execution.terms?.cost : undefined)
-    deciding(execution, host, false)
-    const task = execution.options.task ? await openRun(execution, host) : null
-    const ending = cancelledOutside(execution, host, await life(execution, host, bill)) // a cancelled call's waits end with it
+    const callCost = new CallCost(execution.claimed ? execution.terms?.cost : undefined)
+    markDeciding(execution, host, false)
+    const task = execution.options.task ? await openReporter(execution, host) : null
+    const ending = cancelWaits(execution, host, await runStages(execution, host, callCost))
     const end = ending instanceof Promise ? await ending : ending
-    if ('park' in end) parks(execution, host, bill, end.park)
-    if (task) await tells(task, end) // what its runner had to tell goes on record with the end
-    else if (!('park' in end)) await movedEnds(execution, host)
-    return charged(execution, host, bill, end)
+    if ('park' in end) recordPark(execution, host, callCost, end.park)
+    if (task) await writeTaskEnd(task, end)
+    else if (!('park' in end)) await noteMovedEnd(execution, host)
+    return chargeCall(execution, host, callCost, end)
   }
 
-/** The store was away: how this execution went nobody knows, and the call is taken up again. */
-const isLost = (stopped: Stop | null): boolean =>
+/** The store was unavailable: the result of this execution is not known, and the call will be claimed again. */
+const lostTheStore = (stopped: Stop | null): boolean =>
   stopped !== null && 'over' in stopped && stopped.over.code === 'store_unavailable'
 
-/** People decide about it from now on, or have decided: what it runs under counts that out of its own time. */
-function deciding({ request, options }: Execution, { queue }: CallHost, begin: boolean): void {
-  if (options.root !== undefined) queue.families.deciding(aboveOf({ options }), request.uid, begin)
+/**
+ * Starts or ends the time in which people decide about a nested call; its ancestors do not count it in their total
+ * timeout.
+ */
+function markDeciding({ request, options }: Execution, { queue }: CallHost, begin: boolean): void {
+  if (options.root !== undefined) queue.nestedCalls.setDeciding(ancestorsOf({ options }), request.uid, begin)
 }
 
-/** What its next execution must know. */
-function parks(execution: Execution, host: CallHost, { cost }: CallCost, { terms: { asks } }: Wait): void {
-  if (cost > 0) execution.asks.amend(null, { cost })
-  if (asks && asks.kind !== 'client') deciding(execution, host, true)
+/** Records the cost so far for the next execution, and marks the call as waiting for people. */
+function recordPark(execution: Execution, host: CallHost, { cost }: CallCost, { terms: { asks } }: Wait): void {
+  if (cost > 0) execution.approvals.amend(null, { cost })
+  if (asks && asks.kind !== 'client') markDeciding(execution, host, true)
 }
 
-/** Before it parks: should its answer be there already, it is taken up anew. */
-async function tells(task: RunOfTask, end: Driven): Promise<void> {
-  if ('park' in end) return task.parks()
+/** Runs before the call parks, because another execution may start as soon as it has parked. */
+async function writeTaskEnd(task: TaskReporter, end: Driven): Promise<void> {
+  if ('park' in end) return task.park()
   const ending = task.end(end)
   if (ending instanceof Promise) await ending
 }
 
-async function life(execution: Execution, host: CallHost, bill: CallCost): Promise<Driven> {
+async function runStages(execution: Execution, host: CallHost, callCost: CallCost): Promise<Driven> {
   const { request } = execution
   let slot: Slot | null = null
   let end: Driven | null = null
   try {
-    // Told to stop before a crash, and nothing of it had begun: then nothing begins (TIME-3).
+    // Cancelled, and the body has not begun: it never begins.
     if (execution.stopped && !execution.interrupted && !execution.landed)
-      return (end = unlessUnknown(execution, notStarted(execution.stopped)))
-    const over = execution.claimed ? overAlready(execution) : null // people have said no, or nobody said anything
-    if (over) return (end = over)
-    const resolving = resolveTool(execution, host) // tool_unavailable
+      return (end = keepUnknown(execution, notStarted(execution.stopped)))
+    const prior = execution.claimed ? priorDecision(execution) : null // denied, or expired without a decision
+    if (prior) return (end = prior)
+    const resolving = resolveTool(execution, host)
     const resolved = resolving instanceof Promise ? await resolving : resolving
     if ('settle' in resolved) return (end = resolved)
-    const tool = inItsForm(resolved.tool, execution) // a task is run by the tool as it is in the background
+    const tool = toolForRun(resolved.tool, execution) // a task runs the tool's background form
     if ('settle' in tool) return (end = tool)
-    const asking = { execution, tool, host }
-    const poison = poisoned(asking) // too many workers died over it
-    if (poison && !asksWhenUnknown(asking, poison)) return (end = poison)
-    const accepting = accept(asking) // before hooks, validate, prepare; recorded arguments are used as they are
-    const accepted = accepting instanceof Promise ? await accepting : accepting
-    if ('settle' in accepted) return (end = bounded(accepted, execution, host))
-    const said = endedBy(execution) // a task that has told its end itself, and whose worker died
-    if (said) return (end = await finish(asking, accepted, said))
-    // Nobody answered a question before the call itself was too late.
-    if (execution.landed && isUnanswered(execution.landed) && isPast(execution, host))
+    const stage = { execution, tool, host }
+    const poison = checkPoisoned(stage) // too many workers died while running it
+    if (poison && !shouldAskAboutUnknown(stage, poison)) return (end = poison)
+    const validating = validateInput(stage) // before hooks, schema, prepare; or the recorded input
+    const validated = validating instanceof Promise ? await validating : validating
+    if ('settle' in validated) return (end = limitOutcomeSize(validated, execution, host))
+    const emitted = emittedEnd(execution) // the task emitted its end and then its worker died
+    if (emitted) return (end = await complete(stage, validated, emitted))
+    // A question expired because the call reached its own deadline.
+    if (execution.landed && isUnanswered(execution.landed) && isPastDeadline(execution, host))
       return (end = notStarted('total'))
     if (execution.landed)
-      return (end = noted(
-        await finish(asking, accepted, { settle: outcomeOf(execution.landed) }),
-        noteOfEdit(asking, accepted),
+      return (end = withNote(
+        await complete(stage, validated, { settle: outcomeOf(execution.landed) }),
+        noteOfEdit(stage, validated),
       ))
-    const following = followed(asking) // a run that waits for the ones before it
+    const following = awaitPredecessors(stage) // tasks that this task runs after
     const tooLate = following instanceof Promise ? await following : following
     if (tooLate) return (end = tooLate)
-    const deciding = poison ?? afterInterruption(asking, accepted) // null: run it; else settled by reconcile, or unknown
-    const decided = deciding instanceof Promise ? await deciding : deciding
-    // What people have said, the policy, and people where it asks them (POL-2): what waits for them leaves the line.
-    const permitting = mayRun(asking, accepted, decided)
-    const permitted = permitting instanceof Promise ? await permitting : permitting
-    if ('park' in permitted) return (parkedAhead(asking), permitted)
-    if ('settle' in permitted) return (end = permitted)
-    const { go, note } = permitted
-    const counting = execution.stopped ? null : withinBudget(asking) // from here on it counts
+    const recovering = poison ?? recoverInterrupted(stage, validated) // null: run the body
+    const recovered = recovering instanceof Promise ? await recovering : recovering
+    // Decisions of people so far, then the policy, then an approval request. A call that waits for people leaves the
+    // batch order.
+    const authorizing = authorize(stage, validated, recovered)
+    const permit = authorizing instanceof Promise ? await authorizing : authorizing
+    if ('park' in permit) return (markAwayBeforeSlot(stage), permit)
+    if ('settle' in permit) return (end = permit)
+    const { input, note } = permit
+    const counting = execution.stopped ? null : checkCallBudget(stage) // counts the call
     const overBudget = counting instanceof Promise ? await counting : counting
     if (overBudget) return (end = overBudget)
-    const lateAt = (): number => tooLateAt(execution, tool.clocks) ?? Infinity
-    // Whether something of it may still run: an attempt that was given up, or one whose worker died until the next one has told more.
+    const deadline = (): number => effectiveDeadline(execution, tool.clocks) ?? Infinity
+    // `mayStillRun`: an abandoned attempt, or the interrupted attempt of a dead worker until the next attempt has
+    // ended.
     let givenUp = false
-    let still = execution.interrupted !== null
-    // Attempts until one is final. Between them it keeps its turn in the batch and holds nothing else.
-    for (let fresh = go; ; fresh = go.anew()) {
-      const delay = execution.delayed() // what is left of a retry's delay after a recovery
+    let mayStillRun = execution.interrupted !== null
+    // Attempts until one is final. Between attempts the call keeps its position in the batch order and nothing else.
+    for (let attemptInput = input; ; attemptInput = input.copy()) {
+      const delay = execution.awaitRetryDelay() // the remaining retry delay, after a recovery
       if (delay) await delay
       const { stopped } = execution
-      if (stopped) return (end = notStarted(stopped, still))
-      if (host.clock.now() >= lateAt()) return (end = notStarted('total', still))
-      const entering = enterQueue(asking, fresh.args) // turn in the batch, keys, limits
+      if (stopped) return (end = notStarted(stopped, mayStillRun))
+      if (host.clock.now() >= deadline()) return (end = notStarted('total', mayStillRun))
+      const entering = enterQueue(stage, attemptInput.args) // batch order, keys, limits
       const entered = entering instanceof Promise ? await entering : entering
-      if ('settle' in entered) return (end = still ? stillRunning(entered) : entered)
+      if ('settle' in entered) return (end = mayStillRun ? withMayStillRun(entered) : entered)
       slot = entered.slot
-      const trying = begin(asking, fresh, slot, bill) // the body, unless its definition has changed meanwhile
-      let given = trying instanceof Promise ? await trying : trying
-      while ('full' in given) {
-        const again = await enterAgain(asking, slot, given.full) // other workers have what it needs
-        if ('settle' in again) return (end = still ? stillRunning(again) : again)
+      const starting = startAttempt(stage, attemptInput, slot, callCost) // the body, unless its definition has changed
+      let result = starting instanceof Promise ? await starting : starting
+      while ('noRoom' in result) {
+        const again = await enterAgain(stage, slot, result.noRoom) // other workers hold the slots
+        if ('settle' in again) return (end = mayStillRun ? withMayStillRun(again) : again)
         slot = again.slot
-        given = await begin(asking, fresh, slot, bill)
+        result = await startAttempt(stage, attemptInput, slot, callCost)
       }
-      if ('held' in given) return (end = still ? stillRunning(given.held) : given.held)
-      if ('lacks' in given) {
-        const next = await connecting(asking, go, given.lacks, given.seen) // a person connects it, and the body runs again
+      if ('rejected' in result) return (end = mayStillRun ? withMayStillRun(result.rejected) : result.rejected)
+      if ('missing' in result) {
+        // A person connects the provider, then the body runs again.
+        const next = await requestConnection(stage, input, result.missing, result.seen)
         slot.parked()
         if (next === 'again') continue
         if ('park' in next) return next
-        return (end = noted(next, note))
+        return (end = withNote(next, note))
       }
-      if ('park' in given) {
+      if ('park' in result) {
         slot.parked()
-        return given
+        return result
       }
-      given = endedBy(execution) ?? given // a task that has told its end, and was cancelled then
-      const verdict = afterFailure(execution, tool, given.settle)
-      givenUp ||= maySay(given)
-      still = givenUp
-      if ('settle' in verdict) {
-        const last = verdict.settle === given.settle ? given : verdict
-        const settling = orAsked(asking, go, last) // what nobody knows, a person may find out
+      result = emittedEnd(execution) ?? result // an emitted end wins over a later cancel
+      const retry = decideRetry(execution, tool, result.settle)
+      givenUp ||= mayStillBeRunning(result)
+      mayStillRun = givenUp
+      if ('settle' in retry) {
+        const last = retry.settle === result.settle ? result : retry
+        const settling = askIfUnknown(stage, input, last)
         const ending = settling instanceof Promise ? await settling : settling
         if ('park' in ending) return ending
-        return (end = noted(await finish(asking, go, still ? stillRunning(ending) : ending), note)) // after hooks, check output
+        return (end = withNote(await complete(stage, input, mayStillRun ? withMayStillRun(ending) : ending), note))
       }
-      if (host.clock.now() + verdict.again >= lateAt()) return (end = notStarted('total', still))
-      slot.done()
-      await execution.again(verdict.again, given.settle.status === 'failure' ? given.settle.failure.code : '')
+      if (host.clock.now() + retry.delayMs >= deadline()) return (end = notStarted('total', mayStillRun))
+      slot.release()
+      await execution.scheduleRetry(retry.delayMs, result.settle.status === 'failure' ? result.settle.failure.code : '')
     }
   } finally {
-    host.queue.lastChances.left(request.uid)
-    if (isLost(execution.stopped)) host.queue.turns.lost(request.position, slot)
-    else host.queue.turns.through(request.position, slot, end && 'settle' in end ? end.settle : null)
+    host.queue.poisonSuspects.leave(request.uid)
+    if (lostTheStore(execution.stopped)) host.queue.batches.executionLost(request.position, slot)
+    else host.queue.batches.pipelineDone(request.position, slot, end && 'settle' in end ? end.settle : null)
   }
 }

@@ -1,14 +1,14 @@
-// What the pipeline needs from the runtime around it.
+// The ports that the call pipeline needs; the runtime implements them.
 
-import type { Asked, Execution, StepBeside } from '../engine/engine.ts'
+import type { NewCall, Execution, StepAttachedWrites } from '../engine/engine.ts'
 import type { CallRequest } from '../store/records/call-record.ts'
-import type { SessionFiles } from '../core/session-files.ts'
-import type { SessionValues } from '../core/session-values.ts'
+import type { SessionFiles } from '../core/session-files-interface.ts'
+import type { SessionValues } from '../core/session-values-interface.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Sizes } from '../core/size-limits.ts'
-import type { Json } from '../core/value.ts'
+import type { Json } from '../core/tool-value.ts'
 import type { Clock } from '../core/clock.ts'
-import type { RememberedRule } from '../policy/match-remembered.ts'
+import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Budget } from '../policy/budgets.ts'
 import type { Policy } from '../policy/rules.ts'
 import type {
@@ -19,83 +19,87 @@ import type {
   Logger,
   NestedOutcome,
   Outputs,
-} from '../tools/context/context.ts'
-import type { TasksOfSession } from '../tools/context/tasks.ts'
+} from '../tools/context/tool-context.ts'
+import type { SessionTasks } from '../tools/context/task-interfaces.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { OpenedSecrets } from '../storage/values/secrets.ts'
 import type { Writer } from '../storage/values/write-value.ts'
 import type { TimeoutTimers } from './attempts/timeout-timers.ts'
 import type { AppContexts } from './context/app-context.ts'
-import type { KnownConnection } from './authorization/known-connections.ts'
-import type { Hook } from './admission/hook.ts'
-import type { Pace } from './scheduling/nested-calls.ts'
+import type { KnownConnection } from './authorization/used-connections.ts'
+import type { Hook } from './admission/hook-definition.ts'
+import type { AttemptControl } from './scheduling/nested-calls.ts'
 import type { Queue } from './scheduling/queue.ts'
 
 export interface CallHost {
-  /** The tools as this call sees them: those that stood when its batch began. */
+  /** The toolset of the call: the one that was current when its batch began. */
   toolsOf(request: CallRequest): Toolset
-  /** Sources of tools that cannot be reached now. */
-  away(): readonly string[]
+  /** Names of tool providers that cannot be reached at the moment. */
+  unreachableSources(): readonly string[]
   readonly clock: Clock
   readonly logger: Logger
   readonly redact: Redactor
-  readonly alarms: TimeoutTimers
+  readonly timeoutTimers: TimeoutTimers
   readonly queue: Queue
-  /** What the host hands to tools; null if nothing. */
+  /** App contexts passed to tools; null if the host has none. */
   readonly apps: AppContexts | null
   readonly hooks: readonly Hook[]
   readonly policies: readonly Policy[]
-  /** The connection of whoever asked, or of their tenant. */
+  /** The connection of the principal, else of the tenant. */
   connection(of: { tenant: string; principal: string | null }, provider: string): Promise<KnownConnection | null>
-  /** What a person answered to a secret question. */
+  /** Decrypts the answer to a secret question. */
   openSecret(wait: string, sealed: string): Json
-  /** What people decided for next time too. */
+  /** The remembered approval rules of the session and the tenant. */
   remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
-  /** What is held to in each scope, the widest first; none if there are no budgets. */
+  /** The budgets of each scope, the widest scope first; may be empty. */
   readonly budgets: readonly Budget[]
   readonly sizes: Sizes
-  /** Over so many workers' deaths a call is not run again. */
+  /** After this many worker deaths a call is not run again. */
   readonly poisonAfter: number
-  /** Runs other tools under a call. */
+  /** Runs nested calls of a body. */
   nested(
     parent: Execution,
     calls: readonly { id: string; name: string; input?: unknown }[],
-    how: { name: string; pace: Pace | null; signal: AbortSignal },
+    how: { name: string; control: AttemptControl | null; signal: AbortSignal },
   ): Promise<NestedOutcome[]>
-  /** What is kept with what a session is to be told, so that it hears of it soon. */
+  /** Documents written together with a notice, so that the session is woken soon. */
   readonly wakes: {
-    /** 0: nothing wakes a session. */
+    /** How many times in a row a session may be woken; 0 turns waking off. */
     readonly maxConsecutive: number
-    rows(of: { readonly tenant: string; readonly session: string }, what: string): StepBeside['documents']
+    rows(of: { readonly tenant: string; readonly session: string }, what: string): StepAttachedWrites['documents']
   }
-  /** Tasks of the session, for a body: what it starts belongs to the task that it is, if it is one. */
-  tasks(of: Execution): TasksOfSession
-  /** Emits an event of a body to those who subscribed to it. `placed`: its key is its place in the body. */
+  /**
+   * The tasks of the session, for `ctx.tasks`. If the execution is a task itself, tasks it starts become its children.
+   */
+  tasks(of: Execution): SessionTasks
+  /** Emits an event of a body to its subscribers. `placed`: the key is the position of the call in the body. */
   trigger(
     of: Execution,
     event: string,
     payload: unknown,
     how: { key: string; session: string | undefined; placed: boolean },
   ): Promise<unknown>
-  /** The chore that deals with the tasks that this one started, when it has ended; null if there are none. */
-  endOfTask(of: Execution): Promise<{ readonly asked: Asked; readonly documents: StepBeside['documents'] } | null>
-  /** One answer of a model, and which one gave it. */
+  /** The internal call that ends the child tasks after this task has ended; null if it has no children. */
+  endOfTask(
+    of: Execution,
+  ): Promise<{ readonly call: NewCall; readonly documents: StepAttachedWrites['documents'] } | null>
+  /** One completion, and the name of the model that gave it. */
   complete(
     of: Execution,
     request: CompletionRequest,
     signal: AbortSignal,
   ): Promise<Completion & { readonly model: string }>
-  /** What is kept with the step: on the account of the session, the model and the tool. */
-  usageRows(of: Execution, key: string, model: string, usage: Completion['usage']): StepBeside['documents']
-  /** A turn in a session of its own, until it is over. */
+  /** Usage documents written together with the step: by session, model and tool. */
+  usageRows(of: Execution, key: string, model: string, usage: Completion['usage']): StepAttachedWrites['documents']
+  /** Runs an agent turn in its own session; resolves when the turn has ended. */
   turn(of: Execution, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
-  /** Files of a session; every write of them is checked by `fence`. */
+  /** Files of a session; every write is guarded by `fence`. */
   files(of: { tenant: string; session: string }, fence: Execution['attached']['fence']): SessionFiles
   /** Values and secrets of a session, for a body. */
   values(of: { tenant: string; session: string }, writer: Writer): SessionValues
   secrets(of: { tenant: string; session: string }, writer: Writer): OpenedSecrets
-  /** What the calls of a session gave, whole. */
+  /** The full outputs of the session's calls. */
   outputs(of: { tenant: string; session: string }): Outputs
-  /** Tells watchers something that is not kept. */
+  /** Publishes a live event that is not stored. */
   live(about: Execution, type: 'call.progress' | 'call.output', body: object): void
 }

@@ -1,24 +1,25 @@
-// WORDS: one text for one content (RFC 8785): keys sorted by UTF-16 code units, numbers and strings as JSON.stringify writes them.
+// Canonical JSON (RFC 8785): equal values give equal text. Keys are sorted by UTF-16 code units; numbers and strings
+// are written as JSON.stringify writes them. Hashes of arguments are computed over this text.
 
-import type { Json } from './value.ts'
+import type { Json } from './tool-value.ts'
 
-/** Whether the keys of a value stand as they do in its canonical text: then JSON.stringify makes that text. */
-export function isSorted(value: unknown): boolean {
+/** True if all keys are already in canonical order, so that JSON.stringify produces the canonical text. */
+export function hasSortedKeys(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return true
-  if (Array.isArray(value)) return value.every(isSorted)
+  if (Array.isArray(value)) return value.every(hasSortedKeys)
   let last = ''
   for (const key in value) {
-    if (key < last || !isSorted((value as Record<string, unknown>)[key])) return false
+    if (key < last || !hasSortedKeys((value as Record<string, unknown>)[key])) return false
     last = key
   }
   return true
 }
 
-export function canonical(value: Json): string {
+export function canonicalJson(value: Json): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
   let text = ''
   for (const key of Object.keys(value).toSorted())
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonical(value[key] as Json)}`
+    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(value[key] as Json)}`
   return `{${text}}`
 }

@@ -1,20 +1,20 @@
-// WORDS: the clock port. Nothing else in Pawl reads the time or sets a timer, so that time can be moved by hand.
+// The clock port. No other module reads the time or sets a timer, so tests can control time.
 
 export interface Clock {
-  /** Wall time in milliseconds since 1970; what people and deadlines mean. */
+  /** Wall-clock time in milliseconds since 1970. Used for deadlines and for everything shown to people. */
   now(): number
-  /** Milliseconds that never step back, the same for all processes of one machine; what leases mean. */
+  /** Monotonic milliseconds, shared by all processes of one machine. Used for leases. */
   monotonic(): number
-  /** Calls `fire` once after `ms` (any length; beyond 24.8 days too). Returns how to call it off. */
+  /** Calls `fire` once after `ms`, which may exceed 24.8 days. Returns a function that cancels the timer. */
   timer(ms: number, fire: () => void): () => void
-  /** Calls `chore` about every `ms` until called off: heartbeats and polls, whose exact number means nothing. */
+  /** Calls `chore` about every `ms` until cancelled. For heartbeats and polls, whose exact count does not matter. */
   every(ms: number, chore: () => void): () => void
-  /** Keeps the program alive until let go: somebody waits for something only time or the outside brings. */
+  /** Keeps the process alive until the returned function is called. Used while a caller waits for time or an event. */
   hold(): () => void
 }
 
-/** setTimeout wraps around above 2^31-1 ms, so long timers are walked in legs. */
-const longestLeg = 2_000_000_000
+/** setTimeout overflows above 2^31-1 ms, so a longer timer is split into several. */
+const maxTimeoutMs = 2_000_000_000
 
 export const systemClock: Clock = {
   now: () => Date.now(),
@@ -25,14 +25,14 @@ export const systemClock: Clock = {
   timer(ms, fire) {
     let left = Math.max(0, ms)
     let handle: ReturnType<typeof setTimeout>
-    const leg = (): void => {
-      const now = Math.min(left, longestLeg)
+    const armNext = (): void => {
+      const now = Math.min(left, maxTimeoutMs)
       left -= now
-      handle = setTimeout(left > 0 ? leg : fire, now)
-      // A timer alone must not keep a finished program alive; what somebody waits for holds it.
+      handle = setTimeout(left > 0 ? armNext : fire, now)
+      // A timer alone must not keep a finished program alive; a waiting caller uses hold() for that.
       handle.unref?.()
     }
-    leg()
+    armNext()
     return () => clearTimeout(handle)
   },
   every(ms, chore) {
@@ -41,7 +41,7 @@ export const systemClock: Clock = {
     return () => clearInterval(handle)
   },
   hold() {
-    const handle = setInterval(() => {}, longestLeg)
+    const handle = setInterval(() => {}, maxTimeoutMs)
     return () => clearInterval(handle)
   },
 }

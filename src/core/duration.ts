@@ -1,4 +1,4 @@
-// WORDS: a length of time, as milliseconds or as a string like '30s', '1.5h', '3d'.
+// Durations in options: milliseconds, or a string like '30s', '1.5h' or '3d'.
 
 import { PawlError } from './errors.ts'
 import { formatValue } from './format-value.ts'
@@ -7,20 +7,28 @@ export type Duration = number | string
 
 const unit: Record<string, number> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
 
-/** A hundred years: instants stay far below what a clock and a database can hold. */
-const longest = 3_155_760_000_000
+/** A hundred years. Keeps every computed instant far within the range of Date and of the databases. */
+const maxMs = 3_155_760_000_000
 
-/** Whole milliseconds of a duration, as instants are; refuses what is negative, not finite, longer than a hundred years or not understood. */
-export function milliseconds(duration: Duration, what: string): number {
+/** The duration in whole milliseconds; undefined if it is negative, not finite, over a hundred years or malformed. */
+export function parseDuration(duration: Duration): number | undefined {
   if (typeof duration === 'number') {
-    if (duration >= 0 && duration <= longest) return Math.ceil(duration)
+    if (duration >= 0 && duration <= maxMs) return Math.ceil(duration)
   } else if (typeof duration === 'string') {
     const match = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d|w)$/.exec(duration)
     const ms = match ? Number(match[1]) * (unit[match[2] as string] as number) : Infinity
-    if (ms <= longest) return Math.ceil(ms)
+    if (ms <= maxMs) return Math.ceil(ms)
   }
-  throw new PawlError(
-    'config_invalid',
-    `${what} is ${formatValue(duration)}, which is not a duration: give milliseconds or a string like '500ms', '30s', '5m', '2h', '3d'.`,
-  )
+  return undefined
+}
+
+/** A sentence without its full stop, for an error of the caller. */
+export const notADuration = (duration: unknown, name: string): string =>
+  `${name} is ${formatValue(duration)}; it must be a duration: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'`
+
+/** The duration in whole milliseconds. Throws config_invalid with the name of the option. */
+export function milliseconds(duration: Duration, name: string): number {
+  const ms = parseDuration(duration)
+  if (ms === undefined) throw new PawlError('config_invalid', `${notADuration(duration, name)}.`)
+  return ms
 }

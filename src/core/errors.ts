@@ -1,299 +1,312 @@
-// WORDS: every error Pawl throws at a caller, in one table.
+// PawlError and the table of all errors that Pawl throws.
 //
-// Expected outcomes of a call are values (outcome.ts). What is thrown is a mistake of the host program or the loss of
-// something the host must provide (the store, the runtime). Each row says what happened in one sentence and what to do.
+// Expected outcomes of a call are values (outcome.ts). A PawlError is either a mistake of the host program or the loss
+// of something the host must provide (the store, the runtime).
 
-import { backgroundErrors } from './task-errors.ts'
+import { taskErrors } from './task-errors.ts'
 import { fileErrors } from './file-errors.ts'
-import type { ErrorRow } from './error-row.ts'
+import type { ErrorRow } from './error-table-row.ts'
 import { turnErrors } from './turn-errors.ts'
-import { valueErrors } from './value-errors.ts'
+import { valueErrors } from './session-value-errors.ts'
 
 export const errorTable = {
   config_invalid: {
     http: 500,
     retry: false,
-    says: 'The configuration is not valid.',
-    next: 'Correct the option that the message names.',
+    summary: 'An option has an invalid value.',
+    next: 'Correct the option and try again.',
+    detailOnly: true,
   },
   tool_invalid: {
     http: 500,
     retry: false,
-    says: 'The tool definition is not valid.',
-    next: 'Correct the field that the message names; nothing was registered.',
+    summary: 'The tool definition is invalid.',
+    next: 'Correct the definition. Nothing was registered.',
+    detailOnly: true,
   },
   tool_duplicate: {
     http: 500,
     retry: false,
-    says: 'Two tools of one layer have the same name.',
+    summary: 'Two tools in the same layer have the same name.',
     next: 'Rename one of them.',
   },
   call_invalid: {
     http: 400,
     retry: false,
-    says: 'The call itself is malformed.',
-    next: 'Send { id, name, input } with a non-empty id and name; nothing was recorded.',
+    summary: 'The call is malformed.',
+    next: 'Pass { id, name, input } with a non-empty id and name. Nothing was recorded.',
+    detailOnly: true,
   },
   value_invalid: {
     http: 400,
     retry: false,
-    says: 'The value has no faithful JSON form.',
-    next: 'Give plain JSON, at most 512 levels deep, without what the message names (NaN, a cycle, a promise, a Map, half a character …).',
+    summary: 'The value cannot be represented as JSON.',
+    next: 'Pass plain JSON, at most 512 levels deep: no NaN, cycles, promises, Maps or lone surrogates.',
+    detailOnly: true,
   },
   value_undecodable: {
     http: 500,
     retry: false,
-    says: 'A recorded value cannot be read back.',
-    next: 'The record was changed outside Pawl or written by a newer version; restore it or upgrade.',
+    summary: 'A recorded value cannot be decoded.',
+    next: 'The record was changed outside Pawl or written by a newer version. Restore it from a backup, or upgrade Pawl.',
   },
   step_id_empty: {
     http: 500,
     retry: false,
-    says: 'A step needs an id that is not blank.',
-    next: "Give the step a name: ctx.step('charge', …). Its function did not run.",
+    summary: 'A step id must not be blank.',
+    next: "Name the step: ctx.step('charge', …). Its function was not run.",
   },
   step_id_invalid: {
     http: 500,
     retry: false,
-    says: 'A step id must be a string of at most 512 characters without NUL and lone surrogates.',
-    next: 'Choose a shorter, plain id. Its function did not run.',
+    summary: 'A step id must be a string of at most 512 characters without NUL or lone surrogates.',
+    next: 'Choose a shorter id in plain text. The step function was not run.',
   },
   step_id_duplicate: {
     http: 500,
     retry: false,
-    says: 'The same step id was used twice in one attempt.',
-    next: 'Give each step of a body its own id, for example with the loop index in it. The second function did not run.',
+    summary: 'The same step id was used twice in one attempt.',
+    next: 'Give each step its own id, for example by including the loop index. The second function was not run.',
   },
   step_nested: {
     http: 500,
     retry: false,
-    says: 'Something recorded was used inside a step.',
-    next: 'Steps are leaves: move the inner ctx call out of the step function.',
+    summary: 'A recorded operation was used inside a step.',
+    next: 'Steps cannot be nested. Move the inner ctx call out of the step function.',
   },
   step_unknown: {
     http: 500,
     retry: false,
-    says: 'A step that must not run twice had started when its worker died; whether it took effect is not known.',
-    next: 'Look up what happened outside, then settle it by hand. The step was not run again.',
+    summary:
+      'A step that must not run twice had started when its worker died, so it is not known whether it took effect.',
+    next: 'Check the external system, then settle the call by hand. The step was not run again.',
   },
   step_failed: {
     http: 500,
     retry: false,
-    says: 'A step threw.',
-    next: "Catch the error in the body, or throw fail('…') in the step to tell the model.",
+    summary: 'A step threw an error.',
+    next: "Catch the error in the body, or throw fail('…') in the step to report it to the model.",
   },
   step_timeout: {
     http: 500,
     retry: false,
-    says: 'A step did not finish within its timeout.',
+    summary: 'A step did not finish within its timeout.',
     next: 'Raise the timeout of the step, or make its function listen to ctx.signal.',
   },
   step_too_large: {
     http: 500,
     retry: false,
-    says: 'The input or the value of a step is larger than the record takes.',
-    next: 'Let the step return less, keep the bytes with ctx.attachments.create, or raise sizes.step. A value that was too large is lost.',
+    summary: 'The input or value of a step exceeds the size limit.',
+    next: 'Return less from the step, store the bytes with ctx.attachments.create, or raise sizes.step. A value that was too large is lost.',
   },
   journal_full: {
     http: 500,
     retry: false,
-    says: 'The body has recorded as many steps, sleeps, waits and instants as one attempt may.',
-    next: 'Do more in each step, move a part into calls of its own with ctx.run, or raise sizes.journal. Nothing ran.',
+    summary: 'The attempt has reached its limit of journal entries (steps, sleeps, waits and instants).',
+    next: 'Do more work in each step, move a part into its own calls with ctx.run, or raise sizes.journal. The operation was not run.',
   },
   attachment_too_large: {
     http: 413,
     retry: false,
-    says: 'The attachment is larger than the record takes.',
-    next: 'Keep it elsewhere and return a link, or raise sizes.attachment. Nothing was stored.',
+    summary: 'The attachment exceeds the size limit.',
+    next: 'Store it elsewhere and return a link, or raise sizes.attachment. Nothing was stored.',
   },
   batch_too_long: {
     http: 413,
     retry: false,
-    says: 'The batch has more calls than one may have.',
-    next: 'Send it in parts, or raise sizes.batch. Nothing was recorded.',
+    summary: 'The batch has too many calls.',
+    next: 'Split the batch, or raise sizes.batch. Nothing was recorded.',
   },
   replay_mismatch: {
     http: 409,
     retry: false,
-    says: 'A step was asked again with another input than the one on record.',
-    next: 'Keep the inputs of recorded steps stable (no clock, no random), or give the changed step a new id. Nothing ran.',
+    summary: 'A step was repeated with an input that differs from the recorded one.',
+    next: 'Keep the inputs of recorded steps deterministic (no clock, no random values), or give the changed step a new id. Nothing was run.',
   },
   wait_name_empty: {
     http: 500,
     retry: false,
-    says: 'A wait needs a name that is not blank.',
-    next: "Leave the name out, or give one: ctx.later({ name: 'signature' }).",
+    summary: 'The name of a wait must not be blank.',
+    next: "Omit the name, or pass one: ctx.later({ name: 'signature' }).",
   },
   wait_name_invalid: {
     http: 500,
     retry: false,
-    says: 'The name of a wait must be a string of at most 512 characters without NUL and lone surrogates.',
-    next: 'Choose a shorter, plain name.',
+    summary:
+      "The name of a wait must be a string of at most 512 characters without NUL or lone surrogates, and must not start with 'pawl:'.",
+    next: 'Choose a shorter name in plain text.',
   },
   wait_needs_rerun: {
     http: 500,
     retry: false,
-    says: 'Waiting inside a body needs a tool that may run again.',
+    summary: 'A body can only wait if its tool may be rerun after a crash.',
     next: "Set onCrash: 'rerun' (recorded steps are not repeated), or return the later to park the call.",
   },
   wait_failed: {
     http: 200,
     retry: false,
-    says: 'The outside answered that the work failed.',
-    next: 'Read the code and message that came with it.',
+    summary: 'The external work was reported as failed.',
+    next: 'Read the code and the message of the answer.',
   },
   wait_timeout: {
     http: 200,
     retry: false,
-    says: 'Nobody answered before the deadline.',
-    next: 'Ask again with a longer deadline, or go on without the answer.',
+    summary: 'No answer arrived before the deadline.',
+    next: 'Ask again with a longer deadline, or continue without the answer.',
   },
   wait_cancelled: {
     http: 200,
     retry: false,
-    says: 'The wait was cancelled.',
-    next: 'Ask again if the answer is still needed.',
+    summary: 'The wait was cancelled.',
+    next: 'Start a new wait if the answer is still needed.',
   },
   answer_unchecked: {
     http: 503,
     retry: true,
-    says: 'What was given must fit a schema of a tool that this runtime does not have.',
-    next: 'Nothing was written and the wait is still open: send it to a runtime that has the tool, or give the tool to this one.',
+    summary: 'The answer must be validated against the schema of a tool that this runtime does not have.',
+    next: 'Send it to a runtime that has the tool, or register the tool here. Nothing was written, and the wait is still open.',
   },
   quarantine_unknown: {
     http: 404,
     retry: false,
-    says: 'No such tool is in quarantine.',
-    next: 'Take provider and tool from runtime.quarantine.list(). Nothing was accepted.',
+    summary: 'No such tool is in quarantine.',
+    next: 'Use a provider and tool from runtime.quarantine.list(). Nothing was accepted.',
   },
   quarantine_changed: {
     http: 409,
     retry: false,
-    says: 'The definition has changed again since it was shown.',
+    summary: 'The tool definition changed again after it was listed.',
     next: 'Read the new difference with runtime.quarantine.list(), then decide. Nothing was accepted.',
   },
   would_deadlock: {
     http: 409,
     retry: false,
-    says: 'Waiting for this key could never end: its holder waits for a key that this call holds.',
-    next: 'Take keys in the same order everywhere, or do not nest calls with keys.',
+    summary: 'Waiting would deadlock: the holder is itself waiting for this call.',
+    next: 'Acquire keys in the same order everywhere, or avoid nested calls with keys.',
   },
   attempt_over: {
     http: 409,
     retry: false,
-    says: 'This attempt is over; its ctx can no longer record anything.',
+    summary: 'The attempt is over; its ctx can no longer record anything.',
     next: 'Stop the work when ctx.signal aborts. Nothing was written.',
   },
   lease_lost: {
     http: 409,
     retry: true,
-    says: 'Another worker has taken this call over.',
-    next: 'Nothing to do: the other worker settles it. Nothing was written by this one.',
+    summary: 'Another worker has taken over this call.',
+    next: 'No action is needed: the other worker settles the call. This worker wrote nothing.',
   },
   keys_mismatch: {
     http: 500,
     retry: false,
-    says: 'The key material is not the one this store was made with.',
-    next: 'Start with the secret the store was made with, or give it under keys.previous; keys handed out before would not be recognised.',
+    summary: 'The configured secret is not the one this store was created with.',
+    next: 'Start with the secret the store was created with, or add it to keys.previous. Otherwise keys that were handed out earlier would not be recognized.',
   },
   sealed_payload_broken: {
     http: 500,
     retry: false,
-    says: 'Something sealed on record cannot be opened.',
-    next: 'The row was changed outside Pawl: restore it from a backup. Nothing was made of it, and other calls are not affected.',
+    summary: 'An encrypted record cannot be decrypted.',
+    next: 'The row was changed outside Pawl: restore it from a backup. Other calls are not affected.',
   },
   store_unavailable: {
     http: 503,
     retry: true,
-    says: 'The store cannot be reached or written.',
-    next: 'Bring the store back and run the same batch again: what is on record is returned, the rest goes on.',
+    summary: 'The store is unavailable.',
+    next: 'Make the store available and run the same batch again: recorded outcomes are returned, and the remaining calls continue.',
   },
   store_newer: {
     http: 500,
     retry: false,
-    says: 'The store was written by a newer version of Pawl.',
-    next: 'Upgrade Pawl; the store was not touched.',
+    summary: 'The store was written by a newer version of Pawl.',
+    next: 'Upgrade Pawl. The store was not changed.',
   },
   store_not_pawl: {
     http: 500,
     retry: false,
-    says: 'The file is not a Pawl store.',
-    next: 'Name another file, or move this one away; it was not touched.',
+    summary: 'The file is not a Pawl store.',
+    next: 'Choose another file, or move this one away. It was not changed.',
   },
   store_damaged: {
     http: 500,
     retry: false,
-    says: 'The store is damaged: what it holds cannot be read.',
-    next: 'Stop all workers, keep a copy of the files, and restore a backup. Nothing was repaired or thrown away.',
+    summary: 'The store is damaged and cannot be read.',
+    next: 'Stop all workers, keep a copy of the files, and restore a backup. Nothing was repaired or discarded.',
   },
   output_unknown: {
     http: 404,
     retry: false,
-    says: 'No result is stored under this handle in this session.',
-    next: 'Use the handle that the shortened result names, in the session it belongs to.',
+    summary: 'No result is stored under this handle in this session.',
+    next: 'Use the handle from the shortened result, in the session it belongs to.',
   },
   attachment_unknown: {
     http: 404,
     retry: false,
-    says: 'There is no such attachment in this tenant.',
-    next: 'Use an attachment that an outcome or ctx.attachments gave, in the tenant it belongs to.',
+    summary: 'The attachment does not exist in this tenant.',
+    next: 'Use an attachment from an outcome or from ctx.attachments, in the tenant it belongs to.',
   },
   cursor_invalid: {
     http: 400,
     retry: false,
-    says: 'The cursor is not one that this feed gave out.',
-    next: 'Start from the beginning, or use a cursor from an event you received.',
+    summary: 'The cursor was not issued by this feed.',
+    next: 'Start from the beginning, or use the cursor of an event that you received.',
   },
   cursor_expired: {
     http: 410,
     retry: false,
-    says: 'Events after this cursor were erased before they were read.',
-    next: 'Read from the beginning (leave `after` out), or take the state from session.calls, and go on from there.',
+    summary: 'Events after this cursor were erased before they were read.',
+    next: 'Read from the beginning (omit `after`), or load the state from session.calls, and continue from there.',
   },
   erase_open: {
     http: 409,
     retry: false,
-    says: 'There are open calls, which are never erased.',
-    next: "Cancel them first or let them end, or say { open: 'cancel' }.",
+    summary: 'There are open calls, and open calls are never erased.',
+    next: "Cancel them or let them end first, or pass { open: 'cancel' }.",
   },
   program_unavailable: {
     http: 500,
     retry: false,
-    says: 'A program cannot be started.',
-    next: 'Install it, or correct the name or the folder that the message names. Nothing ran.',
+    summary: 'A program cannot be started.',
+    next: 'Install the program, or correct its name or its working directory. Nothing was run.',
   },
   runtime_closed: {
     http: 503,
     retry: true,
-    says: 'The runtime is closed.',
-    next: 'Run the same batch on a new runtime: what is on record is returned, the rest goes on.',
+    summary: 'The runtime is closed.',
+    next: 'Run the same batch on a new runtime: recorded outcomes are returned, and the remaining calls continue.',
   },
   ...fileErrors,
-  ...backgroundErrors,
+  ...taskErrors,
   ...turnErrors,
   ...valueErrors,
 } as const satisfies Record<string, ErrorRow>
 
 export type ErrorCode = keyof typeof errorTable
 
-/** The one error class. `code` is stable; the message adds what the table's sentence cannot know. */
+/**
+ * The only error class that Pawl throws. `code` is stable. The message is the row's summary, the detail of the call
+ * site and the next step; for rows with `detailOnly` it is the detail alone, if there is one.
+ */
 export class PawlError extends Error {
   override readonly name = 'PawlError'
   readonly code: ErrorCode
-  /** Facts for a program: paths, ids, differences. Never secrets. */
+  /** Facts for programs: paths, ids, differences. Never secrets. */
   readonly details: Readonly<Record<string, unknown>>
 
   constructor(code: ErrorCode, detail?: string, options: { cause?: unknown; details?: Record<string, unknown> } = {}) {
-    const row: ErrorRow = errorTable[code]
-    super(
-      `${row.says}${detail ? ` ${detail}` : ''} ${row.next}`,
-      options.cause === undefined ? {} : { cause: options.cause },
-    )
+    super(messageOf(errorTable[code], detail), options.cause === undefined ? {} : { cause: options.cause })
     this.code = code
     this.details = options.details ?? {}
   }
 }
 
-/** Whoever gets this does not know how a call went: the store did not answer, or another worker has the call. It says nothing about the call. */
-export const isLoss = (error: unknown): error is PawlError =>
+function messageOf({ summary, next, detailOnly }: ErrorRow, detail: string | undefined): string {
+  if (!detail) return `${summary} ${next}`
+  return detailOnly ? detail : `${summary} ${detail} ${next}`
+}
+
+/** Appends a full stop unless the text ends with one: messages of other libraries end either way. */
+export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
+
+/** The store did not answer, or another worker has the call. The error says nothing about how the call ended. */
+export const isStoreOrLeaseLost = (error: unknown): error is PawlError =>
   error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'lease_lost')

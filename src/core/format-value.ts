@@ -1,9 +1,9 @@
-const longest = 200
+const maxLength = 200
 
-/** What somebody gave, for the words of a refusal: not everything has a text (a bigint, what holds itself). */
+/** A value as short text for an error message. Also works for values without JSON text (BigInt, cycles). */
 export function formatValue(value: unknown): string {
   try {
-    return (JSON.stringify(value) ?? String(value)).slice(0, longest).toWellFormed()
+    return (JSON.stringify(value) ?? String(value)).slice(0, maxLength).toWellFormed()
   } catch {
     return `a ${typeof value}`
   }

@@ -1,23 +1,23 @@
-// WORDS: the port for fresh ids, and ids derived from what they name.
+// The id port, and helpers for ids and keys that are derived from names.
 
 export interface Ids {
-  /** A new id, unique and roughly ordered by time (good for indexes); never used for ordering. */
+  /** A new unique id, roughly ordered by time because indexes profit from that. Never used for ordering. */
   next(): string
 }
 
-/** The parts of an identity, framed so that no choice of parts can imitate another ("a","bc" is not "ab","c"). */
-export function frame(...parts: readonly (string | number)[]): string {
-  let framed = ''
-  for (const part of parts) framed += `${String(part).length}:${part},`
-  return framed
+/** Joins parts into one key, each with its length, so that different parts never collide ("a","bc" and "ab","c"). */
+export function lengthPrefixed(...parts: readonly (string | number)[]): string {
+  let text = ''
+  for (const part of parts) text += `${String(part).length}:${part},`
+  return text
 }
 
-export const longestName = 512
+export const maxNameLength = 512
 
-/** Names of ours are kept in indexes and in several databases: not too long, and nothing they cannot hold. */
+/** Names are stored in indexes of several databases: limited length, no NUL, no lone surrogates. */
 export const isName = (value: unknown): value is string =>
   typeof value === 'string' &&
   value !== '' &&
-  value.length <= longestName &&
+  value.length <= maxNameLength &&
   value.isWellFormed() &&
   !value.includes('\0')

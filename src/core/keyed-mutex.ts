@@ -1,10 +1,10 @@
-// Serializes work within this process: one queue per key. Writers of the same thing then never reject each other's
-// compare-and-set; only another process can.
+// A mutex per key within this process. Writers of the same key then never make each other's compare-and-set fail; only
+// another process can.
 
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Runs the work after everything that was queued before it under the same key, also where that failed. */
+  /** Runs the work after all work queued earlier under the same key, whether that succeeded or failed. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(key)
     const mine = before ? before.then(work, work) : work()

@@ -1,11 +1,11 @@
-// WORDS: how a call ends (VAL-2), and what a tool author throws to say so.
+// The outcome of a call, and the errors that tool authors throw to declare one: fail() and retry().
 //
-// One settled outcome per call, written once, never changed. `unknown` is honest: the body had started, the worker died,
-// and nobody may run it again.
+// A call has one settled outcome, which is written once and never changed. `unknown` means that the body had started,
+// its worker died, and the body must not run again.
 
 import { type Duration, milliseconds } from './duration.ts'
 import { PawlError } from './errors.ts'
-import type { Json } from './value.ts'
+import type { Json } from './tool-value.ts'
 
 const classes = [
   'invalid_request',
@@ -28,13 +28,13 @@ export type RetryAdvice =
 
 export interface Failure {
   readonly class: FailureClass
-  /** Stable, for programs. */
+  /** Stable code for programs. */
   readonly code: string
-  /** For the model, which can mend what it understands. */
+  /** Shown to the model, which can correct its call if it understands the problem. */
   readonly message: string
   readonly source: OutcomeSource
   readonly retry: RetryAdvice
-  /** Kept for people, never shown to the model as text. */
+  /** Stored for operators and programs, never shown to the model as text. */
   readonly raw?: Json
   readonly mayStillRun?: boolean
 }
@@ -48,22 +48,22 @@ export interface Cancellation {
 
 export interface Unknown {
   readonly message: string
-  /** When the attempt began whose end nobody saw; milliseconds since 1970. */
+  /** Start of the interrupted attempt, in milliseconds since 1970. */
   readonly startedAt: number
-  /** What is on record about it. */
+  /** Recorded facts about the interrupted attempt. */
   readonly evidence: Json
 }
 
-/** What a tool may ask of the turn it runs in, together with a success (VAL-6). */
+/** An instruction to the turn, which a tool may return together with a success. */
 export type Control =
   | { readonly finish: Json }
   | { readonly fail: Failure }
   | { readonly switchFrame: { readonly frame: string; readonly initial?: Json; readonly task?: string } }
 
 export type Outcome<T = Json> = {
-  /** What people did with the call, for the model: they changed its arguments, or answered instead of it. */
+  /** Shown to the model if people changed the arguments of the call or answered in its place. */
   readonly note?: string
-  /** What its attempts cost by what the tool said, in the tool's unit. */
+  /** Total cost of its attempts as reported by the tool, in the tool's unit. */
   readonly cost?: number
 } & (
   | {
@@ -72,7 +72,7 @@ export type Outcome<T = Json> = {
       readonly raw?: Json
       readonly summary?: string
       readonly control?: Control
-      /** The tool shows secrets on purpose, to the model and to nobody else (BOX-5). */
+      /** The tool shows secrets on purpose. Only the model sees them; all other views are redacted. */
       readonly reveals?: true
     }
   | { readonly status: 'failure'; readonly failure: Failure }
@@ -82,36 +82,38 @@ export type Outcome<T = Json> = {
 
 export type OutcomeStatus = Outcome['status']
 
-export function notRevealing(outcome: Outcome): Outcome {
+export function withoutReveals(outcome: Outcome): Outcome {
   if (outcome.status !== 'success' || outcome.reveals === undefined) return outcome
   const { reveals: _, ...rest } = outcome
   return rest
 }
 
-export const isRevealing = (outcome: Outcome<unknown>): boolean =>
+export const revealsSecrets = (outcome: Outcome<unknown>): boolean =>
   outcome.status === 'success' && outcome.reveals === true
 
-/** The only sentence anyone but the operator reads about an error that the tool did not declare (VAL-4). */
+/** The message of every error that the tool did not declare. Only operators see the cause (diagnostics). */
 export const internalErrorMessage = 'An internal error occurred while executing the tool'
 
-type Needed = Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>
+type FailureInput = Partial<Failure> & Pick<Failure, 'class' | 'code' | 'message'>
 
-/** A failure with everything that is not said filled in. */
-export function failure(about: Needed): Extract<Outcome, { status: 'failure' }> {
+/** A failure with defaults: source 'runtime', never retried. */
+export function failure(about: FailureInput): Extract<Outcome, { status: 'failure' }> {
   return { status: 'failure', failure: { source: 'runtime', retry: { when: 'never' }, ...about } }
 }
 
-/** What ends more than its call, the batch and with it the turn: a hook's word (CALL-8), or a wait that must not time out (WAIT-4). No tool's. */
+/**
+ * The failure if it also ends the batch and the turn: from a hook, or a wait with onTimeout 'fail'. Never from a tool.
+ */
 export const abortsTurn = (outcome: Outcome<unknown>): Failure | null =>
   outcome.status === 'failure' && outcome.failure.source !== 'tool' && outcome.failure.code === 'turn_aborted'
     ? outcome.failure
     : null
 
-/** What fail() throws. The model reads its message; everything else a body throws is internal. */
+/** The error made by fail() and retry(). The model reads its message; any other error of a body stays internal. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure'
   readonly failure: Failure
-  /** What it cost all the same. */
+  /** Cost of the failed attempt. */
   readonly cost: number | undefined
   constructor(about: Failure, options: { cause?: unknown; cost?: number } = {}) {
     super(about.message, options.cause === undefined ? {} : { cause: options.cause })
@@ -125,41 +127,49 @@ export interface FailOptions {
   class?: FailureClass
   raw?: Json
   cause?: unknown
-  /** What it cost all the same: a number from 0 on, charged to the budgets. */
+  /** Cost of the failed attempt, charged to the budgets: a finite number, at least 0. */
   cost?: number
 }
 
-/** Says what went wrong, in words the model may read: `throw fail('No such order', { code: 'not_found' })`. */
+/** Fails the call with a message for the model: `throw fail('No such order', { code: 'not_found' })`. */
 export function fail(message: string, options: FailOptions = {}): ToolFailure {
-  return declared(message, options, { when: 'never' })
+  return createToolFailure(message, options, { when: 'never' })
 }
 
 export interface RetryOptions extends FailOptions {
   message?: string
-  /** How long to wait before the next try; the runtime's own backoff if not said. */
+  /** Delay before the next attempt. Default: the backoff of the tool's retry policy. */
   after?: Duration
 }
 
-/** Says that it is safe to try again: `throw retry({ after: '2s' })`. After the last try the model reads the message. */
+/**
+ * Fails the attempt so that it is retried: `throw retry({ after: '2s' })`. After the last attempt the model reads the
+ * message.
+ */
 export function retry(options: RetryOptions = {}): ToolFailure {
   const message = options.message ?? 'The tool could not do it now'
   const afterMs = options.after === undefined ? {} : { afterMs: milliseconds(options.after, 'after') }
-  return declared(message, { class: 'unavailable', code: 'try_again', ...options }, { when: 'safe', ...afterMs })
+  return createToolFailure(
+    message,
+    { class: 'unavailable', code: 'try_again', ...options },
+    { when: 'safe', ...afterMs },
+  )
 }
 
-/** What the model reads of a failure that does not say what it was. */
-const unsaid = 'The tool failed without saying why'
+/** Used if fail() was called without a string as message. */
+const defaultMessage = 'The tool failed without saying why'
 
-function declared(message: unknown, options: FailOptions, again: RetryAdvice): ToolFailure {
+function createToolFailure(message: unknown, options: FailOptions, retryAdvice: RetryAdvice): ToolFailure {
   const { class: kind, code, raw, cost } = options
-  if (cost !== undefined && !isCost(cost)) throw new PawlError('value_invalid', `The cost of a failure ${badCost}`)
-  // JavaScript may hand over anything, most often an error as the message; what that says is not for the model.
+  if (cost !== undefined && !isCost(cost))
+    throw new PawlError('value_invalid', `The cost of a failure ${costRequirement}`)
+  // JavaScript callers may pass anything, often an Error as message. Its text is not meant for the model.
   const about = {
     class: isClass(kind) ? kind : 'execution',
-    code: isText(code) ? code.toWellFormed() : 'tool_error',
-    message: typeof message === 'string' ? message.toWellFormed() : unsaid,
+    code: isNonEmptyString(code) ? code.toWellFormed() : 'tool_error',
+    message: typeof message === 'string' ? message.toWellFormed() : defaultMessage,
     source: 'tool' as const,
-    retry: again,
+    retry: retryAdvice,
     ...(raw === undefined ? {} : { raw }),
   }
   const cause = options.cause ?? (typeof message === 'string' ? undefined : message)
@@ -171,33 +181,33 @@ function declared(message: unknown, options: FailOptions, again: RetryAdvice): T
 
 export const isCost = (value: unknown): value is number =>
   typeof value === 'number' && Number.isFinite(value) && value >= 0
-export const badCost = 'must be a finite number from 0 on.'
+export const costRequirement = 'must be a finite number, at least 0.'
 
 const isClass = (value: unknown): value is FailureClass => classes.includes(value as FailureClass)
-const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== ''
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isFailure = (value: unknown): value is Failure =>
-  isRecord(value) && isClass(value.class) && isText(value.code) && typeof value.message === 'string'
+  isRecord(value) && isClass(value.class) && isNonEmptyString(value.code) && typeof value.message === 'string'
 
-/** Exactly one of the three, with what it needs. */
+/** Exactly one of the three forms, with its required fields. */
 export function isControl(value: unknown): value is Control {
   if (!isRecord(value) || Object.keys(value).length !== 1) return false
   if (Object.hasOwn(value, 'finish')) return true
   if (Object.hasOwn(value, 'fail')) return isFailure(value.fail)
-  return isRecord(value.switchFrame) && isText(value.switchFrame.frame)
+  return isRecord(value.switchFrame) && isNonEmptyString(value.switchFrame.frame)
 }
 
-/** The outcome that a recorded form from the host stands for, with what it left out; undefined if it is none. */
-export function checkedOutcome(given: Json): Outcome | undefined {
+/** The outcome that a hook returned as JSON, with defaults filled in; undefined if it is not an outcome. */
+export function parseOutcome(given: Json): Outcome | undefined {
   if (!isRecord(given)) return undefined
   const { status, value = null, control, summary } = given
   switch (status) {
     case 'success':
       if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string'))
         return undefined
-      // What it has besides is nothing that an outcome has.
+      // Unknown fields are dropped.
       return {
         status,
         value,
@@ -206,7 +216,7 @@ export function checkedOutcome(given: Json): Outcome | undefined {
         ...(summary === undefined ? {} : { summary }),
       }
     case 'failure':
-      return isFailure(given.failure) ? failure({ source: 'hook', ...(given.failure as Needed) }) : undefined
+      return isFailure(given.failure) ? failure({ source: 'hook', ...(given.failure as FailureInput) }) : undefined
     case 'cancelled': {
       const about = given.cancellation
       return isRecord(about) && typeof about.message === 'string'

@@ -1,64 +1,65 @@
-// For a tool that does not exist: the names the model may have meant. The name comes from a model and may be anything.
+// Suggestions ("did you mean …?") for misspelt tool names and options. The name may come from a model, so it can be any
+// string of any length.
 
-/** Longer than any tool name; a name of ten thousand characters is compared by its beginning. */
-const mostCompared = 96
+/** Longer than any tool name. Only the start of a longer name is compared. */
+const maxComparedLength = 96
 
-/** Up to `most` of the known names, the closest first. Names are strings: `__proto__` is one like any other. */
-export function closeNames(name: string, known: readonly string[], most = 3): string[] {
-  const wanted = formsOf(name)
+/** Up to `max` of the known names, closest first. `__proto__` is a name like any other. */
+export function similarNames(name: string, known: readonly string[], max = 3): string[] {
+  const wanted = normalizedForms(name)
   const found: { name: string; distance: number }[] = []
   for (const candidate of new Set(known)) {
-    const distance = distanceOf(wanted, formsOf(candidate))
+    const distance = distanceOf(wanted, normalizedForms(candidate))
     if (distance !== undefined) found.push({ name: candidate, distance })
   }
   found.sort((a, b) => a.distance - b.distance || (a.name < b.name ? -1 : 1))
-  return found.slice(0, Math.max(0, most)).map((each) => each.name)
+  return found.slice(0, Math.max(0, max)).map((each) => each.name)
 }
 
 interface Forms {
-  /** Without case, `-`, `_`, `.`, `/` and spaces: getWeather, get-weather and get_weather are one. */
+  /** Without case and separators: getWeather, get-weather and get_weather are equal. */
   readonly folded: string
-  /** The same words in any order: weather_get is get_weather. */
+  /** The words in sorted order: weather_get equals get_weather. */
   readonly sorted: string
 }
 
-function formsOf(name: string): Forms {
+function normalizedForms(name: string): Forms {
   const words = name
-    .slice(0, mostCompared)
+    .slice(0, maxComparedLength)
     .replaceAll(/([a-z0-9])([A-Z])/g, '$1 $2')
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
   return { folded: words.join(''), sorted: words.toSorted().join(' ').trim() }
 }
 
-/** Undefined if they are not close. */
+/** Undefined if the names are not similar. */
 function distanceOf(a: Forms, b: Forms): number | undefined {
   if (a.folded === b.folded) return a.folded === '' ? undefined : 0
   if (a.sorted === b.sorted) return 0.5
   const [shorter, longer] = a.folded.length < b.folded.length ? [a.folded, b.folded] : [b.folded, a.folded]
-  // A third of the letters may differ, six at most: more, and the names have nothing to do with each other.
+  // At most a third of the letters may differ, and never more than six; beyond that the names are unrelated.
   const allowed = Math.min(Math.floor(longer.length / 3), 6)
   const edits = editDistance(shorter, longer, allowed)
-  // A name that begins or ends with the other (`weather` for `get_weather`) is close however much is missing.
+  // A name that starts or ends with the other one (`weather` for `get_weather`) is similar at any distance.
   const part = shorter.length >= 3 && (longer.startsWith(shorter) || longer.endsWith(shorter))
   if (edits <= allowed) return part ? Math.min(edits, 1) : edits
-  return part ? 1 + (longer.length - shorter.length) / mostCompared : undefined
+  return part ? 1 + (longer.length - shorter.length) / maxComparedLength : undefined
 }
 
-/** Three rows of the table, used again for every name: ten thousand names are compared without making anything. */
-const rows = [0, 1, 2].map(() => new Uint8Array(mostCompared + 1)) as [Uint8Array, Uint8Array, Uint8Array]
+/** Three rows of the distance table, reused for every comparison to avoid allocations. */
+const rows = [0, 1, 2].map(() => new Uint8Array(maxComparedLength + 1)) as [Uint8Array, Uint8Array, Uint8Array]
 
-/** Insertions, deletions, changes and swaps of neighbours; stops when it is more than `most`. */
-function editDistance(shorter: string, longer: string, most: number): number {
-  const tooFar = most + 1
-  if (longer.length - shorter.length > most) return tooFar
+/** Damerau-Levenshtein distance (with adjacent swaps). Stops early when it exceeds `max`. */
+function editDistance(shorter: string, longer: string, max: number): number {
+  const tooFar = max + 1
+  if (longer.length - shorter.length > max) return tooFar
   let [beforeLast, last, next] = rows
   const width = shorter.length
   for (let column = 0; column <= width; column += 1) last[column] = column
   for (let row = 1; row <= longer.length; row += 1) {
-    // Outside this band the distance is more than `most` in any case.
-    const from = Math.max(1, row - most)
-    const to = Math.min(width, row + most)
+    // Outside this band the distance always exceeds `max`.
+    const from = Math.max(1, row - max)
+    const to = Math.min(width, row + max)
     next[from - 1] = from === 1 ? row : tooFar
     if (to < width) next[to + 1] = tooFar
     let least = tooFar
@@ -79,7 +80,7 @@ function editDistance(shorter: string, longer: string, most: number): number {
       next[column] = cost
       if (cost < least) least = cost
     }
-    if (least > most) return tooFar
+    if (least > max) return tooFar
     ;[beforeLast, last, next] = [last, next, beforeLast]
   }
   return last[width] as number

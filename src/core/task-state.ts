@@ -1,16 +1,19 @@
-// WORDS: tasks, as code, models and records speak of them.
+// States and shared types of tasks, used by the records, the API and the task tools of the model.
 
-import type { Json } from './value.ts'
+import type { Json } from './tool-value.ts'
 
-/** Of the model's session: nothing is said; it hears when the task has ended; or also when it asks, tells or emits something. */
+/**
+ * When the session is notified about a task: never, when it has ended, or also when it asks for input, sends a message
+ * or emits an event.
+ */
 export type WakePolicy = 'silent' | 'on_terminal' | 'on_activity'
 
-/** What becomes of a task when what it belongs to ends: it is cancelled, or left to go on by itself. */
+/** When the parent of a task (session or task) ends, the task is cancelled or continues on its own. */
 export type OnEnd = 'cancel' | 'abandon'
 
-/** The model's tool that starts other tools. */
+/** The tool with which a model starts a task. */
 export const spawnName = 'spawn_background'
-/** And the one that tells them something. */
+/** The tool with which a model sends a message to a task. */
 export const messageTaskName = 'message_task'
 
 export type TaskState = 'queued' | 'running' | 'awaiting_input' | 'succeeded' | 'failed' | 'cancelled' | 'abandoned'
@@ -27,11 +30,11 @@ export interface TaskProgress {
   readonly label?: string
 }
 
-/** What belongs to it elsewhere. */
+/** References to related work. */
 export interface TaskLinks {
-  /** Sessions in which agents work for it. */
+  /** Sessions of agents that work for the task. */
   readonly agents?: readonly string[]
-  /** What those who do the work call it. */
+  /** Ids of the work in external systems. */
   readonly remote?: readonly string[]
 }
 
@@ -48,5 +51,5 @@ export interface InputRequest {
   readonly expected?: Json
 }
 
-/** The kind of a task that stands for a schedule. */
+/** The kind of a task that represents a schedule. */
 export const monitorKind = 'monitor'

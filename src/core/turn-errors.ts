@@ -1,46 +1,48 @@
-// WORDS: what Pawl throws at a caller about turns and models. A part of the table in errors.ts.
+// Rows of the error table (errors.ts) about turns and models.
 
 export const turnErrors = {
   turn_invalid: {
     http: 400,
     retry: false,
-    says: 'The turn or message is not valid.',
-    next: 'Correct what the message names; nothing was started or recorded.',
+    summary: 'The turn or message is invalid.',
+    next: 'Correct the arguments. Nothing was started or recorded.',
+    detailOnly: true,
   },
   turn_conflict: {
     http: 409,
     retry: false,
-    says: 'Another turn is on record under this id.',
-    next: 'Start it under a new id, or ask for the same again. Nothing was started.',
+    summary: 'Another turn is recorded under this id.',
+    next: 'Use a new id, or repeat the same request. Nothing was started.',
   },
   agents_too_deep: {
     http: 409,
     retry: false,
-    says: 'Too many agents work for one another.',
-    next: 'Let an agent that is higher up do it. Nothing was started.',
+    summary: 'Agents are nested too deeply.',
+    next: 'Let an agent at a higher level do the work. Nothing was started.',
   },
   capability_unknown: {
     http: 404,
     retry: false,
-    says: 'No capability has this name.',
-    next: 'Give it to createRuntime({ capabilities }), or use a name from there. Nothing was switched on.',
+    summary: 'No capability has this name.',
+    next: 'Use a name from createRuntime({ capabilities }), or add the capability there. Nothing was enabled.',
   },
   model_invalid: {
     http: 400,
     retry: false,
-    says: 'This is not a model.',
-    next: 'Give a model that aiModel() made, or an object with a name and generate().',
+    summary: 'The value is not a model.',
+    next: 'Pass a model made by aiModel(), or an object with a name and generate().',
+    detailOnly: true,
   },
   model_unknown: {
     http: 404,
     retry: false,
-    says: 'No model has this name.',
-    next: 'Give it to createRuntime({ models }), or use a name from there. Nothing was started.',
+    summary: 'No model has this name.',
+    next: 'Use a name from createRuntime({ models }), or add the model there. Nothing was started.',
   },
   frame_unknown: {
     http: 404,
     retry: false,
-    says: 'No frame has this name.',
-    next: 'Give it to createRuntime({ frames }), or use a name from there. Nothing was started.',
+    summary: 'No frame has this name.',
+    next: 'Use a name from createRuntime({ frames }), or add the frame there. Nothing was started.',
   },
 } as const

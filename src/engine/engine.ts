@@ -1,18 +1,19 @@
-// THE ENGINE SEAM: who remembers and wakes. The pipeline in call/ is written once against this page; the local engine (on
-// any store) and Restate implement it. docs/decisions/0002 says why it has this shape.
+// The engine seam: the interface between the call pipeline (calls/) and what persists and wakes calls. The local engine
+// (on any store) and Restate implement it. docs/decisions/0002 explains the shape.
 //
-// An execution is one call on its way: it has a place (its position), content (its hash), and a journal of its own. `drive` is the
-// pipeline: the engine runs it, and runs it again after a crash, on whatever worker holds the execution then. All that drive
-// does to the outside goes through the execution, whose verbs are of one kind: give back what is recorded under the key, or
-// do it and record it. Steps are leaves: nothing recorded may be used inside one.
+// An execution is one run of a call: it has a position, content (its hash) and a journal of its own. `drive` is the
+// pipeline. The engine runs it, and runs it again after a crash on the worker that holds the lease then. Every external
+// effect of drive goes through the execution, whose methods all work alike: return what is recorded under the key, or
+// do it and record it. Steps are leaves: nothing recorded may be used inside a step.
 //
-// Two rules keep it true on an engine whose journal is ordinal (Restate): the body has a journal of its own, apart from the
-// decision about it, because after a crash the decision takes another path; and which verbs are called, in which order, may not
-// depend on anything that differs between two executions (`attempt`, `interrupted`) except through that decision.
+// Two rules keep this correct on an engine whose journal is ordinal (Restate). The body has a journal separate from the
+// decision about it, because after a crash the decision takes another path. And which methods are called, in which
+// order, may not depend on anything that differs between two executions (`attempt`, `interrupted`) except through that
+// decision.
 
 import type { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { AskTerms } from '../store/records/approval-terms.ts'
+import type { AskTerms } from '../store/records/approval-wait-terms.ts'
 import type { AskItem } from '../store/records/approval-request.ts'
 import type {
   CallOptions,
@@ -25,50 +26,52 @@ import type {
   WaitRecord,
   WaitTerms,
 } from '../store/records/call-record.ts'
-import type { EventBodies, EventType, Told } from '../store/records/event.ts'
+import type { EventBodies, EventType, EventDraft } from '../store/records/event.ts'
 import type { CallTimes } from '../store/records/call-times.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { AttachmentRecord, Change, Guard, DocumentName } from '../store/store.ts'
 
 export interface StepSpec {
-  /** Its name within the execution. The execution itself is part of the key, so siblings never meet. */
+  /** Name of the step within its call. The call is part of the key, so steps of different calls never collide. */
   readonly key: string
-  /** Recorded form of the declared input. Another input under a recorded key is replay_mismatch. */
+  /** Recorded form of the declared input. A different input under a recorded key fails with replay_mismatch. */
   readonly input: string | null
-  /** Make the start durable first; found started and not ended, it throws step_unknown instead of running. */
+  /**
+   * Record the start before running. A step found started but not ended throws step_unknown instead of running again.
+   */
   readonly once: boolean
 }
 
-/** What is on record together with the end of a step, and with nothing else. */
-export interface StepBeside {
+/** Documents and events committed with the end of the step, or not at all. */
+export interface StepAttachedWrites {
   readonly documents: NonNullable<Change['documents']>
-  readonly tells: readonly Told[]
+  readonly events: readonly EventDraft[]
 }
 
-/** How a step ended: recorded form of its value, or of its error. */
-export type StepEnd = { readonly done: string; readonly beside?: StepBeside } | { readonly failed: string }
+/** End of a step: the recorded form of its value, or of its error. */
+export type StepEnd = { readonly done: string; readonly attached?: StepAttachedWrites } | { readonly failed: string }
 
 export interface WaitSpec {
   readonly name: string
   readonly deadlineMs: number
-  /** Those of the first who opens it hold. */
+  /** Recorded when the wait is first opened. Terms passed later for the same name are ignored. */
   readonly terms: WaitTerms
-  /** What is kept beside a wait that asks somebody: on record with it, and gone with its answer. */
+  /** Inbox item of a wait that people answer: written with the wait, deleted with its answer. */
   readonly item?: Omit<AskItem, 'createdAt' | 'deadline'>
 }
 
 export interface Wait {
   readonly id: string
   readonly name: string
-  /** The secret that answers it. */
+  /** Secret with which an external caller answers the wait. */
   readonly key: string
-  /** An instant. */
+  /** Milliseconds since 1970. */
   readonly deadline: number
   readonly terms: WaitTerms
 }
 
-/** A wait by which the call asked somebody, as far as this execution knows. */
-export interface AskedWait {
+/** A wait that people answer (approval, question, connection …), as far as this execution knows. */
+export interface ApprovalWait {
   readonly id: string
   readonly asks: AskTerms
   readonly createdAt: number
@@ -76,182 +79,223 @@ export interface AskedWait {
   readonly resolution: Resolution | null
 }
 
-/** What the call has asked of people. Until it first asks, nothing is looked up. */
-export interface AsksOfCall {
-  /** Whether it has asked for anything, in an earlier execution too. */
+/** The waits of this call that people answer. Nothing is read from the store until the call opens one. */
+export interface ApprovalWaitsPort {
+  /** True if this or an earlier execution of the call opened one. */
   readonly any: boolean
-  /** What was asked under this name. */
-  found(name: string): AskedWait | null
-  /** Nobody's answer is wanted any more: what would have run has changed. False if one came first; then it is found. */
-  callOff(name: string, why: string): Promise<boolean>
-  /** A person changed the arguments, or there is more to know of it. On record with what is written next. */
+  find(name: string): ApprovalWait | null
+  /**
+   * Closes an open wait whose question no longer applies because the planned call has changed. False if an answer came
+   * first; `find` then returns it.
+   */
+  withdraw(name: string, why: string): Promise<boolean>
+  /** Changes the recorded arguments or terms (a person edited them, or more is known). Written with the next write. */
   amend(args: string | null, terms: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void
-  /** A fact for the feed, on record with what is written next. */
-  tell<T extends EventType>(type: T, body: EventBodies[T]): void
-  /** How long people have been deciding about it (TIME-2). */
+  /** Appends an event to the feed with the next write. */
+  appendEvent<T extends EventType>(type: T, body: EventBodies[T]): void
+  /** Milliseconds people have spent deciding about this call. */
   readonly decidingMs: number
 }
 
-/** Why an execution is no longer wanted here: somebody cancelled the call, or this execution of it no longer counts. */
+/** Why an execution must stop: the call was cancelled, or this execution lost its right to record (`over`). */
 export type Stop = { readonly cancel: string; readonly by: string | null } | { readonly over: PawlError }
 
-/** No place was free in the whole fleet: nothing was begun. */
-export class NoRoom extends Error {
-  override readonly name = 'NoRoom'
-  /** Where it has to wait. */
-  readonly place: string
+/** A semaphore of the fleet had no free slot; the attempt was not started. */
+export class NoSlotFree extends Error {
+  override readonly name = 'NoSlotFree'
+  /** Name of the full semaphore. */
+  readonly semaphore: string
 
-  constructor(place: string) {
-    super(`There is no room under '${place}'`)
-    this.place = place
+  constructor(semaphore: string) {
+    super(`Semaphore '${semaphore}' has no free slot`)
+    this.semaphore = semaphore
   }
 }
 
-/** A place among those that run, counted across all workers (SCHED-2, SCHED-3). One with `lastsMs` is free again after that time. */
-export interface FleetPlace {
+/**
+ * One slot of a semaphore that is counted across all workers. With `lastsMs` the slot frees itself after that time
+ * (rates).
+ */
+export interface SlotRequest {
   readonly name: string
   readonly capacity: number
   readonly lastsMs?: number
 }
 
-export interface PlacesOfCall {
-  /** Gives them back while the body waits for the outside. Its end gives them back by itself. */
-  leave(): void
-  /** Takes them again; NoRoom if one is not to be had. */
-  take(places: readonly FleetPlace[]): Promise<void>
-  /** In line for them, resolves when there may be room, or as soon as the signal says that it is no longer wanted. Throws would_deadlock. */
-  awaitRoom(places: readonly FleetPlace[], lacks: NoRoom, signal: AbortSignal): Promise<void>
+export interface SemaphoresPort {
+  /** Releases the slots while the body waits for something external. The end of the body releases them anyway. */
+  release(): void
+  /** Takes slots again; throws NoSlotFree if one is missing. */
+  acquire(slots: readonly SlotRequest[]): Promise<void>
+  /**
+   * Queues for the full semaphore. Resolves when a slot may be free or when the signal aborts. Throws would_deadlock.
+   */
+  awaitSlot(slots: readonly SlotRequest[], full: NoSlotFree, signal: AbortSignal): Promise<void>
 }
 
-/** A change of what is kept by name that belongs to an execution: it is made with a mark on it, and so once (POL-8). */
+/**
+ * A compare-and-set of documents on behalf of an execution. It is committed with a mark (a step), so that it happens
+ * once per call even after a crash.
+ */
 export interface CounterUpdate {
-  /** Of the mark: a name within the execution. */
+  /** Step key of the mark, unique within the execution. */
   readonly key: string
-  /** The widest first: who waits for the same one is written together. */
+  /** Widest scope first: updates with the same first name are committed together. */
   readonly names: readonly DocumentName[]
-  /** What is kept under each name now (null: nothing), what is to be kept instead (likewise), and the mark. Asked again whenever somebody else was first. */
-  count(kept: readonly (string | null)[]): { readonly documents: readonly (string | null)[]; readonly mark: string }
-  /** What is kept is sealed at rest, whatever else is. */
+  /**
+   * Computes the new values from the current ones (null: no document) and the mark to record. Called again whenever
+   * another writer committed first.
+   */
+  count(current: readonly (string | null)[]): { readonly documents: readonly (string | null)[]; readonly mark: string }
+  /** Always encrypt the documents at rest. */
   readonly secret?: true
-  /** A fact for the feed, where what is kept is changed by it. */
-  readonly tells?: Told
+  /** Event to append if the update changes a document. */
+  readonly event?: EventDraft
 }
 
-/** What is kept by name and belongs to an execution: written by its holder alone, together with what happens to the call (TASK-3). */
+/** Documents, events and calls that an execution writes with its own next write, and so under its fence. */
 export interface AttachedWritesPort {
-  /** What is kept there now, or is about to be. */
+  /** The current value, including a write of this execution that is still pending. */
   read(name: DocumentName): Promise<string | null>
-  /** On record with what is written next: the outcome at the latest. */
-  keep(...rows: NonNullable<Change['documents']>): void
-  /** A call that whoever can will run, likewise; one at a time. Where its place is taken, nothing of the write happens. */
-  put(asked: Asked): void
-  /** A fact for the feed, likewise. */
-  tell<T extends EventType>(type: T, body: EventBodies[T]): void
-  /** What is kept, put and told from now on belongs to the end: on record with the outcome, or not at all. */
-  ends(): void
-  /** What must hold for a write of this execution to count; for those who write to the same store themselves. */
+  /** Queues documents for the next write; the outcome writes them at the latest. */
+  writeDocuments(...rows: NonNullable<Change['documents']>): void
+  /**
+   * Queues a new call for any worker that has its tool; one per write. If its position is taken, the whole write is
+   * rejected.
+   */
+  submit(newCall: NewCall): void
+  /** Queues an event for the next write. */
+  appendEvent<T extends EventType>(type: T, body: EventBodies[T]): void
+  /** From now on documents, calls and events wait for the outcome: they are written with it, or not at all. */
+  deferToOutcome(): void
+  /** Guards that make a write conditional on this execution's lease, for code that commits to the same store itself. */
   fence(): readonly Guard[]
-  /** On record with what is written next: until its body begins again, the call only waits, and who dies does not die of it. */
-  rests(): void
-  /** Writes now what waits to be written; durable when it resolves. Throws if this execution no longer counts. */
+  /**
+   * From the next write until the body starts again, a worker death is not counted against the call, because it only
+   * waits.
+   */
+  exemptNextDeath(): void
+  /** Writes everything queued. Durable when it resolves. Throws if this execution no longer holds the call. */
   flush(): Promise<void>
 }
 
 export interface Execution {
   readonly request: CallRequest
-  /** What came with the call. */
+  /** Options given with the call. */
   readonly options: CallOptions
-  /** The model's id of it. */
+  /** The id the model gave the call. */
   readonly callId: string
-  /** The arguments, once accepted: a later execution uses the recorded ones. */
+  /** The validated arguments, once recorded; later executions use the recorded ones. */
   readonly args: string | null
-  /** What the tool was when they were accepted. */
+  /** The tool's terms at the time the arguments were recorded. */
   readonly terms: CallTerms | null
-  /** Set when an earlier worker died after it had begun the body. */
+  /** Set when an earlier worker died after it had started the body. */
   readonly interrupted: Interruption | null
-  /** It was taken from the record, not begun where it was asked for: others may have died over it before. */
+  /** True if the call was claimed from the store rather than started here: earlier workers may have died on it. */
   readonly claimed: boolean
-  /** How many workers have died over it since it last got anywhere. */
+  /** Worker deaths since the call last made progress. */
   readonly deaths: number
-  /** A wait of it is open, or a sleep not over: then the next worker to die may only have been there. */
-  readonly resting: boolean
-  /** Set when a parked execution has its answer: drive lands it instead of running the body. */
+  /**
+   * True while a wait is open or a sleep is not over: a worker that dies then probably did not die because of this
+   * call.
+   */
+  readonly isSuspended: boolean
+  /** The answer of a parked call: drive finishes with it instead of running the body. */
   readonly landed: Resolution | null
-  /** How many executions of the body have begun. */
+  /** Number of times the body has been started. */
   readonly attempt: number
-  /** How many attempts have ended in a failure that is tried again. */
+  /** Number of attempts that ended in a failure that is retried. */
   readonly retries: number
-  /** Set when the execution is no longer wanted; from the beginning, if a cancel is on record. */
+  /** Set when the execution must stop. Already set at the start if a cancel is recorded. */
   readonly stopped: Stop | null
-  /** Hears of it, at once if it has happened. What it gives back stops listening. */
+  /**
+   * Calls the listener when the execution is stopped, immediately if it already is. Returns a function that
+   * unsubscribes.
+   */
   onStop(listener: (why: Stop) => void): () => void
-  /** What this execution builds on was lost, so it no longer counts: it records nothing more, and the call is taken up again. */
+  /**
+   * Ends this execution because something it depends on was lost. It records nothing more, and the call is claimed
+   * again.
+   */
   end(over: PawlError): void
 
-  /** Runs what the host does before the body. Of a call that was claimed from another worker it counts as a death until it ends. */
-  atRisk<T>(run: () => Promise<T>): Promise<T>
-  /** Records the accepted arguments and terms (CallTerms as JSON), once; gives back the recorded arguments, which the body sees. */
+  /**
+   * Runs host code (hooks, policy) before the body. For a claimed call a worker death during it counts against the
+   * call.
+   */
+  runAtRisk<T>(run: () => Promise<T>): Promise<T>
+  /**
+   * Records the validated arguments and terms (CallTerms as JSON) once. Returns the recorded arguments, which the body
+   * sees.
+   */
   accept(args: string, terms: string): MaybePromise<string>
   /**
-   * Records that an execution of the body begins, then runs it, with no gap between the last look at the lease and the first
-   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so. `places` are taken in the
-   * same write: if one is not to be had, it throws NoRoom and nothing has begun. Gives what the body gave, or throws what it threw: at once
-   * if there was nothing to wait for.
+   * Records the start of an attempt, then runs the body. The last lease check and the first line of the body are one
+   * synchronous stretch. With `durable` the record is on disk before the body starts; an engine may always do so. The
+   * slots are taken in the same write: if one is missing, begin throws NoSlotFree and the attempt is not started.
+   * Returns or throws what the body does, synchronously if there was nothing to wait for.
    */
-  begin<T>(how: { durable: boolean; places: readonly FleetPlace[] }, body: () => T): T | Promise<Awaited<T>>
-  readonly places: PlacesOfCall
-  readonly asks: AsksOfCall
+  begin<T>(how: { durable: boolean; slots: readonly SlotRequest[] }, body: () => T): T | Promise<Awaited<T>>
+  readonly semaphores: SemaphoresPort
+  readonly approvals: ApprovalWaitsPort
   readonly attached: AttachedWritesPort
-  /** How a step ended by the record, without running it; null if it did not, or if this engine learns it only by running. */
-  recorded(key: string): StepEnd | null
-  /** What is recorded under the key, or runs and records. Resolves when the end is durable. */
-  run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /**
-   * The recorded mark; or counts and records it, all or nothing, against whatever others do at the same moment. Durable when this resolves. Throws
-   * store_unavailable, and nothing is counted, if others were always first.
+   * The recorded end of a step, without running it. Null if there is none, or if this engine learns it only by running.
    */
-  tally(tally: CounterUpdate): Promise<string>
-  /** Opens a wait, or gives back the one of that name. Durable when this resolves: its key may be handed out. */
-  wait(spec: WaitSpec): Promise<Wait>
-  /** The answer, whenever it comes; the deadline is an answer too. What was to be announced with the wait goes on record first (WAIT-5). */
-  answer(wait: Wait, signal: AbortSignal): Promise<Resolution>
+  recordedStep(key: string): StepEnd | null
+  /** Returns the recorded end of the step, or runs the body and records its end. Resolves when the end is durable. */
+  runStep(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /**
-   * For a call that was cancelled: its open waits are answered with the cancellation, unless somebody was first. Gives those that ended so,
-   * in an earlier execution too.
+   * Returns the recorded mark, or commits the update together with its mark. Durable when this resolves. Throws
+   * store_unavailable, with nothing written, if other writers kept winning.
    */
-  abandon(): Promise<readonly Wait[]>
-  /** Waits for something that is on record elsewhere: meanwhile the call may be let go, and taken up again. */
-  aside<T>(wait: () => Promise<T>): Promise<T>
-  /** Sleeps until an instant recorded at the first call. */
+  updateCounters(update: CounterUpdate): Promise<string>
+  /** Opens a wait, or returns the one with that name. Durable when this resolves, so its key may be handed out. */
+  openWait(spec: WaitSpec): Promise<Wait>
+  /** Waits for the answer; an expired deadline is an answer too. A due announcement is recorded first. */
+  awaitAnswer(wait: Wait, signal: AbortSignal): Promise<Resolution>
+  /**
+   * For a cancelled call: answers its open waits with the cancellation unless another answer came first. Returns all
+   * waits that ended this way, in earlier executions too.
+   */
+  cancelWaits(): Promise<readonly Wait[]>
+  /** Waits for something recorded elsewhere. Meanwhile the call counts as idle: a closing worker may hand it back. */
+  idleWhile<T>(wait: () => Promise<T>): Promise<T>
+  /** Sleeps until an instant that the first call recorded. */
   sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
-  /** A recorded instant. */
+  /** The current time, recorded by the first call. */
   now(key: string): Promise<number>
-  /** Records that the attempt ended and the next one follows at an instant; resolves then, or as soon as the execution is stopped. */
-  again(delayMs: number, code: string): Promise<void>
-  /** Waits out what is left of a recorded delay, after a recovery. */
-  delayed(): MaybePromise<void>
-  /** Keeps what an attempt that was given up returned in the end. */
-  late(attempt: number, end: StepEnd): Promise<void>
-  /** Keeps what went wrong inside, for operators alone: on record with what is written next, the outcome at the latest (VAL-4). */
+  /**
+   * Records the end of the attempt and when the next one starts. Resolves at that time or when the execution is
+   * stopped.
+   */
+  scheduleRetry(delayMs: number, code: string): Promise<void>
+  /** After a recovery: waits for the rest of a recorded retry delay. */
+  awaitRetryDelay(): MaybePromise<void>
+  /** Records what an abandoned attempt returned in the end. */
+  recordLateEnd(attempt: number, end: StepEnd): Promise<void>
+  /**
+   * Sets internal error details, readable by operators only. Recorded with the next write, the outcome at the latest.
+   */
   recordDiagnostics(text: string): void
-  /** Bytes that every execution of this execution gets again, and nobody can guess: HMAC of the host's secret. */
+  /** Secret bytes that are the same in every execution of this call: an HMAC with the host's secret. */
   derive(purpose: string): Uint8Array
-  /** Keeps bytes; durable no later than the next thing recorded. */
+  /** Stores an attachment, durable no later than the next write. */
   attach(attachment: AttachmentRecord): void
   attachment(id: string): Promise<AttachmentRecord | undefined>
 }
 
-/** The pipeline's answer: the outcome to settle with, or the wait to park on. */
+/** Result of drive: the outcome to settle with, or the wait to park on. */
 export type Driven = ToSettle | { readonly park: Wait }
 export type ToSettle = {
   readonly settle: Outcome
-  /** The recorded form of it, where it was made already. */
+  /** The recorded form of the outcome, if it is already encoded. */
   readonly text?: string
 }
 
 export type Drive = (execution: Execution) => Promise<Driven>
 
-export interface Asked {
+export interface NewCall {
   readonly position: CallPosition
   readonly principal: string | null
   readonly tool: string
@@ -259,11 +303,11 @@ export interface Asked {
   readonly hash: string
   readonly options: CallOptions | null
   readonly line: string | null
-  /** Its payloads are sealed at rest (DUR-12). */
+  /** Encrypt its payloads at rest. */
   readonly sealed?: boolean
 }
 
-export interface Settled {
+export interface SettledCall {
   readonly request: CallRequest
   readonly attempts: number
   readonly outcome: Outcome
@@ -272,49 +316,52 @@ export interface Settled {
   readonly times: CallTimes
 }
 
-export type Started =
-  /** On its way, or already there: the same call asked again gets the same answer. */
+export type StartResult =
+  /** Started now or already there: a repeated request joins the same call. */
   | {
       readonly as: 'accepted'
       readonly uid: string
-      readonly settled: Promise<Settled>
-      /** It waits for the outside, and nobody drives it. */
+      readonly settled: Promise<SettledCall>
+      /** The call waits for an external answer; no worker runs it. */
       readonly parked?: boolean
-      /** It had ended before it was asked for. */
+      /** The call had already settled when it was requested. */
       readonly ended?: boolean
     }
-  /** Something else is on record at this position. */
+  /** Another call is recorded at this position. */
   | { readonly as: 'conflict'; readonly recorded: { readonly tool: string; readonly input: string } }
 
 export type ResolveAnswer =
   | { readonly answer: 'accepted' }
   | { readonly answer: 'already_resolved'; readonly terminal: Resolution }
-  /** Wrong, foreign, expired and unknown keys look the same. */
+  /** Wrong, foreign, expired and unknown keys get the same answer. */
   | { readonly answer: 'unknown_or_revoked' }
-  /** Nothing was written; the wait is still open. */
+  /** Nothing was written and the wait is still open. */
   | { readonly answer: 'invalid'; readonly problems: readonly string[] }
 
-export type AlsoWritten = Pick<Change, 'documents' | 'events'> & Partial<Pick<Change, 'guards'>>
+export type ExtraWrites = Pick<Change, 'documents' | 'events'> & Partial<Pick<Change, 'guards'>>
 
-/** `there`: a call stands at that place, this one or another. `refused`: a guard of it is not true; nothing was written. */
-export type Put = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }
+/** `there`: a call exists at that position, this one or another. `refused`: a guard failed and nothing was written. */
+export type SubmitResult = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }
 
 export interface Engine {
-  /** Starts the call at this position, or joins the one that is there. */
-  start(asked: Asked): MaybePromise<Started>
-  /** Puts a call on record that whoever has its tool will run, in one write with what else that means. Durable when it resolves. */
-  put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put>
-  /** The call at this place as it is on record. One that is on its way here is put there first. */
+  /** Starts the call at this position, or joins the existing one. */
+  start(newCall: NewCall): MaybePromise<StartResult>
+  /** Records a call for any worker that has its tool, in one commit with the extra writes. Durable when it resolves. */
+  submit(newCall: NewCall, extra: (uid: string) => ExtraWrites): Promise<SubmitResult>
+  /** The call recorded at this position. A call that is running here is written first. */
   recorded(position: CallPosition): Promise<CallRecord | undefined>
-  /** How the call at this place ends, whenever it does; undefined if there is none. */
-  settled(position: CallPosition): Promise<Settled | undefined>
+  /** Waits for the end of the call at this position; undefined if there is no call. */
+  settled(position: CallPosition): Promise<SettledCall | undefined>
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
-  /** Answers a wait that asks somebody, in one write with what else it means. False: another answer, or a guard, was first. */
-  answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean>
-  /** A value, or the failure, of a tool that the caller runs: checked like any answer to a parked call. */
+  /**
+   * Answers a wait that people answer, in one commit with the extra writes. False: another answer came first, or a
+   * guard failed.
+   */
+  answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, extra: ExtraWrites): Promise<boolean>
+  /** Answers with the result of a tool that the client runs; validated like any answer to a parked call. */
   answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer>
-  /** Asks a call to stop. False if it is settled, or not on record. */
+  /** Requests cancellation. False if the call is settled or unknown. */
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
-  /** Takes no more work, lets bodies finish for a while, hands the rest back. */
+  /** Accepts no more work, waits up to `graceMs` for running bodies, then releases the rest for other workers. */
   close(graceMs: number): Promise<void>
 }

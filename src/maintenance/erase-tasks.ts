@@ -1,6 +1,7 @@
-// What is kept of tasks whose calls were forgotten: rows, messages, events, and the files that the runtime wrote for them.
+// Deletes the data of tasks whose calls were erased: rows, messages, events, and the files the runtime wrote for them.
+// Called by retention.ts.
 
-import { rowsOfGone, storedAt } from '../storage/files/file-rows.ts'
+import { removedFileRows, readStoredFile } from '../storage/files/file-rows.ts'
 import {
   childName,
   childrenOf,
@@ -15,7 +16,7 @@ import {
   wakeName,
 } from '../store/records/task-record.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
-import { isThere, unlessUnreadable } from '../store/read-or-report.ts'
+import { isThere, unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, Store } from '../store/store.ts'
 
 interface Scope {
@@ -23,95 +24,104 @@ interface Scope {
   readonly session: string
 }
 
-type Gone = NonNullable<Change['documents']>[number]
+type Deletion = NonNullable<Change['documents']>[number]
 
-/** How many calls are asked about at once. */
-const atOnce = 100
+/** Tasks per page. */
+const pageSize = 100
 
-/** `before`: what has no call, and ended before then, goes too. Tells how many there were. */
-export async function forgetTasks(store: Store, before: number, tenant: string | undefined): Promise<number> {
-  let forgotten = 0
+/**
+ * Deletes tasks whose call is gone, and monitors (which have no call) that ended before `before`. Returns the number of
+ * deleted tasks.
+ */
+export async function pruneTasks(store: Store, before: number, tenant: string | undefined): Promise<number> {
+  let pruned = 0
   for (let after = ''; ;) {
     const rows = await store.documentsOf({
       of: 'task-order',
       ...(tenant === undefined ? {} : { tenant }),
       after,
-      limit: atOnce,
+      limit: pageSize,
     })
     const calls = await Promise.all(rows.map(async ({ key }) => isThere(() => store.call(key))))
-    for (const [order, { tenant: whose, session, key, value: id }] of rows.entries()) {
-      if (calls[order] || (await staysByItself(store, { tenant: whose, session }, id, before))) continue
+    for (const [order, { tenant: owner, session, key, value: id }] of rows.entries()) {
+      if (calls[order] || (await keepsMonitor(store, { tenant: owner, session }, id, before))) continue
       await store.commit({
         guards: [],
-        documents: await rowsOfTask(store, { tenant: whose, session }, id, key),
+        documents: await deletionsOfTask(store, { tenant: owner, session }, id, key),
         events: [],
       })
-      forgotten++
+      pruned++
     }
     const last = rows.at(-1)
-    if (!last || rows.length < atOnce) return forgotten
+    if (!last || rows.length < pageSize) return pruned
     after = last.key
   }
 }
 
-/** A monitor has no call: it is there until it has ended. What it said before then is forgotten while it goes on. */
-async function staysByItself(store: Store, of: Scope, id: string, before: number): Promise<boolean> {
-  let broken = false
-  const kept = await unlessUnreadable(
+/**
+ * True if the task must stay: a monitor has no call and stays until it has ended. Deletes its messages older than
+ * `before`.
+ */
+async function keepsMonitor(store: Store, of: Scope, id: string, before: number): Promise<boolean> {
+  let isUnreadable = false
+  const document = await unlessUnreadable(
     () => store.document(taskName(of, id)),
-    () => (broken = true),
+    () => (isUnreadable = true),
   )
-  if (broken) return true
-  const { kind = '', ended, links } = kept ? (JSON.parse(kept.value) as TaskRow) : {}
+  if (isUnreadable) return true
+  const { kind = '', ended, links } = document ? (JSON.parse(document.value) as TaskRow) : {}
   if (kind !== 'monitor' || (ended && ended.at < before)) return false
-  const there = ended ? undefined : await store.document({ of: 'schedule', ...of, key: links?.schedule ?? '' })
-  if (!ended && (there === undefined || (JSON.parse(there.value) as { monitor?: string }).monitor !== id)) return false
+  const schedule = ended ? undefined : await store.document({ of: 'schedule', ...of, key: links?.schedule ?? '' })
+  if (!ended && (schedule === undefined || (JSON.parse(schedule.value) as { monitor?: string }).monitor !== id))
+    return false
   const { key: until } = messageName(of, id, before, '')
-  const gone: Gone[] = []
+  const deletions: Deletion[] = []
   for await (const { key } of iterateDocuments(store, { of: 'task-message', ...of }, `${id}:`)) {
     if (key >= until) break
-    gone.push({ of: 'task-message', ...of, key, value: null })
+    deletions.push({ of: 'task-message', ...of, key, value: null })
   }
-  if (gone.length > 0) await store.commit({ guards: [], documents: gone, events: [] })
+  if (deletions.length > 0) await store.commit({ guards: [], documents: deletions, events: [] })
   return true
 }
 
-/** Events that were emitted to one session alone: what they carry is that session's. */
-export async function eraseOccurrences(store: Store, { tenant, session }: Scope): Promise<void> {
+/** Deletes events emitted to this session only; their payload belongs to the session. */
+export async function eraseEmittedEvents(store: Store, { tenant, session }: Scope): Promise<void> {
   for await (const { of, key, value } of iterateDocuments(store, { of: 'occurrence', tenant, session: '' }))
     if ((JSON.parse(value) as { only: string | null }).only === session)
       await store.commit({ guards: [], documents: [{ of, tenant, session: '', key, value: null }], events: [] })
 }
 
-/** Events that were emitted before then, of which nothing is still to be delivered, and whose emitter is not open. */
-export async function forgetOccurrences(store: Store, before: number, tenant: string | undefined): Promise<void> {
-  const whose = tenant === undefined ? {} : { tenant }
-  const due = new Set<string>()
-  for await (const { value } of iterateDocuments(store, { of: 'due', ...whose })) {
+/** Deletes events emitted before `before` that have no pending delivery and whose emitting call has settled. */
+export async function pruneEmittedEvents(store: Store, before: number, tenant: string | undefined): Promise<void> {
+  const tenantFilter = tenant === undefined ? {} : { tenant }
+  const undelivered = new Set<string>()
+  for await (const { value } of iterateDocuments(store, { of: 'due', ...tenantFilter })) {
     const { delivery } = JSON.parse(value) as { delivery?: { occurrence: string } }
-    if (delivery) due.add(delivery.occurrence)
+    if (delivery) undelivered.add(delivery.occurrence)
   }
   for await (const { of, tenant: own, session, key, value } of iterateDocuments(store, {
     of: 'occurrence',
-    ...whose,
+    ...tenantFilter,
   })) {
     const { at, call } = JSON.parse(value) as { at: number; call?: string }
-    if (at >= before || due.has(key)) continue
-    // A body that runs again emits it again.
+    if (at >= before || undelivered.has(key)) continue
+    // An open body may run again and emit it again, and must find it then.
     const emitter = call === undefined ? undefined : await unlessUnreadable(() => store.call(call))
     if (emitter && emitter.state !== 'settled') continue
     await store.commit({ guards: [], documents: [{ of, tenant: own, session, key, value: null }], events: [] })
   }
 }
 
-async function rowsOfTask(store: Store, of: Scope, id: string, uid: string): Promise<Gone[]> {
-  const gone: Gone[] = [taskName(of, id), runName(of, id), wakeName(of, id), orderName(of, uid)].map((name) => ({
-    ...name,
-    value: null,
-  }))
-  const kept = await store.document(taskName(of, id))
-  const { parent } = kept ? (JSON.parse(kept.value) as TaskRow) : { parent: null }
-  if (parent !== null) gone.push({ ...childName(of, parent, id), value: null })
+async function deletionsOfTask(store: Store, of: Scope, id: string, uid: string): Promise<Deletion[]> {
+  const deletions: Deletion[] = [taskName(of, id), runName(of, id), wakeName(of, id), orderName(of, uid)].map(
+    (name) => ({
+      ...name,
+      value: null,
+    }),
+  )
+  const document = await store.document(taskName(of, id))
+  const { parent } = document ? (JSON.parse(document.value) as TaskRow) : { parent: null }
+  if (parent !== null) deletions.push({ ...childName(of, parent, id), value: null })
   const collections = [
     ['task-message', `${id}:`],
     ['task-event', `${id}:`],
@@ -121,12 +131,12 @@ async function rowsOfTask(store: Store, of: Scope, id: string, uid: string): Pro
   for (const [collection, prefix] of collections) {
     for await (const { key } of iterateDocuments(store, { of: collection, ...of }, prefix)) {
       if (!key.startsWith(prefix)) break
-      gone.push({ of: collection, ...of, key, value: null })
+      deletions.push({ of: collection, ...of, key, value: null })
     }
   }
   for (const path of [logPath(id), resultPath(id)]) {
-    const file = await storedAt(store, of, path)
-    if (file) gone.push(...rowsOfGone(of, path, file))
+    const file = await readStoredFile(store, of, path)
+    if (file) deletions.push(...removedFileRows(of, path, file))
   }
-  return gone
+  return deletions
 }

@@ -1,5 +1,6 @@
-// KEEP: what is stuck and why (R9). Reads at most a few thousand rows and changes nothing, so it may be asked at any time. An empty list of
-// findings means that everything which is open can go on by itself or waits for somebody outside.
+// Health check: which calls are stuck, and why. Reads at most a few thousand rows and changes nothing, so it is safe at
+// any time. No findings means that every open call can continue by itself or waits for an external answer. Called by
+// Runtime.health().
 
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
@@ -8,19 +9,19 @@ import type { Store, StoreFacts, Unsettled } from '../store/store.ts'
 
 export interface HealthIssue {
   readonly kind:
-    /** It wants a worker, and none that lives here can run its tool. */
+    /** The call needs a worker, and its tool is not registered here. */
     | 'no_tool'
-    /** It wants a worker and has none yet. */
+    /** The call needs a worker and has none yet. */
     | 'unclaimed'
-    /** Its deadline has passed, and nobody has noticed. */
+    /** The deadline of a wait has passed, but no worker expired it. */
     | 'overdue'
-    /** It is parked on a wait that has its answer, or is not on record. */
+    /** The call is parked on a wait that is answered or does not exist. */
     | 'never_woken'
-    /** Workers died over it. */
+    /** Workers died while they ran the call. */
     | 'deaths'
-    /** Something is wrong with the store itself. */
+    /** The store itself reports a problem. */
     | 'store'
-  /** What it is and what to do, in a sentence. */
+  /** The problem and the remedy, in one or two sentences. */
   readonly says: string
   readonly call?: {
     readonly uid: string
@@ -33,9 +34,9 @@ export interface HealthIssue {
 
 export interface HealthReport {
   readonly findings: readonly HealthIssue[]
-  /** Open calls by their state. */
+  /** Number of open calls per state. */
   readonly open: Readonly<Record<Exclude<CallState, 'settled'>, number>>
-  /** The open call that was asked for first. */
+  /** The oldest open call. */
   readonly oldest: {
     readonly uid: string
     readonly session: string
@@ -43,59 +44,61 @@ export interface HealthReport {
     readonly createdAt: number
   } | null
   readonly store: { readonly kind: string } & StoreFacts
-  /** There are more open calls than were looked at. */
+  /** True if there are more open calls than were checked. */
   readonly more: boolean
 }
 
 export interface HealthHost {
   readonly store: Store
   readonly clock: Clock
-  /** The tools that can be run here. */
+  /** Keys of the tools registered here. */
   tools(): readonly string[]
 }
 
-const pageOf = 500
-const mostPages = 10
-const mostFindings = 100
-/** How late the sleeper may be before it is worth a word. */
+const pageSize = 500
+const maxPages = 10
+const maxFindings = 100
+/** How late a deadline may be handled before it is reported. */
 const graceMs = 5_000
-const manyDeaths = 1
+const reportDeathsFrom = 1
 
 export async function checkHealth({ store, clock, tools }: HealthHost): Promise<HealthReport> {
   const findings: HealthIssue[] = []
-  const found = (kind: HealthIssue['kind'], says: string, call?: Unsettled): void => {
-    if (findings.length < mostFindings) findings.push({ kind, says, ...(call ? { call: aboutOf(call) } : {}) })
+  const addIssue = (kind: HealthIssue['kind'], says: string, call?: Unsettled): void => {
+    if (findings.length < maxFindings) findings.push({ kind, says, ...(call ? { call: callInfo(call) } : {}) })
   }
   const facts = await store.inspect()
-  for (const problem of facts.problems) found('store', problem)
-  const here = new Set(tools())
+  for (const problem of facts.problems) addIssue('store', problem)
+  const localTools = new Set(tools())
   const open = { received: 0, queued: 0, running: 0, parked: 0 }
   let oldest: Unsettled | null = null
   let after = ''
   let more = true
-  for (let page = 0; page < mostPages && more; page++) {
-    const calls = await store.unsettled({ after, limit: pageOf })
+  for (let page = 0; page < maxPages && more; page++) {
+    const calls = await store.unsettled({ after, limit: pageSize })
     for (const call of calls) {
       open[call.state as keyof typeof open]++
       if (!oldest || call.createdAt < oldest.createdAt) oldest = call
-      const reason = await stuck(call, store, here)
-      if (reason) found(...reason, call)
-      if (call.deaths >= manyDeaths) {
-        found(
+      const reason = await stuckReason(call, store, localTools)
+      if (reason) addIssue(...reason, call)
+      if (call.deaths >= reportDeathsFrom) {
+        addIssue(
           'deaths',
-          `${nameOf(call)}: ${call.deaths} ${call.deaths === 1 ? 'worker has' : 'workers have'} died over it. Look at what its tool does to the process.`,
+          `${nameOf(call)}: ${call.deaths} ${call.deaths === 1 ? 'worker' : 'workers'} died while running it. ` +
+            'Check whether its tool crashes the process.',
           call,
         )
       }
     }
     after = calls.at(-1)?.uid ?? ''
-    more = calls.length === pageOf
+    more = calls.length === pageSize
   }
-  for (const wait of await store.dueWaits(clock.now() - graceMs, mostFindings)) {
+  for (const wait of await store.dueWaits(clock.now() - graceMs, maxFindings)) {
     const late = Math.round((clock.now() - wait.deadline) / 1000)
-    found(
+    addIssue(
       'overdue',
-      `The wait '${wait.name}' of call ${wait.call} was due ${late} s ago. A worker that lives expires it; start one, or look at its log.`,
+      `The wait '${wait.name}' of call ${wait.call} was due ${late} s ago. ` +
+        'A running worker expires it; start one, or check its log.',
     )
   }
   return {
@@ -112,49 +115,50 @@ export async function checkHealth({ store, clock, tools }: HealthHost): Promise<
   }
 }
 
-async function stuck(
+async function stuckReason(
   call: Unsettled,
   store: Store,
-  here: ReadonlySet<string>,
+  localTools: ReadonlySet<string>,
 ): Promise<[HealthIssue['kind'], string] | null> {
   if (call.state === 'parked') {
     let wait
     try {
       wait = call.wait === null ? undefined : await store.wait(call.wait)
     } catch (error) {
-      if (error instanceof PawlError && error.code === 'store_unavailable') throw error // that says nothing about the wait
+      // A store outage says nothing about the wait.
+      if (error instanceof PawlError && error.code === 'store_unavailable') throw error
       return [
         'never_woken',
-        `${nameOf(call)} is parked on a wait that cannot be opened: it was damaged, or sealed with keys that are not given.`,
+        `${nameOf(call)} is parked on a wait that cannot be read. ` +
+          'The record is damaged, or encrypted with a secret that is missing in `keys`.',
       ]
     }
     if (!wait)
-      return [
-        'never_woken',
-        `${nameOf(call)} is parked on a wait that is not on record. Nothing can wake it: cancel it.`,
-      ]
+      return ['never_woken', `${nameOf(call)} is parked on a wait that does not exist. Nothing can wake it: cancel it.`]
     return wait.resolution === null
       ? null
-      : ['never_woken', `${nameOf(call)} is parked although its wait has an answer. Nothing will wake it: cancel it.`]
+      : ['never_woken', `${nameOf(call)} is parked although its wait is answered. Nothing will wake it: cancel it.`]
   }
   if (call.alive) return null
-  const whose = call.owner === null ? 'nobody has it' : 'the worker that had it is gone'
-  if (!here.has(call.tool)) {
+  const ownership = call.owner === null ? 'no worker owns it' : 'the worker that had it is gone'
+  if (!localTools.has(call.tool)) {
     return [
       'no_tool',
-      `${nameOf(call)} is ${call.state} and ${whose}, and its tool is not registered here. Register '${call.tool}', or start a worker that has it.`,
+      `${nameOf(call)} is ${call.state} and ${ownership}, and its tool is not registered here. ` +
+        `Register '${call.tool}', or start a worker that has it.`,
     ]
   }
   return [
     'unclaimed',
-    `${nameOf(call)} is ${call.state} and ${whose}. It is taken up with the next look for work; if this stays so, no worker is looking.`,
+    `${nameOf(call)} is ${call.state} and ${ownership}. ` +
+      'A worker claims it with its next sweep; if it stays unclaimed, no worker is running.',
   ]
 }
 
 const nameOf = ({ position: { session, id }, tool }: Unsettled): string =>
   `Call '${id}' of ${tool} in session '${session}'`
 
-const aboutOf = ({ uid, position: { tenant, session, id }, tool }: Unsettled): NonNullable<HealthIssue['call']> => ({
+const callInfo = ({ uid, position: { tenant, session, id }, tool }: Unsettled): NonNullable<HealthIssue['call']> => ({
   uid,
   tenant,
   session,

@@ -1,9 +1,10 @@
-// What a model is given of a conversation (SESS-3). Pure. Whatever stands on record, what goes out keeps to what providers ask for: every call has
-// exactly one result, right after it and in its order; no id is used twice; nothing is empty; users and models take turns.
+// Builds the messages that are sent to a model from the recorded ones; turns/ calls it. Pure.
+// Whatever is recorded, the result obeys the rules of the providers: every call has exactly one result, right after it
+// and in call order; ids are unique; no message is empty; user and assistant messages alternate.
 
-import { merged, type ModelPart } from './model-parts.ts'
-import { noticeMark } from '../core/notice-text.ts'
-import { nameShape } from '../tools/tool.ts'
+import { mergeParts, type ModelPart } from './outcome-to-model-parts.ts'
+import { noticeHeader } from '../core/runtime-notice.ts'
+import { toolNamePattern } from '../tools/tool.ts'
 import {
   type AssistantMessage,
   type AssistantPart,
@@ -15,91 +16,95 @@ import {
   type SummaryMessage,
 } from './message.ts'
 
-/** What is told of a call of which nobody knows anything. */
-export const interrupted: readonly ModelPart[] = [
+/** The result of a call for which no result is recorded. */
+export const interruptedParts: readonly ModelPart[] = [
   {
     type: 'text',
     text: '[Tool call interrupted]\nIt was interrupted, and what became of it is not known. Look before you ask for it again.',
   },
 ]
 
-/** What a model reads of a summary. */
+/** A summary as the model reads it. */
 export const summaryText = ({ text }: SummaryMessage): string =>
-  `${noticeMark('What follows is a summary of what was said before.')}\n${text}`
+  `${noticeHeader('What follows is a summary of what was said before.')}\n${text}`
 
-/** Grows message by message: a long conversation is not gone through again for each answer. */
+/** Built incrementally, so that a long conversation is not converted again for each answer. */
 export class Conversation {
-  readonly #out: ModelMessage[] = []
+  readonly #messages: ModelMessage[] = []
   readonly #ids: Set<string>
-  /** The calls of the last message of the model, as they are named here; until their results are there. */
-  #open: readonly { readonly call: CallPart; readonly name: string }[] = []
+  /** The calls of the last assistant message, with their ids in this conversation, until their results arrive. */
+  #pendingCalls: readonly { readonly call: CallPart; readonly name: string }[] = []
 
-  /** `ids`: those of calls before it. */
+  /** @param ids Call ids that are already in use, from messages before this conversation. */
   constructor(ids: readonly string[] = []) {
     this.#ids = new Set(ids)
   }
 
   get messages(): readonly ModelMessage[] {
-    return this.#out.slice()
+    return this.#messages.slice()
   }
 
-  /** Of all its calls, and those before it, as they are named here. */
+  /** All call ids in use, including those passed to the constructor. */
   get ids(): string[] {
     return [...this.#ids]
   }
 
   push(message: Message): void {
-    // What is not the results themselves ends the waiting for them: those that are missing stay interrupted.
-    const open = this.#open
-    this.#open = []
+    // Results come right after their calls. Any other message means that they are missing: they stay interrupted.
+    const pendingCalls = this.#pendingCalls
+    this.#pendingCalls = []
     switch (message.role) {
       case 'frame':
         break
       case 'summary':
-        this.#users([{ type: 'text', text: summaryText(message) }])
+        this.#pushUser([{ type: 'text', text: summaryText(message) }])
         break
       case 'user':
       case 'notice':
-        this.#users(message.parts)
+        this.#pushUser(message.parts)
         break
       case 'assistant':
-        this.#says(message)
+        this.#pushAssistant(message)
         break
-      case 'tool': // one without calls is nobody's
-        if (open.length > 0)
-          this.#out[this.#out.length - 1] = { role: 'tool', results: resultsOf(open, message.results) }
+      case 'tool': // results without calls before them are dropped
+        if (pendingCalls.length > 0)
+          this.#messages[this.#messages.length - 1] = {
+            role: 'tool',
+            results: resultsFor(pendingCalls, message.results),
+          }
         break
       default:
         throw new Error(`Unknown role: ${JSON.stringify(message satisfies never)}`)
     }
   }
 
-  /** Neighbours become one message: providers want users and models to take turns. */
-  #users(parts: readonly ModelPart[]): void {
-    const last = this.#out.at(-1)
+  /** Merges consecutive user messages into one: providers require user and assistant messages to alternate. */
+  #pushUser(parts: readonly ModelPart[]): void {
+    const last = this.#messages.at(-1)
     const before: readonly ModelPart[] = last?.role === 'user' ? [...last.parts, { type: 'text', text: '\n\n' }] : []
-    const said = merged([...before, ...parts]).filter((part) => part.type !== 'text' || part.text.trim() !== '')
-    if (last?.role === 'user') this.#out.pop()
-    if (said.length > 0) this.#out.push({ role: 'user', parts: said })
+    const merged = mergeParts([...before, ...parts]).filter((part) => part.type !== 'text' || part.text.trim() !== '')
+    if (last?.role === 'user') this.#messages.pop()
+    if (merged.length > 0) this.#messages.push({ role: 'user', parts: merged })
   }
 
-  #says(message: AssistantMessage): void {
-    const parts = readable(message.parts)
+  #pushAssistant(message: AssistantMessage): void {
+    const parts = withoutEmptyParts(message.parts)
     if (parts.length === 0) return
-    this.#open = callsIn({ role: 'assistant', parts }).map((call) => ({ call, name: this.#fresh(call.id) }))
-    const names = new Map<AssistantPart, string>(this.#open.map(({ call, name }) => [call, name]))
+    this.#pendingCalls = callsIn({ role: 'assistant', parts }).map((call) => ({ call, name: this.#uniqueId(call.id) }))
+    const names = new Map<AssistantPart, string>(this.#pendingCalls.map(({ call, name }) => [call, name]))
     const named = parts.map((part) =>
-      part.type === 'call' ? { ...part, id: names.get(part) as string, name: nameOf(part) } : part,
+      part.type === 'call' ? { ...part, id: names.get(part) as string, name: sendableName(part) } : part,
     )
-    const last = this.#out.at(-1)
+    const last = this.#messages.at(-1)
     if (last?.role === 'assistant')
-      this.#out[this.#out.length - 1] = { role: 'assistant', parts: [...last.parts, ...named] }
-    else this.#out.push({ role: 'assistant', parts: named })
-    if (this.#open.length > 0) this.#out.push({ role: 'tool', results: resultsOf(this.#open, []) })
+      this.#messages[this.#messages.length - 1] = { role: 'assistant', parts: [...last.parts, ...named] }
+    else this.#messages.push({ role: 'assistant', parts: named })
+    if (this.#pendingCalls.length > 0)
+      this.#messages.push({ role: 'tool', results: resultsFor(this.#pendingCalls, []) })
   }
 
-  /** An id that no call before it has. */
-  #fresh(id: string): string {
+  /** Appends a counter to an id that an earlier call already uses. */
+  #uniqueId(id: string): string {
     let name = id
     for (let count = 2; this.#ids.has(name); count++) name = `${id}-${count}`
     this.#ids.add(name)
@@ -107,34 +112,36 @@ export class Conversation {
   }
 }
 
-/** Thoughts that led to nothing, and texts without a word, are no part of what was said. Thoughts may be empty: their provider's own stands for them. */
-function readable(parts: readonly AssistantPart[]): readonly AssistantPart[] {
-  const said = parts.filter(
+/**
+ * Drops blank texts and trailing reasoning, which providers reject. Empty reasoning with `meta` stays: the provider's
+ * own content is in `meta`.
+ */
+function withoutEmptyParts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+  const nonEmpty = parts.filter(
     (part) => part.type === 'call' || part.text.trim() !== '' || (part.type === 'reasoning' && part.meta !== undefined),
   )
-  return said.slice(0, said.findLastIndex(({ type }) => type !== 'reasoning') + 1)
+  return nonEmpty.slice(0, nonEmpty.findLastIndex(({ type }) => type !== 'reasoning') + 1)
 }
 
-/** A model may ask for a name that no tool can have, and no provider takes it back. */
-function nameOf({ name }: CallPart): string {
-  const taken = nameShape.test(name) ? name : name.replaceAll(/[^\w-]/g, '_').slice(0, 64)
-  // Provider packages look names up in plain objects, and send what every object has there (`constructor`) instead of the name.
-  return taken in Object.prototype ? `${taken}_` : taken
+/** A model may call a name that no tool can have; providers reject such a name in the history. */
+function sendableName({ name }: CallPart): string {
+  const valid = toolNamePattern.test(name) ? name : name.replaceAll(/[^\w-]/g, '_').slice(0, 64)
+  // Provider packages look names up in plain objects: `constructor` would find the inherited property.
+  return valid in Object.prototype ? `${valid}_` : valid
 }
 
-function resultsOf(calls: readonly { call: CallPart; name: string }[], given: readonly ResultPart[]): ResultPart[] {
-  const left = [...given]
+function resultsFor(calls: readonly { call: CallPart; name: string }[], results: readonly ResultPart[]): ResultPart[] {
+  const unused = [...results]
   return calls.map(({ call, name }) => {
-    const at = left.findIndex(({ callId }) => callId === call.id)
-    const [found] = at === -1 ? [] : left.splice(at, 1)
-    if (!found) return { callId: name, name: nameOf(call), status: 'interrupted', parts: interrupted }
-    // A result that is empty is a result.
-    return { ...found, callId: name, name: nameOf(call) }
+    const index = unused.findIndex(({ callId }) => callId === call.id)
+    const [found] = index === -1 ? [] : unused.splice(index, 1)
+    if (!found) return { callId: name, name: sendableName(call), status: 'interrupted', parts: interruptedParts }
+    return { ...found, callId: name, name: sendableName(call) }
   })
 }
 
-export function conversationOf(said: readonly Message[]): readonly ModelMessage[] {
+export function conversationOf(messages: readonly Message[]): readonly ModelMessage[] {
   const conversation = new Conversation()
-  for (const message of said) conversation.push(message)
+  for (const message of messages) conversation.push(message)
   return conversation.messages
 }

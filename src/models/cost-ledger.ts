@@ -1,42 +1,43 @@
-// ACCOUNT: what models have cost (SESS-11), by the name of the model. Pure.
+// Adds up token usage and cost per model; turns and ctx.complete store the sums. Pure.
 
 import { addUsage, noUsage } from './model.ts'
 import type { TurnUsage, UsageOf } from './turn-interface.ts'
 
-export type Account = { readonly [model: string]: UsageOf }
+export type UsageByModel = { readonly [model: string]: UsageOf }
 
-/** As it is kept. */
+/** The stored row. */
 export interface UsageRow {
-  readonly models: Account
-  /** In whose body the model was asked; null for a turn. */
+  readonly models: UsageByModel
+  /** The tool whose body called the model; null for a turn. */
   readonly tool: string | null
 }
 
-const none: UsageOf = { ...noUsage, cost: 0, times: 0 }
+const zeroUsage: UsageOf = { ...noUsage, cost: 0, times: 0 }
 
-const plus = ({ cost, times, ...usage }: UsageOf, more: UsageOf): UsageOf => ({
+const sumEntries = ({ cost, times, ...usage }: UsageOf, more: UsageOf): UsageOf => ({
   ...addUsage(usage, more),
   cost: cost === null || more.cost === null ? null : cost + more.cost,
   times: times + more.times,
 })
 
-/** A tool may be called `constructor`. */
-const entryOf = (account: Account, name: string): UsageOf =>
-  Object.hasOwn(account, name) ? (account[name] as UsageOf) : none
+/** Own properties only: a name may be `constructor`. */
+const usageEntry = (usage: UsageByModel, name: string): UsageOf =>
+  Object.hasOwn(usage, name) ? (usage[name] as UsageOf) : zeroUsage
 
-export const added = (account: Account, name: string, more: UsageOf): Account => ({
+export const addEntry = (account: UsageByModel, name: string, more: UsageOf): UsageByModel => ({
   ...account,
-  [name]: plus(entryOf(account, name), more),
+  [name]: sumEntries(usageEntry(account, name), more),
 })
 
-export const together = (account: Account, more: Account): Account =>
-  Object.entries(more).reduce((sum, [name, usage]) => added(sum, name, usage), account)
+export const mergeUsage = (account: UsageByModel, more: UsageByModel): UsageByModel =>
+  Object.entries(more).reduce((sum, [name, usage]) => addEntry(sum, name, usage), account)
 
-export const charged = (account: Account, model: string, usage: TurnUsage): Account =>
-  added(account, model, { ...usage, times: 1 })
+export const chargeModel = (account: UsageByModel, model: string, usage: TurnUsage): UsageByModel =>
+  addEntry(account, model, { ...usage, times: 1 })
 
-export const sumOf = (account: Account): UsageOf => Object.values(account).reduce((sum, each) => plus(sum, each), none)
+export const totalUsage = (account: UsageByModel): UsageOf =>
+  Object.values(account).reduce((sum, each) => sumEntries(sum, each), zeroUsage)
 
-/** What something may cost. */
-export const isCost = (given: unknown): given is number =>
-  typeof given === 'number' && Number.isFinite(given) && given > 0
+/** True for a valid cost limit: a finite number above 0. */
+export const isCost = (value: unknown): value is number =>
+  typeof value === 'number' && Number.isFinite(value) && value > 0

@@ -1,16 +1,18 @@
-// WORDS of a conversation: what was said, by whom, in the order in which a model reads it. Every call of a model has exactly one result (SESS-3).
+// The messages of a conversation, as they are stored and in the order in which a model reads them.
 
-import type { ModelPart } from './model-parts.ts'
+import type { ModelPart } from './outcome-to-model-parts.ts'
 import type { OutcomeStatus } from '../core/outcome.ts'
-import type { Json } from '../core/value.ts'
+import type { Json } from '../core/tool-value.ts'
 
-/** What a model said. `meta` is its provider's own (a signature, an id): it goes back to the provider as it came. */
+/**
+ * A part of a model's answer. `meta` is provider data (a signature, an id) and is sent back to the provider unchanged.
+ */
 export type AssistantPart =
   | { readonly type: 'text'; readonly text: string; readonly meta?: Json }
   | { readonly type: 'reasoning'; readonly text: string; readonly meta?: Json }
   | CallPart
 
-/** A tool that a model asked for. `input` is its own text: JSON, or what it took for JSON. */
+/** A tool call of a model. `input` is the model's raw text, which may be invalid JSON. */
 export interface CallPart {
   readonly type: 'call'
   readonly id: string
@@ -19,7 +21,10 @@ export interface CallPart {
   readonly meta?: Json
 }
 
-/** What a model reads of a call. `waiting` and `running`: what came of it is told later, in a notice. `interrupted`: nobody knows. */
+/**
+ * The result of a call as the model reads it. `waiting` and `running`: the outcome follows later in a notice.
+ * `interrupted`: no outcome is known.
+ */
 export interface ResultPart {
   readonly callId: string
   readonly name: string
@@ -37,25 +42,25 @@ export interface AssistantMessage {
   readonly parts: readonly AssistantPart[]
 }
 
-/** The results of the calls of the message before it, one each, in their order. */
+/** The results for the calls of the assistant message before it: one per call, in call order. */
 export interface ToolMessage {
   readonly role: 'tool'
   readonly results: readonly ResultPart[]
 }
 
-/** Words of the runtime, marked so: nobody's, and never the user's (TASK-9). */
+/** A message from the runtime. It is marked as such, so the model does not take it for a user message. */
 export interface NoticeMessage {
   readonly role: 'notice'
   readonly parts: readonly ModelPart[]
 }
 
-/** Stands for all that was said before it (SESS-10). */
+/** Replaces all messages before it. */
 export interface SummaryMessage {
   readonly role: 'summary'
   readonly text: string
 }
 
-/** From here on another frame works, which knows nothing of what was said before but what it was given (SESS-6). */
+/** The turn continues in another frame, which sees only the messages after this one. */
 export interface FrameMessage {
   readonly role: 'frame'
   readonly frame: string
@@ -63,7 +68,7 @@ export interface FrameMessage {
 
 export type Message = UserMessage | AssistantMessage | ToolMessage | NoticeMessage | SummaryMessage | FrameMessage
 
-/** What a model is given: notices and summaries are texts there. */
+/** A message as it is sent to a model: notices and summaries have become user texts. */
 export type ModelMessage = UserMessage | AssistantMessage | ToolMessage
 
 export const callsIn = ({ parts }: AssistantMessage): CallPart[] => parts.filter((part) => part.type === 'call')
@@ -71,7 +76,7 @@ export const callsIn = ({ parts }: AssistantMessage): CallPart[] => parts.filter
 export const textIn = (parts: readonly { readonly type: string; readonly text?: string }[]): string =>
   parts.map((part) => (part.type === 'text' ? (part.text ?? '') : '')).join('')
 
-/** The text of any message, for those who look something up in it. */
+/** The text of any message, for searching. */
 export function textOf(message: Message): string {
   switch (message.role) {
     case 'summary':

@@ -1,13 +1,13 @@
-// THE MODEL PORT: who answers. One call gives one answer; what comes of it on the way is told as it comes. Adapters (pawl/ai-sdk) and the
-// scripted model of pawl/testing implement it; the turn records what it gave, so no answer is paid twice (SESS-1).
+// The model port: one request, one answer, with streamed deltas in between. Adapters (pawl/ai-sdk) and the scripted
+// model of pawl/testing implement it. The turn records each answer, so a replay does not pay for it again.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Attachment, Json } from '../core/value.ts'
+import type { Attachment, Json } from '../core/tool-value.ts'
 import type { JsonSchema } from '../tools/schema.ts'
 import type { AssistantPart, ModelMessage } from './message.ts'
 
-/** A tool as a model is told of it. */
+/** A tool as it is presented to a model. */
 export interface ModelTool {
   readonly name: string
   readonly description: string
@@ -15,7 +15,7 @@ export interface ModelTool {
   readonly examples: readonly unknown[]
 }
 
-/** What the provider is asked to keep to; null and what is left out: as it likes. */
+/** Settings passed to the provider. An omitted setting is left to the provider. */
 export interface ModelSettings {
   readonly maxOutputTokens?: number
   readonly temperature?: number
@@ -23,7 +23,7 @@ export interface ModelSettings {
   readonly seed?: number
   readonly stop?: readonly string[]
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high'
-  /** The provider's own, by its name. */
+  /** Provider-specific options, by provider name. */
   readonly provider?: { readonly [provider: string]: { readonly [key: string]: Json } }
 }
 
@@ -31,12 +31,12 @@ export interface ModelRequest {
   readonly instructions: string | null
   readonly messages: readonly ModelMessage[]
   readonly tools: readonly ModelTool[]
-  /** May it ask for several tools at once? */
+  /** Whether the model may call several tools in one answer. */
   readonly parallel: boolean
   readonly settings: ModelSettings
 }
 
-/** What comes before the answer is whole. Told to those who watch, and never recorded. */
+/** A streamed piece of an unfinished answer. Sent to live subscribers; never recorded. */
 export type ModelDelta =
   | { readonly type: 'text' | 'reasoning'; readonly delta: string }
   | { readonly type: 'call'; readonly id: string; readonly name: string }
@@ -44,19 +44,20 @@ export type ModelDelta =
 export interface ModelCall {
   readonly request: ModelRequest
   readonly signal: AbortSignal
-  /** The bytes behind an attachment of a message. */
+  /** Reads the bytes of an attachment of a message. */
   read(attachment: Attachment): Promise<Uint8Array>
+  /** Call it for each streamed piece. */
   told(delta: ModelDelta): void
-  /** Something came that is not told: it is at work, and not silent. */
+  /** Call it when data arrived that has no delta. It resets the idle timeout. */
   alive?(): void
 }
 
 export interface Usage {
   readonly inputTokens: number
   readonly outputTokens: number
-  /** Of the input: read from the provider's cache. */
+  /** The part of the input that was read from the provider's cache. */
   readonly cachedTokens: number
-  /** Of the output: spent on reasoning. */
+  /** The part of the output that was spent on reasoning. */
   readonly reasoningTokens: number
 }
 
@@ -68,7 +69,7 @@ export interface ModelAnswer {
   readonly usage: Usage
 }
 
-/** In any currency, for a million tokens. */
+/** Price per million tokens, in any currency. */
 export interface ModelPrice {
   readonly input: number
   readonly output: number
@@ -76,35 +77,38 @@ export interface ModelPrice {
 }
 
 export interface Model {
-  /** What records mean by it: a turn goes on where a model of this name is known. */
+  /** Stored with each turn. A turn resumes only on a worker that knows a model of this name. */
   readonly name: string
-  /** How many tokens it can read; older messages are summed up before it is full. */
+  /** Size of the context window in tokens. Older messages are summarized before it is full. */
   readonly contextTokens?: number
   readonly price?: ModelPrice
-  /** How long it may say nothing before it is let go and asked again; null: as long as it likes. Default: five minutes. */
+  /**
+   * How long the model may send nothing before the request is aborted and retried; null for no limit. Default: 5
+   * minutes.
+   */
   readonly idle?: Duration | null
   generate(call: ModelCall): Promise<ModelAnswer>
 }
 
-interface ModelFailureTerms {
+interface ModelFailureOptions {
   readonly retryable?: boolean
   readonly tooLong?: boolean
   readonly afterMs?: number
   readonly cause?: unknown
 }
 
-/** What a provider could not do. Retried where it may pass. */
+/** A failed model request. It is retried if `retryable` is set. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure'
   readonly retryable: boolean
-  /** The provider said when to come back. */
+  /** The delay that the provider asked for before a retry, in milliseconds. */
   readonly afterMs: number | undefined
-  /** For people: 'HTTP 429'. Never what the provider wrote, which may hold anything. */
+  /** A short description such as 'HTTP 429'. Never the provider's own text, which may contain anything. */
   readonly what: string
-  /** It was given more than it can read: with less it may be able to. */
+  /** The request exceeded the context window; a shorter one may succeed. */
   readonly tooLong: boolean
 
-  constructor(what: string, { retryable = false, tooLong = false, afterMs, cause }: ModelFailureTerms = {}) {
+  constructor(what: string, { retryable = false, tooLong = false, afterMs, cause }: ModelFailureOptions = {}) {
     super(what, { cause })
     this.what = what
     this.retryable = retryable
@@ -122,7 +126,7 @@ export const addUsage = (a: Usage, b: Usage): Usage => ({
   reasoningTokens: a.reasoningTokens + b.reasoningTokens,
 })
 
-/** Null where the price is not known. */
+/** Null if the price is not known. */
 export function costOf(
   { inputTokens, outputTokens, cachedTokens }: Usage,
   price: ModelPrice | undefined,
@@ -135,37 +139,37 @@ export function costOf(
   )
 }
 
-const nameShape = /^[\w.:/@-]{1,128}$/
+const modelNamePattern = /^[\w.:/@-]{1,128}$/
 
-export function checkModel(given: unknown): Model {
+export function checkModel(value: unknown): Model {
   const { name, generate, contextTokens, price, idle } = (
-    typeof given === 'object' && given !== null ? given : {}
+    typeof value === 'object' && value !== null ? value : {}
   ) as Partial<Model>
-  if (typeof name !== 'string' || !nameShape.test(name) || typeof generate !== 'function')
+  if (typeof name !== 'string' || !modelNamePattern.test(name) || typeof generate !== 'function')
     throw new PawlError(
       'model_invalid',
-      `A model has a name (1 to 128 of A-Z a-z 0-9 _ . : / @ -) and generate(); aiModel() of 'pawl/ai-sdk' makes one of an AI SDK model.`,
+      `A model needs a name (1 to 128 of A-Z a-z 0-9 _ . : / @ -) and a generate function. For an AI SDK model use aiModel() from 'pawl/ai-sdk'.`,
     )
   if (contextTokens !== undefined && (!Number.isSafeInteger(contextTokens) || contextTokens < 1))
     throw new PawlError(
       'model_invalid',
-      `contextTokens of '${name}' is ${String(contextTokens)}, not a whole number from 1 on.`,
+      `contextTokens of '${name}' is ${String(contextTokens)}; it must be a whole number, 1 or more.`,
     )
   if (price !== undefined && !isPrice(price ?? {}))
     throw new PawlError(
       'model_invalid',
-      `price of '${name}' is not { input, output, cached? }: what a million tokens cost, each from 0 on.`,
+      `price of '${name}' must be { input, output, cached? }: the price of a million tokens, each 0 or more.`,
     )
-  if (idle !== undefined && idle !== null && !isLimit(idle))
+  if (idle !== undefined && idle !== null && !isPositiveDuration(idle))
     throw new PawlError(
       'model_invalid',
-      `idle of '${name}' is ${JSON.stringify(idle)}, not a duration like '2m', nor null for no limit.`,
+      `idle of '${name}' is ${JSON.stringify(idle)}; it must be a duration such as '2m', or null for no limit.`,
     )
-  return given as Model
+  return value as Model
 }
 
-/** A model that may be silent for no time at all can say nothing. */
-function isLimit(idle: Duration): boolean {
+/** An idle timeout of 0 would abort every request. */
+function isPositiveDuration(idle: Duration): boolean {
   try {
     return milliseconds(idle, 'idle') > 0
   } catch {
@@ -173,10 +177,10 @@ function isLimit(idle: Duration): boolean {
   }
 }
 
-const usualIdleMs = 300_000
+const defaultIdleMs = 300_000
 
-/** Null: as long as it likes. */
-export const idleOf = ({ idle = usualIdleMs }: Model): number | null =>
+/** Milliseconds; null for no limit. */
+export const idleTimeoutOf = ({ idle = defaultIdleMs }: Model): number | null =>
   idle === null ? null : milliseconds(idle, 'idle')
 
 const isPrice = ({ input, output, cached = 0 }: Partial<ModelPrice>): boolean =>

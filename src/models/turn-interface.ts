@@ -1,100 +1,110 @@
-// WORDS of turns: one durable run of the model loop (SESS-1), as a host asks for it and hears of it.
+// The public types of turns (one durable run of the model loop). turns/ implements them.
 
 import type { Duration } from '../core/duration.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Json } from '../core/value.ts'
+import type { Json } from '../core/tool-value.ts'
 import type { Message } from './message.ts'
 import type { FinishReason, Model, ModelSettings, Usage } from './model.ts'
 
-/** The agent context that a turn works in. Data, but for the model: it goes on record with the turn. */
+/**
+ * The agent context of a turn: instructions, model, tools and settings. It is recorded with the turn, the model by
+ * name.
+ */
 export interface Frame {
   readonly name: string
-  /** Read by the model before everything else. */
+  /** The system prompt. */
   readonly instructions?: string
-  /** Its name, or the model itself; that of the turn if left out. */
+  /** A model or its name. Default: the model of the turn. */
   readonly model?: Model | string
-  /** Which tools it has, by name; all of the session's if left out. What it does not see cannot be run in it either. */
+  /** Names of the tools the frame may see and run. Default: all tools of the session. */
   readonly tools?: readonly string[]
   readonly settings?: ModelSettings
-  /** False: the model is asked for one call at a time, and calls run one after the other. Default: true. */
+  /** False: the model is asked for one call at a time, and calls run one after another. Default: true. */
   readonly parallel?: boolean
 }
 
 export interface TurnLimits {
-  /** How often the model is asked (default 20). */
+  /** Maximum number of model requests. Default: 20. */
   readonly steps?: number
-  /** How long the turn may take, what waits for people or the outside included. */
+  /** Maximum duration of the turn, including the time it waits for people or external results. */
   readonly time?: Duration
-  /** After so many answers in a row whose calls all had invalid arguments, it ends (default 3). */
+  /** The turn ends after this many consecutive answers whose calls all had invalid arguments. Default: 3. */
   readonly invalid?: number
-  /** How many tokens of the conversation are sent; older messages are summed up (default: four fifths of what the model can read, less instructions and tools). */
+  /**
+   * Maximum tokens of the conversation that are sent; older messages are summarized. Default: four fifths of the
+   * model's context window, minus instructions and tools.
+   */
   readonly historyTokens?: number
   /**
-   * What its answers and summaries may cost, in the unit of the models' prices: looked at before the model is asked, so the last answer may go beyond it. What
-   * bodies ask of models (`ctx.complete`, agents) is not in it. A model without a price is not asked then.
+   * Maximum cost of answers and summaries, in the unit of the models' prices. Checked before each request, so the
+   * last answer may exceed it. Model requests of tool bodies (`ctx.complete`, agents) are not counted. With this
+   * limit a model without a price is not called.
    */
   readonly cost?: number
 }
 
-/** What a user says: a text, or a text with files (pictures, PDFs). */
+/** A user message: a text, or a text with files (images, PDFs). */
 export type UserMessageInput = string | { readonly text?: string; readonly attachments?: readonly UserFile[] }
 
 export interface UserFile {
-  /** Its bytes, or its text. */
+  /** Bytes, or text. */
   readonly data: Uint8Array | string
   readonly mediaType: string
   readonly name?: string
 }
 
 export interface StartTurn {
-  /** Its name, as `createRuntime({ models })` knows it, or the model itself. */
+  /** A model, or the name of one in `createRuntime({ models })`. */
   readonly model?: Model | string
-  /** What the user says. Without it the model goes on from what was said, and from what has arrived. */
+  /** The user message. Without it the model continues from the conversation and from newly arrived messages. */
   readonly message?: UserMessageInput
-  /** Where it works: a frame that `createRuntime({ frames })` knows, or one that is given. */
+  /** A frame, or the name of one in `createRuntime({ frames })`. */
   readonly frame?: string | Frame
   readonly instructions?: string
   readonly tools?: readonly string[]
   readonly settings?: ModelSettings
   readonly parallel?: boolean
   readonly limits?: TurnLimits
-  /** The same id with the same content is the same turn. A frame that is named is the same if the name is; the turn goes on in it as it was. None may begin with `woken_`. */
+  /**
+   * Idempotency key: the same id with the same content returns the same turn. A named frame is compared by name only;
+   * a resumed turn uses the frame as recorded. Ids may not begin with `woken_`.
+   */
   readonly id?: string
-  /** A call that takes longer goes on in the background, where its tool can. */
+  /** A call that takes longer than this moves to the background, if its tool supports that. */
   readonly background?: Duration
   readonly signal?: AbortSignal
 }
 
 export interface TurnValue {
-  /** `answer`: the model said all it had to say. `finish`: a tool ended the turn with a value. */
+  /** `answer`: the model finished without calling a tool. `finish`: a tool ended the turn with a value. */
   readonly end: 'answer' | 'finish'
-  /** The last thing the model said. */
+  /** The last text of the model. */
   readonly text: string
-  /** What a tool finished it with; null otherwise. */
+  /** The value with which a tool ended the turn; null otherwise. */
   readonly value: Json
-  /** How often the model was asked. */
+  /** Number of model requests. */
   readonly steps: number
   readonly usage: TurnUsage
-  /** Why the model stopped there: `length` and `filter` say that its last answer is not whole. */
+  /** Why the model stopped. `length` and `filter` mean that the last answer is incomplete. */
   readonly finish: FinishReason
 }
 
 export interface TurnUsage extends Usage {
-  /** Null where the price of a model is not known. */
+  /** Null if the price of a model is not known. */
   readonly cost: number | null
 }
 
 export interface UsageOf extends TurnUsage {
-  /** How often a model was asked. */
+  /** Number of model requests. */
   readonly times: number
 }
 
-/** What models have cost in a session. */
+/** Token usage and cost of models in a session. */
 export interface SessionUsage {
   readonly total: UsageOf
-  /** By the name of the model. */
+  /** By model name. */
   readonly models: { readonly [model: string]: UsageOf }
-  /** What bodies of tools asked of models, by the name of the tool; a part of the total. */
+  /** Usage of model requests made by tool bodies, by tool name. Included in the total. */
   readonly tools: { readonly [tool: string]: UsageOf }
 }
 
@@ -102,37 +112,40 @@ export type TurnOutcome = Outcome<TurnValue> & { readonly turn: string }
 
 export interface Turn {
   readonly id: string
-  /** Rejects only if the store or the runtime is lost: then the turn goes on elsewhere, or later. */
+  /** Rejects only if the store or the runtime is lost. Then the turn continues on another worker or after a restart. */
   readonly outcome: Promise<TurnOutcome>
-  /** Asks it, and all that it has called, to stop. False if it was over. */
+  /** Cancels the turn and its calls. Returns false if it had already ended. */
   cancel(reason?: string, by?: string): Promise<boolean>
 }
 
-/** A message as it is on record. */
+/** A stored message. */
 export interface StoredMessage {
-  /** Its place in the conversation, from 1. */
+  /** Position in the conversation, from 1. */
   readonly number: number
   readonly at: number
-  /** The turn in which it was said; null for one that came between turns. */
+  /** The turn that the message belongs to; null for a message that arrived between turns. */
   readonly turn: string | null
   readonly message: Message
-  /** Of what a model said. */
+  /** Set on assistant messages, like `usage` and `finish`. */
   readonly model?: string
   readonly usage?: TurnUsage
   readonly finish?: FinishReason
-  /** Of results: the ids of calls that wanted to end or hand over the turn, too, and were not heard, as another was first (VAL-6). */
+  /**
+   * Set on tool messages: ids of calls whose control (finish, fail, switchFrame) was ignored, because another came
+   * first.
+   */
   readonly unheard?: readonly string[]
 }
 
 export interface Messages {
-  /** In their order. Of long conversations a page: `after` a number, at most `limit` (200, 1,000 at most). */
+  /** Messages in order, one page: those after number `after`, at most `limit` (default 200, maximum 1,000). */
   list(page?: { readonly after?: number; readonly limit?: number }): Promise<StoredMessage[]>
   /**
-   * Something the user says while a turn may be under way: its model reads it the next time it is asked (`next`, the default), or the next turn does
-   * (`after`). On record when it resolves. The same `id` is the same message.
+   * Sends a user message while a turn may be running. `next` (the default): the model reads it with its next request.
+   * `after`: the next turn reads it. Recorded when the promise resolves. `id` is an idempotency key.
    */
   send(message: UserMessageInput, how?: { readonly when?: 'next' | 'after'; readonly id?: string }): Promise<void>
-  /** What was sent and no model has read yet. */
+  /** Sent messages that no model has read yet. */
   waiting(): Promise<
     { readonly id: string; readonly text: string; readonly files: number; readonly when: 'next' | 'after' }[]
   >

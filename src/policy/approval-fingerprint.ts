@@ -1,20 +1,21 @@
-// POLICY: what an approval is bound to (POL-2): SHA-256 of the canonical JSON (RFC 8785) of whose call it is, which call, which tool as it is
-// defined, and the final arguments. The order of keys does not change it; anything else does.
+// The fingerprint that binds an approval to one call: SHA-256 of the canonical JSON (RFC 8785) of tenant, call, tool
+// fingerprint and final arguments. Key order does not change it; anything else does, and the call must be approved
+// again.
 
 import { createHash } from 'node:crypto'
-import { canonical } from '../core/canonical-json.ts'
-import type { Json } from '../core/value.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
+import type { Json } from '../core/tool-value.ts'
 
-export interface Bound {
+export interface ApprovalBinding {
   readonly tenant: string
   readonly call: string
   /** The tool's own fingerprint. */
   readonly tool: string
-  /** Their recorded form. */
+  /** The recorded JSON text of the final arguments. */
   readonly args: string
 }
 
-export const fingerprintOf = ({ tenant, call, tool, args }: Bound): string =>
+export const approvalFingerprint = ({ tenant, call, tool, args }: ApprovalBinding): string =>
   createHash('sha256')
-    .update(canonical({ tenant, call, tool, args: JSON.parse(args) as Json }))
+    .update(canonicalJson({ tenant, call, tool, args: JSON.parse(args) as Json }))
     .digest('base64url')

@@ -1,39 +1,43 @@
-// POLICY, the budgets (POL-8): how much a turn, a session and a tenant may ask of tools. Over budget a call is not run and the model
-// reads why and what it can still do; the run goes on.
+// Budgets: how many calls, how much tool time and how much cost a turn, a session and a tenant may use. A call over
+// budget does not run; the model reads why and what it can still do, and the turn goes on.
 //
-// The pipeline asks before each call (calls/authorization/check-budget.ts), with what each scope has used (usage.ts). Nothing here reads a clock or a store.
+// calls/authorization/check-budget.ts calls it before each call with the usage of each scope (budget-usage.ts). Pure: no
+// clock, no store.
 //
-// What counts as a loop: the same tool with the same arguments in one model message after the other, with the same answer. Equal
-// calls inside one message are parallel work and count once; an answer that changed starts anew; a message without the call ends
-// it. Longer cycles (A, B, A, B …) are left to `calls`: a test run between edits looks just like one. Tools that poll are exempt
-// by name.
+// A loop is the same tool with the same arguments and the same answer in consecutive model messages. Equal calls inside
+// one message are parallel work and count once; a changed answer resets the count; a message without the call ends the
+// loop. Longer cycles (A, B, A, B …) are left to the `calls` limit, because a test run between edits looks the same.
+// Tools that poll are exempted by name.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { checkKeys, isPlain, type Refuse, refuseAt } from './conditions.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
-import { timesBefore, type Usage } from './usage.ts'
+import { consecutiveRounds, type Usage } from './budget-usage.ts'
 
 export interface BudgetLimits {
-  /** Calls that may run. */
+  /** Maximum number of calls that run. */
   readonly calls?: number
-  /** Time spent in tools, summed; calls that run side by side each count. */
+  /** Maximum total time spent in tools. Parallel calls each count in full. */
   readonly time?: Duration
-  /** In the unit the tools report; whole units (cents, tokens) add up exactly. */
+  /** Maximum total cost, in the unit the tools report. Whole units (cents, tokens) add up exactly. */
   readonly cost?: number
-  /** How often in a row the same call may be made with the same answer. */
+  /** Maximum number of consecutive model messages that make the same call and get the same answer. */
   readonly repeats?: number | { readonly limit: number; readonly exempt?: string | readonly string[] }
-  /** How many messages in a row may give one tool invalid arguments before the model is told to stop trying. */
+  /** Maximum number of consecutive messages with invalid arguments for one tool. */
   readonly invalid?: number
 }
 
-/** What all sessions of a tenant may use together. */
+/** Limits on all sessions of a tenant together. */
 export interface TenantLimits extends Pick<BudgetLimits, 'calls' | 'time' | 'cost'> {
-  /** It begins anew after so long, by fixed windows since 1970 (UTC): '1d' at midnight. Without it, it is for ever. */
+  /**
+   * Length of the window after which usage resets, aligned to 1970 (UTC): '1d' resets at midnight UTC. Default: it
+   * never resets.
+   */
   readonly per?: Duration
 }
 
 export interface Budgets {
-  /** Of calls that name a turn, and of what they call. */
+  /** Applies to calls that belong to a turn, and to their nested calls. */
   readonly turn?: BudgetLimits
   readonly session?: BudgetLimits
   readonly tenant?: TenantLimits
@@ -51,17 +55,17 @@ export interface Budget {
   readonly repeats: number | undefined
   readonly exempt: Glob | undefined
   readonly invalid: number | undefined
-  /** Milliseconds of a window; undefined if it never begins anew. */
+  /** Length of a window in milliseconds; undefined if usage never resets. */
   readonly per: number | undefined
 }
 
-export interface Upcoming {
-  /** The model message the call came in; every message another. Null for one that a body makes: no loop of the model's, but a call. */
+export interface UpcomingCall {
+  /** Id of the model message that the call came in. Null for a nested call, which cannot be a loop of the model. */
   readonly round: string | null
   readonly tool: string
-  /** Of the arguments, the same for equal ones. */
+  /** Hash of the arguments. */
   readonly hash: string
-  /** Whether its arguments were accepted. One that is not valid is only held to the budget of invalid ones. */
+  /** Whether the arguments were valid. An invalid call is only checked against the `invalid` limit. */
   readonly valid: boolean
 }
 
@@ -69,20 +73,20 @@ export interface OverBudget {
   readonly budget: BudgetName
   readonly limit: number
   readonly used: number
-  /** For the model. */
+  /** The text the model reads. */
   readonly message: string
 }
 
 const limitKeys: readonly BudgetName[] = ['calls', 'time', 'cost', 'repeats', 'invalid']
 const tenantKeys = ['calls', 'time', 'cost', 'per']
 
-/** Checks all scopes; one without a limit is none. Throws config_invalid, naming the field. */
+/** Checks all scopes. A scope without a limit is undefined. Throws config_invalid, naming the field. */
 export function defineBudgets(definition: Budgets): { readonly [scope in BudgetScope]: Budget | undefined } {
   const refuse = refuseAt('budgets')
   if (!isPlain(definition)) refuse('', 'is not an object')
   checkKeys(definition, ['turn', 'session', 'tenant'], refuse)
   const { turn, session, tenant } = definition
-  if (isPlain(tenant)) forTenants(tenant, refuse)
+  if (isPlain(tenant)) refuseConversationLimits(tenant, refuse)
   return {
     turn: defineBudget(turn, 'turn', limitKeys, refuse),
     session: defineBudget(session, 'session', limitKeys, refuse),
@@ -90,10 +94,10 @@ export function defineBudgets(definition: Budgets): { readonly [scope in BudgetS
   }
 }
 
-function forTenants(limits: object, refuse: Refuse): void {
+function refuseConversationLimits(limits: object, refuse: Refuse): void {
   for (const name of ['repeats', 'invalid']) {
     if (Object.hasOwn(limits, name))
-      refuse(`tenant.${name}`, 'is for turns and sessions: a tenant has many conversations at once')
+      refuse(`tenant.${name}`, 'is for turns and sessions only, because a tenant has many conversations at once')
   }
 }
 
@@ -114,40 +118,41 @@ function defineBudget(
     refuse(`${scope}.cost`, 'is not a number above 0')
   const budget = {
     scope,
-    calls: whole(limits.calls, `${scope}.calls`, refuse),
-    time: duration(time, `${scope}.time`, 'which would refuse every call', refuse),
+    calls: wholeNumber(limits.calls, `${scope}.calls`, refuse),
+    time: durationMs(time, `${scope}.time`, 'which would refuse every call', refuse),
     cost,
-    repeats: whole(loop?.limit, isPlain(repeats) ? `${scope}.repeats.limit` : `${scope}.repeats`, refuse),
+    repeats: wholeNumber(loop?.limit, isPlain(repeats) ? `${scope}.repeats.limit` : `${scope}.repeats`, refuse),
     exempt: compileToolGlobs(loop?.exempt, `${scope}.repeats.exempt`, refuse),
-    invalid: whole(limits.invalid, `${scope}.invalid`, refuse),
-    per: duration(per, `${scope}.per`, 'which is no window', refuse),
+    invalid: wholeNumber(limits.invalid, `${scope}.invalid`, refuse),
+    per: durationMs(per, `${scope}.per`, 'which is not a window', refuse),
   }
   return limitKeys.some((name) => budget[name] !== undefined) ? Object.freeze(budget) : undefined
 }
 
-function duration(given: Duration | undefined, field: string, zero: string, refuse: Refuse): number | undefined {
-  const ms = given === undefined ? undefined : milliseconds(given, `budgets.${field}`)
+function durationMs(value: Duration | undefined, field: string, zero: string, refuse: Refuse): number | undefined {
+  const ms = value === undefined ? undefined : milliseconds(value, `budgets.${field}`)
   return ms === 0 ? refuse(field, `is 0, ${zero}`) : ms
 }
 
-function whole(value: unknown, field: string, refuse: Refuse): number | undefined {
+function wholeNumber(value: unknown, field: string, refuse: Refuse): number | undefined {
   if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1)) return value as number | undefined
   return refuse(field, 'is not a whole number of at least 1')
 }
 
-/** A scope that a call is held to, and what it has used. */
-export interface Held {
+/** The budget of one scope, with its usage. */
+export interface ScopeUsage {
   readonly budget: Budget
   readonly usage: Usage
 }
 
 /**
- * Null: it may run. Judge and charge the calls of a batch one after the other, in the model's order: then a limit is exact. What is used up is told
- * before a loop, after which other calls still run, and of the widest scope, given first: a new turn is no help in a session without budget.
+ * The exceeded budget, or null if the call may run. Check and charge the calls of a batch one by one in model order:
+ * then limits are exact. A used-up total is reported before a loop, because after a loop other calls can still run.
+ * Scopes are passed widest first, because a new turn does not help if the session's budget is used up.
  */
-export function overBudget(held: readonly Held[], upcoming: Upcoming): OverBudget | null {
-  const first = (judge: (budget: Budget, usage: Usage) => OverBudget | null): OverBudget | null => {
-    for (const { budget, usage } of held) {
+export function overBudget(scopes: readonly ScopeUsage[], upcoming: UpcomingCall): OverBudget | null {
+  const firstOver = (judge: (budget: Budget, usage: Usage) => OverBudget | null): OverBudget | null => {
+    for (const { budget, usage } of scopes) {
       const over = judge(budget, usage)
       if (over) return over
     }
@@ -155,37 +160,42 @@ export function overBudget(held: readonly Held[], upcoming: Upcoming): OverBudge
   }
   const { round, tool } = upcoming
   if (!upcoming.valid)
-    return round === null ? null : first((budget, usage) => triedTooOften(budget, usage, tool, round))
+    return round === null ? null : firstOver((budget, usage) => overInvalid(budget, usage, tool, round))
   return (
-    first(usedUp) ?? (round === null ? null : first((budget, usage) => loops(budget, usage, { ...upcoming, round })))
+    firstOver(overTotals) ??
+    (round === null ? null : firstOver((budget, usage) => overRepeats(budget, usage, { ...upcoming, round })))
   )
 }
 
-function triedTooOften(budget: Budget, usage: Usage, tool: string, round: string): OverBudget | null {
+function overInvalid(budget: Budget, usage: Usage, tool: string, round: string): OverBudget | null {
   const before = usage.invalid.get(tool)
   const used = before === undefined ? 0 : before.round === round ? before.times - 1 : before.times
   if (budget.invalid === undefined || used < budget.invalid) return null
   return { budget: 'invalid', limit: budget.invalid, used, message: invalidMessage(tool, used) }
 }
 
-function loops(budget: Budget, usage: Usage, call: { round: string; tool: string; hash: string }): OverBudget | null {
+function overRepeats(
+  budget: Budget,
+  usage: Usage,
+  call: { round: string; tool: string; hash: string },
+): OverBudget | null {
   if (budget.repeats === undefined || budget.exempt?.(call.tool)) return null
-  const used = timesBefore(usage, call)
+  const used = consecutiveRounds(usage, call)
   return used < budget.repeats
     ? null
     : { budget: 'repeats', limit: budget.repeats, used, message: repeatsMessage(call.tool, used) }
 }
 
-function usedUp(budget: Budget, usage: Usage): OverBudget | null {
+function overTotals(budget: Budget, usage: Usage): OverBudget | null {
   for (const name of ['calls', 'time', 'cost'] as const) {
     const [limit, used] = [budget[name], usage[name]]
     if (limit !== undefined && used >= limit)
-      return { budget: name, limit, used, message: spentMessage(budget, usage, said[name](used, limit)) }
+      return { budget: name, limit, used, message: spentMessage(budget, usage, usedText[name](used, limit)) }
   }
   return null
 }
 
-const said = {
+const usedText = {
   calls: (used: number, limit: number): string => `${used} of ${limit} tool calls`,
   time: (used: number, limit: number): string => `${seconds(used)} of ${seconds(limit)} seconds of tool time`,
   cost: (used: number, limit: number): string => `a cost of ${used} of ${limit}`,
@@ -196,19 +206,19 @@ const seconds = (ms: number): number => Math.round(ms / 100) / 10
 const notRun = 'This call was not run.'
 
 function spentMessage({ scope, per }: Budget, { since }: Usage, used: string): string {
-  return `The budget of this ${scope} is used up: ${used}. ${notRun} ${next[scope](per === undefined ? undefined : since + per)}`
+  return `The budget of this ${scope} is used up: ${used}. ${notRun} ${nextSteps[scope](per === undefined ? undefined : since + per)}`
 }
 
-/** What it can still do; `anew` is when the budget begins again by itself. */
-const next: { readonly [scope in BudgetScope]: (anew: number | undefined) => string } = {
+/** Tells the model what it can still do. `resetsAt` is the time at which the budget resets. */
+const nextSteps: { readonly [scope in BudgetScope]: (resetsAt: number | undefined) => string } = {
   turn: () =>
     'No more tools can run in this turn: answer with what you have, and say what is missing. The next message of the user begins a new turn.',
   session: () =>
     'No more tools can run in this session: answer with what you have, and tell the user that the budget of the session must be raised to go on.',
-  tenant: (anew) =>
-    anew === undefined
+  tenant: (resetsAt) =>
+    resetsAt === undefined
       ? 'No more tools can run, in this session or another: answer with what you have, and tell the user that the budget of the tenant must be raised to go on.'
-      : `No more tools can run until ${new Date(anew).toISOString()}, when it begins anew: answer with what you have, and tell the user when to ask again.`,
+      : `No more tools can run until ${new Date(resetsAt).toISOString()}, when it begins anew: answer with what you have, and tell the user when to ask again.`,
 }
 
 const repeatsMessage = (tool: string, used: number): string =>

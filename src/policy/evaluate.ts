@@ -1,15 +1,16 @@
-// POLICY, the decision (POL-1): may this call run. It stands between prepare and approval (CALL-1), and again before execution.
+// The policy decision: allow, ask or deny. The pipeline calls it between prepare and approval, and again before
+// execution.
 //
-// Every rule that matches, every policy function and the tool's own `approval` is a vote; deny > ask > allow, whatever the order
-// and whatever the layer (runtime, tenant, session). Only if nobody votes, the default speaks from the tool's hints. So an allow
-// beats the default's ask, and never an ask or a deny that someone wrote. What fails, denies.
+// Every rule that matches, every policy function and the tool's own `approval` is a vote; deny > ask > allow, in any
+// order and across layers (runtime, tenant, session). Without a vote, the default follows from the tool's hints. So an
+// allow overrides the default's ask, but never an explicit ask or deny. A failure denies.
 //
-// No clock and no store here: a function that never answers is for the caller to time out.
+// No clock and no store: the caller must time out a policy function that never answers.
 
 import { isThenable } from '../core/maybe-promise.ts'
-import { recorded } from '../core/value.ts'
+import { toRecordedForm } from '../core/tool-value.ts'
 import {
-  type AskingTerms,
+  type ApprovalTerms,
   type Effect,
   type Facts,
   isEffect,
@@ -22,31 +23,31 @@ import {
   type ToolFacts,
 } from './rules.ts'
 
-/** What a tool's own `approval` says: always ask, never ask, or a function bound to this call. */
+/** A tool's own `approval`: always ask, never ask, or a function bound to this call. */
 export type ToolApproval = 'always' | 'never' | (() => unknown)
 
-/** The facts of a call, with the tool's own wish. */
-export interface Question extends Facts {
+/** The facts of a call, with the tool's own `approval`. */
+export interface PolicyQuestion extends Facts {
   readonly tool: ToolFacts & { readonly approval?: ToolApproval | undefined }
 }
 
 export interface Decision {
   readonly effect: Effect
   readonly by: 'rule' | 'function' | 'tool' | 'default' | 'error'
-  /** Which of the policies given, for a rule or a function. */
+  /** Index of the policy, for a rule or a function. */
   readonly layer?: number
-  /** Which rule of that policy. */
+  /** Index of the rule in that policy. */
   readonly rule?: number
-  /** A plain sentence for people and the model; argument values and errors are never in it. */
+  /** A sentence for people and the model. It never contains argument values or errors. */
   readonly reason: string
-  /** For ask: how many people must approve; the most that any asking vote wants. */
+  /** For ask: how many people must approve (the largest quorum of all ask votes). */
   readonly quorum?: number
-  /** For ask: how, as all that asks wants it together. */
-  readonly asking?: AskedTogether
+  /** For ask: the combined terms of all ask votes. */
+  readonly asking?: CombinedApprovalTerms
 }
 
-/** The strictest of all that asks: the largest quorum, the shortest time, everybody's approvers. */
-export interface AskedTogether {
+/** The strictest terms: the largest quorum, the shortest expiry, and every list of approvers must contain the voter. */
+export interface CombinedApprovalTerms {
   readonly quorum: number
   readonly separate: boolean
   readonly approvers: readonly (readonly string[])[]
@@ -54,67 +55,80 @@ export interface AskedTogether {
 }
 
 export interface Vote extends Omit<Decision, 'asking'> {
-  readonly terms?: AskingTerms
-  /** False: it holds because the arguments or hints could not rule it out. */
+  readonly terms?: ApprovalTerms
+  /** False: the vote counts because the arguments or hints could not rule it out. */
   readonly certain: boolean
 }
 
 export interface Explanation {
   readonly decision: Decision
-  /** Every vote, in order: rules by layer, then functions, then the tool. */
+  /** All votes in order: rules by layer, then functions, then the tool. */
   readonly votes: readonly Vote[]
-  /** What would be without any vote. */
+  /** The decision without any vote. */
   readonly default: Decision
-  /** Why this decision and no other. */
+  /** Why this decision won. */
   readonly why: string
 }
 
-/** Hears what a policy function threw or answered wrongly: for the operator's log, as nobody else may read it. */
+/** Receives the error or the invalid answer of a policy function. It goes to the operator's log only. */
 export type Report = (error: unknown, layer: number | undefined) => void
 
-/** Answers at once if nothing asynchronous was asked. Never throws, never rejects. */
-export function decide(policies: readonly Policy[], question: Question, report?: Report): Decision | Promise<Decision> {
+/** Returns synchronously if no policy function is asynchronous. Never throws, never rejects. */
+export function decide(
+  policies: readonly Policy[],
+  question: PolicyQuestion,
+  report?: Report,
+): Decision | Promise<Decision> {
   const evaluate = (): Decision | Promise<Decision> => {
     const rules = ruleVotes(policies, question)
-    // A deny stands whatever the functions say, so they are not bothered.
+    // No function can override a deny, so they are not called.
     if (rules.some((vote) => vote.effect === 'deny')) return conclude(policies, question, rules)
-    return whenHeard(functionVotes(policies, question, report), (others) =>
+    return whenAllVoted(functionVotes(policies, question, report), (others) =>
       conclude(policies, question, [...rules, ...others]),
     )
   }
-  return contained(evaluate, (denied) => denied, report)
+  return denyOnError(evaluate, (denied) => denied, report)
 }
 
-/** The same evaluation, told in full. Functions are asked; nothing runs. */
+/** The same evaluation with all votes. It calls policy functions but does not run the tool. */
 export function explain(
   policies: readonly Policy[],
-  question: Question,
+  question: PolicyQuestion,
   report?: Report,
 ): Explanation | Promise<Explanation> {
   const evaluate = (): Explanation | Promise<Explanation> => {
     const rules = ruleVotes(policies, question)
-    return whenHeard(functionVotes(policies, question, report), (others) => {
+    return whenAllVoted(functionVotes(policies, question, report), (others) => {
       const votes = [...rules, ...others]
       const decision = conclude(policies, question, votes)
-      return { decision, votes, default: defaultDecision(policies, question.tool), why: whyOf(decision, votes) }
+      return {
+        decision,
+        votes,
+        default: defaultDecision(policies, question.tool),
+        why: explanationText(decision, votes),
+      }
     })
   }
-  return contained(evaluate, (denied) => ({ decision: denied, votes: [], default: denied, why: denied.reason }), report)
+  return denyOnError(
+    evaluate,
+    (denied) => ({ decision: denied, votes: [], default: denied, why: denied.reason }),
+    report,
+  )
 }
 
-function conclude(policies: readonly Policy[], question: Question, votes: readonly Vote[]): Decision {
+function conclude(policies: readonly Policy[], question: PolicyQuestion, votes: readonly Vote[]): Decision {
   const decision = strongest(votes) ?? defaultDecision(policies, question.tool)
   if (decision.effect !== 'ask') return decision
   const terms = votes.flatMap((vote) =>
     vote.effect === 'ask' ? [{ ...vote.terms, ...(vote.quorum && { quorum: vote.quorum }) }] : [],
   )
-  return { ...decision, asking: together([...policies.map(({ approvals }) => approvals), ...terms]) }
+  return { ...decision, asking: combineTerms([...policies.map(({ approvals }) => approvals), ...terms]) }
 }
 
-/** Silence for so long is no. */
+/** An approval request without an answer is denied after this time. */
 const defaultExpiryMs = 15 * 60_000
 
-export function together(all: readonly AskingTerms[]): AskedTogether {
+export function combineTerms(all: readonly ApprovalTerms[]): CombinedApprovalTerms {
   const expiries = all.flatMap(({ expiresMs }) => expiresMs ?? [])
   return {
     quorum: Math.max(1, ...all.map(({ quorum = 1 }) => quorum)),
@@ -126,7 +140,7 @@ export function together(all: readonly AskingTerms[]): AskedTogether {
 
 const strength: Readonly<Record<Effect, number>> = { allow: 0, ask: 1, deny: 2 }
 
-/** The first of the strongest, so that the same votes always name the same winner. */
+/** The first of the strongest votes, so that the same votes always give the same winner. */
 function strongest(votes: readonly Vote[]): Decision | undefined {
   let winner: Vote | undefined
   for (const vote of votes) if (!winner || strength[vote.effect] > strength[winner.effect]) winner = vote
@@ -136,13 +150,13 @@ function strongest(votes: readonly Vote[]): Decision | undefined {
   return winner.effect === 'ask' && wanted.length > 0 ? { ...decision, quorum: Math.max(...wanted) } : decision
 }
 
-function ruleVotes(policies: readonly Policy[], question: Question): Vote[] {
+function ruleVotes(policies: readonly Policy[], question: PolicyQuestion): Vote[] {
   const votes: Vote[] = []
   for (const [layer, policy] of policies.entries()) {
     for (const [index, rule] of policy.rules.entries()) {
       const match = matchRule(rule, question)
       if (!match) continue
-      const reason = withDoubt(rule.reason ?? ruleReason(rule.effect, question.tool.name), match, question.tool)
+      const reason = withUncertainty(rule.reason ?? ruleReason(rule.effect, question.tool.name), match, question.tool)
       const { quorum } = rule.asking
       const asks = {
         ...(quorum === undefined ? {} : { quorum }),
@@ -161,25 +175,25 @@ function ruleReason(effect: Effect, tool: string): string {
     : `The policy allows this call of '${tool}'.`
 }
 
-/** A rule that holds because it could not be ruled out says so: the model may be able to mend it. */
-function withDoubt(reason: string, match: RuleMatch, tool: ToolFacts): string {
+/** Adds why the rule could not be ruled out: the model may be able to correct the arguments. */
+function withUncertainty(reason: string, match: RuleMatch, tool: ToolFacts): string {
   if (match.certain) return reason
   const doubt =
-    match.unsureOf === undefined
+    match.unsurePath === undefined
       ? `What '${tool.name}' says about itself comes from a source that is not trusted, so this could not be ruled out.`
-      : `The argument '${match.unsureOf}' is missing or of an unexpected type, so this could not be ruled out.`
+      : `The argument '${match.unsurePath}' is missing or of an unexpected type, so this could not be ruled out.`
   return `${reason}${/[.!?…]$/.test(reason) ? '' : '.'} ${doubt}`
 }
 
-/** Functions of all layers are asked at once; their votes keep the order of the layers. */
+/** Calls the functions of all layers concurrently; their votes keep the layer order. */
 function functionVotes(
   policies: readonly Policy[],
-  question: Question,
+  question: PolicyQuestion,
   report: Report | undefined,
 ): (Vote | undefined | Promise<Vote | undefined>)[] {
   const { tenant, session, principal } = question
   const { approval, ...tool } = question.tool
-  const asked: (Vote | undefined | Promise<Vote | undefined>)[] = []
+  const votes: (Vote | undefined | Promise<Vote | undefined>)[] = []
   for (const [layer, { decide: ask }] of policies.entries()) {
     if (!ask) continue
     const copy = (): Facts => ({
@@ -187,13 +201,13 @@ function functionVotes(
       session,
       principal,
       tool: { ...tool, hints: { ...tool.hints } },
-      args: recorded(question.args),
+      args: toRecordedForm(question.args),
     })
-    asked.push(hear(() => ask(copy()), { by: 'function', layer }, question.tool.name, report))
+    votes.push(callVoter(() => ask(copy()), { by: 'function', layer }, question.tool.name, report))
   }
   if (approval !== undefined) {
-    asked.push(
-      hear(
+    votes.push(
+      callVoter(
         typeof approval === 'function' ? approval : () => approval,
         { by: 'tool' },
         question.tool.name,
@@ -202,13 +216,16 @@ function functionVotes(
       ),
     )
   }
-  return asked
+  return votes
 }
 
 type Voter = { readonly by: 'function'; readonly layer: number } | { readonly by: 'tool' }
 
-/** Asks one function. What it throws, rejects with or answers wrongly is a deny, and only the operator's log hears of it. */
-function hear(
+/**
+ * Calls one function. An exception, a rejection or an invalid answer is a deny; the error goes to the operator's log
+ * only.
+ */
+function callVoter(
   ask: () => unknown,
   voter: Voter,
   tool: string,
@@ -217,7 +234,7 @@ function hear(
 ): Vote | undefined | Promise<Vote | undefined> {
   const layer = voter.by === 'function' ? { layer: voter.layer } : {}
   const failed = (error: unknown): Vote => {
-    tell(report, error, layer.layer)
+    reportError(report, error, layer.layer)
     const whose = voter.by === 'function' ? 'A policy function' : `The approval function of '${tool}'`
     return { effect: 'deny', by: 'error', ...layer, reason: `${whose} failed, so the call is denied.`, certain: true }
   }
@@ -228,7 +245,7 @@ function hear(
       ...verdict,
       by: voter.by,
       ...layer,
-      reason: verdict.reason ?? spokenReason(verdict.effect, voter.by, tool),
+      reason: verdict.reason ?? defaultReason(verdict.effect, voter.by, tool),
       certain: true,
     }
   }
@@ -241,7 +258,9 @@ function hear(
   }
 }
 
-/** A tool's approval may also be 'always', 'never', or whether approval is needed. Everything else unknown throws: it denies. */
+/**
+ * A tool's approval may also be 'always', 'never' or a boolean (needs approval). Anything else throws, which denies.
+ */
 function readVerdict(
   answer: unknown,
   by: Voter['by'],
@@ -253,26 +272,27 @@ function readVerdict(
     if (answer === 'never' || answer === false) return { effect: 'allow' }
   }
   if (typeof answer !== 'object' || answer === null)
-    throw new TypeError(`The answer of a policy function is of type ${typeof answer}, which is no verdict`)
+    throw new TypeError(`A policy function returned a value of type ${typeof answer}, which is not a verdict`)
   const { effect, reason, quorum } = answer as { effect?: unknown; reason?: unknown; quorum?: unknown }
   if (!isEffect(effect))
     throw new TypeError("The effect of a policy function's verdict is not 'allow', 'ask' or 'deny'")
   if (reason !== undefined && !isReason(reason))
-    throw new TypeError("The reason of a policy function's verdict is not a text of reasonable length")
+    throw new TypeError("The reason of a policy function's verdict is not a string of reasonable length")
   if (quorum !== undefined && !isQuorum(quorum))
     throw new TypeError("The quorum of a policy function's verdict is not a whole number of at least 1")
   return { effect, ...(reason === undefined ? {} : { reason }), ...(quorum === undefined ? {} : { quorum }) }
 }
 
-function spokenReason(effect: Effect, by: Voter['by'], tool: string): string {
+function defaultReason(effect: Effect, by: Voter['by'], tool: string): string {
   if (by === 'function') return ruleReason(effect, tool)
   if (effect === 'ask') return `'${tool}' asks a person before it runs.`
   return effect === 'deny' ? `'${tool}' does not allow this call.` : `'${tool}' needs no approval for this call.`
 }
 
 /**
- * POL-1, no vote: destructive or openWorld ask, even if readOnly; other own tools allow, or ask if any layer is careful.
- * TOOL-2: remote tools ask unless they are trusted and say that they do no harm; saying nothing is not saying so.
+ * The decision without a vote. Destructive or openWorld tools ask, even if readOnly. Other local tools are allowed, or
+ * ask if any layer is careful. Remote tools ask unless they are trusted and declare themselves readOnly or not
+ * destructive.
  */
 export function defaultDecision(policies: readonly Policy[], { name, hints, remote, trusted }: ToolFacts): Decision {
   const ask = (why: string): Decision => ({
@@ -289,7 +309,7 @@ export function defaultDecision(policies: readonly Policy[], { name, hints, remo
   return { effect: 'allow', by: 'default', reason: `Nothing speaks against '${name}'.` }
 }
 
-function whyOf(decision: Decision, votes: readonly Vote[]): string {
+function explanationText(decision: Decision, votes: readonly Vote[]): string {
   if (decision.by === 'default') return `No rule, function or tool voted, so the default decides: ${decision.effect}.`
   const which = {
     rule: `Rule ${decision.rule} of layer ${decision.layer}`,
@@ -302,29 +322,33 @@ function whyOf(decision: Decision, votes: readonly Vote[]): string {
   const equals = votes.filter((vote) => vote.effect === decision.effect).length - 1
   const rest =
     equals === others ? 'the others agree' : `deny is stronger than ask, and ask than allow, whatever the order`
-  return `${which} decides: ${decision.effect}. ${others === 1 ? 'One other vote was' : `${others} other votes were`} heard; ${rest}.`
+  return `${which} decides: ${decision.effect}. ${others === 1 ? '1 other vote was' : `${others} other votes were`} counted; ${rest}.`
 }
 
-/** Once all have answered, in their order; at once if nobody has to be waited for. */
-function whenHeard<T>(
-  asked: readonly (Vote | undefined | Promise<Vote | undefined>)[],
+/** Calls `then` with all votes in order; synchronously if none of them is a promise. */
+function whenAllVoted<T>(
+  pending: readonly (Vote | undefined | Promise<Vote | undefined>)[],
   then: (votes: readonly Vote[]) => T,
 ): T | Promise<T> {
   const present = (votes: readonly (Vote | undefined)[]): Vote[] => votes.filter((vote) => vote !== undefined)
-  if (asked.some((one) => one instanceof Promise))
-    return Promise.all(asked.map(async (one) => one)).then((votes) => then(present(votes)))
-  return then(present(asked as readonly (Vote | undefined)[]))
+  if (pending.some((one) => one instanceof Promise))
+    return Promise.all(pending.map(async (one) => one)).then((votes) => then(present(votes)))
+  return then(present(pending as readonly (Vote | undefined)[]))
 }
 
-/** The last line of defence: a fault of this module, or facts that are not what they should be, deny too. */
-function contained<T>(
+/** The last line of defence: a bug in this module or malformed facts deny as well. */
+function denyOnError<T>(
   evaluate: () => T | Promise<T>,
-  give: (denied: Decision) => T,
+  fromDenial: (denied: Decision) => T,
   report: Report | undefined,
 ): T | Promise<T> {
   const failed = (error: unknown): T => {
-    tell(report, error, undefined)
-    return give({ effect: 'deny', by: 'error', reason: 'The policy could not be evaluated, so the call is denied.' })
+    reportError(report, error, undefined)
+    return fromDenial({
+      effect: 'deny',
+      by: 'error',
+      reason: 'The policy could not be evaluated, so the call is denied.',
+    })
   }
   try {
     const result = evaluate()
@@ -334,10 +358,10 @@ function contained<T>(
   }
 }
 
-function tell(report: Report | undefined, error: unknown, layer: number | undefined): void {
+function reportError(report: Report | undefined, error: unknown, layer: number | undefined): void {
   try {
     report?.(error, layer)
   } catch {
-    // A log that fails must not turn a deny into a throw.
+    // A failing logger must not turn a deny into an exception.
   }
 }

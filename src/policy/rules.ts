@@ -1,11 +1,12 @@
-// POLICY, the rules (POL-1): data that says allow, ask or deny, checked and compiled when the policy is made, so that nothing
-// about it can fail when a call comes. evaluate.ts weighs what the rules say.
+// Policy rules: data that says allow, ask or deny. They are checked and compiled when the policy is defined, so that
+// matching a call cannot fail. evaluate.ts combines the matches into a decision.
 //
-// A rule holds if everything it names holds; what it leaves out it does not ask about. Within one field a list means any of.
+// A rule matches if all fields it names match; an omitted field matches everything. A list in one field means any of
+// them.
 
-import type { Hints } from '../tools/hints.ts'
+import type { Hints } from '../tools/tool-hints.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
-import type { Json } from '../core/value.ts'
+import type { Json } from '../core/tool-value.ts'
 import {
   type ArgumentMatch,
   type ArgumentMatcher,
@@ -22,37 +23,37 @@ export type Effect = 'allow' | 'ask' | 'deny'
 export type ToolClass = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld' | 'remote'
 
 export interface Rule {
-  /** By name or id; `*` stands for any characters, also none. */
+  /** Tool name or id; `*` matches any characters, including none. */
   readonly tool?: string | readonly string[]
   readonly class?: ToolClass | readonly ToolClass[]
-  /** On the final arguments. */
+  /** Conditions on the final arguments. */
   readonly when?: ArgumentPatterns
-  /** Nobody (no principal) matches no pattern, not even `*`. */
+  /** A call without a principal matches no pattern, not even `*`. */
   readonly principal?: string | readonly string[]
   readonly tenant?: string | readonly string[]
   readonly session?: string | readonly string[]
   readonly then: Effect
-  /** Why, in a sentence that people and the model read. */
+  /** A sentence that people and the model read. */
   readonly reason?: string
-  /** How many people must approve; for `ask`. */
+  /** How many people must approve; only for `ask`. Default: 1. */
   readonly quorum?: number
-  /** Who may decide: names of principals, with `*` for any characters; for `ask`. */
+  /** Principals who may decide, with `*` for any characters; only for `ask`. Default: anyone. */
   readonly approvers?: string | readonly string[]
-  /** Who asked may not approve; for `ask`. */
+  /** The requester may not approve; only for `ask`. Default: false. */
   readonly separate?: boolean
-  /** How long people have; for `ask`. Default: 15 minutes. Silence is no. */
+  /** How long the request waits before it is denied; only for `ask`. Default: 15 minutes. */
   readonly expires?: Duration
 }
 
-/** How people are asked. Of several that speak about one call the strictest holds of each. */
-export interface AskingTerms {
+/** Terms of an approval request. If several apply to one call, the strictest value of each field wins. */
+export interface ApprovalTerms {
   readonly quorum?: number
   readonly approvers?: readonly string[]
   readonly separate?: boolean
   readonly expiresMs?: number
 }
 
-/** What a policy is asked about: a call with its final arguments, before it runs. */
+/** The input of a policy: a call with its final arguments, before it runs. */
 export interface Facts {
   readonly tenant: string
   readonly session: string
@@ -65,24 +66,24 @@ export interface ToolFacts {
   readonly name: string
   readonly id: string
   readonly hints: Hints
-  /** It comes from elsewhere: an MCP server, a plug-in of others. */
+  /** The tool comes from a provider, such as an MCP server. */
   readonly remote: boolean
-  /** The operator vouches for what the remote source says of itself. Of no meaning for own tools. */
+  /** The operator trusts the hints of the provider. Has no meaning for local tools. */
   readonly trusted: boolean
 }
 
-/** What a policy function answers. */
+/** The answer of a policy function. */
 export type Verdict = Effect | { readonly effect: Effect; readonly reason?: string; readonly quorum?: number }
 
-/** One more vote beside the rules; undefined is no opinion. It gets copies: it cannot change what will run. */
+/** Adds a vote to those of the rules; undefined means no vote. It receives copies, so it cannot change the call. */
 export type PolicyFunction = (facts: Facts) => Verdict | undefined | Promise<Verdict | undefined>
 
 export interface PolicyDefinition {
   readonly rules?: readonly Rule[]
-  /** What happens to calls that nothing speaks about. `careful`: they ask, those that only read included. */
+  /** For calls without a vote. `careful`: they ask, even readOnly ones. Default: `normal`. */
   readonly default?: 'normal' | 'careful'
   readonly decide?: PolicyFunction
-  /** How people are asked about any call that has to ask. */
+  /** Terms for every approval request under this policy. */
   readonly approvals?: Pick<Rule, 'quorum' | 'approvers' | 'separate' | 'expires'>
 }
 
@@ -90,14 +91,14 @@ export interface Policy {
   readonly rules: readonly CompiledRule[]
   readonly careful: boolean
   readonly decide: PolicyFunction | undefined
-  readonly approvals: AskingTerms
+  readonly approvals: ApprovalTerms
 }
 
 export interface CompiledRule {
   readonly effect: Effect
   readonly reason: string | undefined
-  readonly asking: AskingTerms
-  /** As it was written, for people; a copy. */
+  readonly asking: ApprovalTerms
+  /** A copy of the rule as it was written, for display. */
   readonly source: Rule
   readonly tool: Glob | undefined
   readonly classes: readonly ToolClass[] | undefined
@@ -108,10 +109,10 @@ export interface CompiledRule {
 }
 
 export interface RuleMatch {
-  /** False: the rule holds because it could not be ruled out. Never for an allow. */
+  /** False: the rule matches because it could not be ruled out. Always true for an allow. */
   readonly certain: boolean
-  /** The path of the argument that left it open. */
-  readonly unsureOf?: string
+  /** The path of the argument that could not be compared. */
+  readonly unsurePath?: string
 }
 
 export type Glob = (text: string) => boolean
@@ -132,11 +133,11 @@ const ruleKeys = [
   'separate',
   'expires',
 ]
-const longestReason = 1_000
+const maxReasonLength = 1_000
 
 export const isEffect = (value: unknown): value is Effect => effects.includes(value)
 
-/** Checks and compiles. Throws config_invalid, naming the rule and the field. */
+/** Checks and compiles a policy. Throws config_invalid, naming the rule and the field. */
 export function definePolicy(definition: PolicyDefinition): Policy {
   const refuse = refuseAt('policy')
   if (!isPlain(definition)) refuse('', 'is not an object')
@@ -149,18 +150,18 @@ export function definePolicy(definition: PolicyDefinition): Policy {
     rules: Object.freeze(Array.from(rules, (rule, index) => compileRule(rule, refuseAt(`policy.rules[${index}]`)))),
     careful: mode === 'careful',
     decide,
-    approvals: approvalsOf(approvals, refuse),
+    approvals: readApprovals(approvals, refuse),
   })
 }
 
-/** One rule alone: a remembered approval is matched like a rule, although it answers an ask and is none. */
+/** Compiles a single rule. */
 export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): CompiledRule {
   if (!isPlain(rule)) return refuse('', 'is not an object')
   checkKeys(rule, ruleKeys, refuse)
   if (!isEffect(rule.then)) refuse('then', "is not 'allow', 'ask' or 'deny'")
   if (rule.reason !== undefined && !isReason(rule.reason))
-    refuse('reason', `is not a text of 1 to ${longestReason} characters`)
-  const asking = askingTermsOf(rule, refuse)
+    refuse('reason', `is not a string of 1 to ${maxReasonLength} characters`)
+  const asking = readApprovalTerms(rule, refuse)
   for (const field of Object.keys(asking))
     if (rule.then !== 'ask') refuse(field === 'expiresMs' ? 'expires' : field, "is for then: 'ask'")
   return Object.freeze({
@@ -177,22 +178,22 @@ export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): Comp
   })
 }
 
-const askingKeys = ['quorum', 'approvers', 'separate', 'expires']
+const approvalKeys = ['quorum', 'approvers', 'separate', 'expires']
 
-function approvalsOf(given: unknown, refuse: Refuse): AskingTerms {
-  if (!isPlain(given)) return refuse('approvals', 'is not an object')
+function readApprovals(approvals: unknown, refuse: Refuse): ApprovalTerms {
+  if (!isPlain(approvals)) return refuse('approvals', 'is not an object')
   const within: Refuse = (field, why) => refuse(`approvals.${field}`, why)
-  checkKeys(given, askingKeys, within)
-  return askingTermsOf(given, within)
+  checkKeys(approvals, approvalKeys, within)
+  return readApprovalTerms(approvals, within)
 }
 
-function askingTermsOf({ quorum, approvers, separate, expires }: Partial<Rule>, refuse: Refuse): AskingTerms {
+function readApprovalTerms({ quorum, approvers, separate, expires }: Partial<Rule>, refuse: Refuse): ApprovalTerms {
   if (quorum !== undefined && !isQuorum(quorum)) refuse('quorum', 'is not a whole number of at least 1')
   if (separate !== undefined && typeof separate !== 'boolean') refuse('separate', 'is not true or false')
   compileGlobs(approvers, 'approvers', refuse)
   const expiresMs = expires === undefined ? undefined : milliseconds(expires, 'expires')
   if (expiresMs !== undefined && !(expiresMs >= 1_000))
-    refuse('expires', 'is less than a second, in which nobody can decide')
+    refuse('expires', 'is less than 1 second; people need more time to decide')
   return {
     ...(quorum === undefined ? {} : { quorum }),
     ...(approvers === undefined ? {} : { approvers: typeof approvers === 'string' ? [approvers] : [...approvers] }),
@@ -202,68 +203,72 @@ function askingTermsOf({ quorum, approvers, separate, expires }: Partial<Rule>, 
 }
 
 export const isReason = (value: unknown): value is string =>
-  typeof value === 'string' && value.trim() !== '' && value.length <= longestReason && value.isWellFormed()
+  typeof value === 'string' && value.trim() !== '' && value.length <= maxReasonLength && value.isWellFormed()
 
 export const isQuorum = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
 
-/** Whether a rule speaks about this call. Cheap questions first; arguments last. */
+/** Matches a rule against a call. Cheap checks first; arguments last. */
 export function matchRule(rule: CompiledRule, facts: Facts): RuleMatch | null {
-  if (rule.tool && !rule.tool(facts.tool.name) && !(idCounts(rule.effect, facts.tool) && rule.tool(facts.tool.id)))
+  if (rule.tool && !rule.tool(facts.tool.name) && !(mayMatchById(rule.effect, facts.tool) && rule.tool(facts.tool.id)))
     return null
   if (rule.tenant && !rule.tenant(facts.tenant)) return null
   if (rule.session && !rule.session(facts.session)) return null
   if (rule.principal && (facts.principal === null || !rule.principal(facts.principal))) return null
-  const ofClass = rule.classes ? anyClass(rule.classes, facts.tool) : 'yes'
-  if (!counts(rule.effect, ofClass)) return null
+  const ofClass = rule.classes ? matchClasses(rule.classes, facts.tool) : 'yes'
+  if (!matchesEffect(rule.effect, ofClass)) return null
   const onArguments = rule.when ? rule.when(facts.args) : anyArguments
-  if (!counts(rule.effect, onArguments.truth)) return null
+  if (!matchesEffect(rule.effect, onArguments.truth)) return null
   const certain = ofClass === 'yes' && onArguments.truth === 'yes'
-  return onArguments.unsureOf === undefined ? { certain } : { certain, unsureOf: onArguments.unsureOf }
+  return onArguments.unsurePath === undefined ? { certain } : { certain, unsurePath: onArguments.unsurePath }
 }
 
 const anyArguments: ArgumentMatch = { truth: 'yes' }
 
-/** What is unsure never opens the gate: it holds for ask and deny, not for allow. */
-const counts = (effect: Effect, truth: Truth): boolean => truth === 'yes' || (truth === 'unsure' && effect !== 'allow')
+/** An unsure match counts for ask and deny, never for allow. */
+const matchesEffect = (effect: Effect, truth: Truth): boolean =>
+  truth === 'yes' || (truth === 'unsure' && effect !== 'allow')
 
-/** An untrusted source chooses the ids of its tools; it must not choose one that is allowed. */
-const idCounts = (effect: Effect, tool: ToolFacts): boolean => effect !== 'allow' || !isUntrusted(tool)
+/** An untrusted provider chooses the ids of its tools, so an id must not match an allow rule. */
+const mayMatchById = (effect: Effect, tool: ToolFacts): boolean => effect !== 'allow' || !isUntrusted(tool)
 
 export const isUntrusted = (tool: ToolFacts): boolean => tool.remote && !tool.trusted
 
-function anyClass(wanted: readonly ToolClass[], tool: ToolFacts): Truth {
+function matchClasses(wanted: readonly ToolClass[], tool: ToolFacts): Truth {
   const truths = wanted.map((one) => classTruth(one, tool))
   return truths.includes('yes') ? 'yes' : truths.includes('unsure') ? 'unsure' : 'no'
 }
 
 /**
- * TOOL-2: what an untrusted source says of its tools may raise their risk and never lower it. Its "readOnly" and "idempotent" are
- * at most unsure, and "not destructive" or silence does not rule out that they are destructive or reach the open world.
+ * The hints of an untrusted provider may raise the risk of its tools but never lower it. Its `readOnly` and
+ * `idempotent` are at most unsure, and `destructive: false` or a missing hint does not rule out that a tool is
+ * destructive or openWorld.
  */
 function classTruth(wanted: ToolClass, tool: ToolFacts): Truth {
   if (wanted === 'remote') return tool.remote ? 'yes' : 'no'
   const lowers = wanted === 'readOnly' || wanted === 'idempotent'
-  const said = lowers ? tool.hints[wanted] === true : Boolean(tool.hints[wanted])
-  if (isUntrusted(tool) && said === lowers) return 'unsure'
-  return said ? 'yes' : 'no'
+  const claimed = lowers ? tool.hints[wanted] === true : Boolean(tool.hints[wanted])
+  if (isUntrusted(tool) && claimed === lowers) return 'unsure'
+  return claimed ? 'yes' : 'no'
 }
 
-function compileClasses(given: unknown, refuse: Refuse): readonly ToolClass[] | undefined {
-  if (given === undefined) return undefined
-  const list: readonly unknown[] = Array.isArray(given) ? given : [given]
+function compileClasses(value: unknown, refuse: Refuse): readonly ToolClass[] | undefined {
+  if (value === undefined) return undefined
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
   if (list.length === 0) refuse('class', 'is an empty list, which matches nothing')
   if (list.some((one) => !classes.includes(one as ToolClass)))
     refuse('class', `is not one of ${classes.join(', ')}, or a list of them`)
   return [...(list as readonly ToolClass[])]
 }
 
-/** What names and ids of tools are made of: so a space, another glob syntax or a look-alike letter is found when configured. */
+/**
+ * The characters of tool names and ids. A space, other glob syntax or a look-alike letter is refused at configuration.
+ */
 const toolGlobShape = /^[A-Za-z0-9_.:/@*-]+$/
 const anyGlobShape = /^[^\p{Cc}\p{Cs}]+$/u
 
-export function compileGlobs(given: unknown, field: string, refuse: Refuse, shape = anyGlobShape): Glob | undefined {
-  if (given === undefined) return undefined
-  const list: readonly unknown[] = Array.isArray(given) ? given : [given]
+export function compileGlobs(value: unknown, field: string, refuse: Refuse, shape = anyGlobShape): Glob | undefined {
+  if (value === undefined) return undefined
+  const list: readonly unknown[] = Array.isArray(value) ? value : [value]
   if (list.length === 0) refuse(field, 'is an empty list, which matches nothing')
   const literals = new Set<string>()
   const globs: Glob[] = []
@@ -276,10 +281,10 @@ export function compileGlobs(given: unknown, field: string, refuse: Refuse, shap
   return (text) => literals.has(text) || globs.some((matches) => matches(text))
 }
 
-export const compileToolGlobs = (given: unknown, field: string, refuse: Refuse): Glob | undefined =>
-  compileGlobs(given, field, refuse, toolGlobShape)
+export const compileToolGlobs = (value: unknown, field: string, refuse: Refuse): Glob | undefined =>
+  compileGlobs(value, field, refuse, toolGlobShape)
 
-/** The pieces between the stars, found one after the other: no backtracking, so no text makes it slow. */
+/** Finds the pieces between the stars from left to right: no backtracking, so no input makes it slow. */
 function glob(pattern: string): Glob {
   const pieces = pattern.split('*')
   const first = pieces[0] as string

@@ -1,24 +1,24 @@
-// The host's logger, as everything here uses it: what it throws, or rejects with later, must not change the fate of a call (CALL-2), and
-// secrets are not told to it (DUR-12).
+// Wraps the host's logger: an error it throws or rejects with must not change the outcome of a call, and it never sees
+// secrets.
 
 import type { Redactor } from '../security/redact.ts'
-import type { Logger } from '../tools/context/context.ts'
+import type { Logger } from '../tools/context/tool-context.ts'
 
-export function neverThrowing(logger: Logger, redact: Redactor): Logger {
+export function safeLogger(logger: Logger, redact: Redactor): Logger {
   const at =
     (level: keyof Logger) =>
     (message: string, fields?: Record<string, unknown>): void => {
       try {
-        const given: unknown = logger[level](redact.text(message), redact.deep(fields))
-        if (given instanceof Promise) given.catch(() => {})
+        const returned: unknown = logger[level](redact.text(message), redact.deep(fields))
+        if (returned instanceof Promise) returned.catch(() => {})
       } catch {
-        // There is no other place to say so.
+        // There is no other place to report it.
       }
     }
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** Where nobody gave another. */
+/** The default logger. */
 export const consoleLogger: Logger = {
   debug: () => {},
   info: () => {},

@@ -1,26 +1,26 @@
-// The text of a cron expression, read strictly: five fields, each refused by name with the reason.
+// A strict parser for cron expressions: five fields, and an error names the field and the reason.
 //
-// What croner is given is written anew from what was read here, so nothing that it reads in its own way gets through:
-// '?', '+1', '1L5' or 'monday' mean nothing to us, and a model is told so.
+// croner gets an expression generated from the parsed fields, never the input, so its extensions ('?', '+1', '1L5',
+// 'monday') are rejected here with an error that a model can act on.
 
 import { PawlError } from '../core/errors.ts'
 
 export interface Expression {
-  /** The five fields as they were given, with single spaces; an alias is spelled out. */
+  /** The five fields as given, separated by single spaces; aliases are expanded. */
   readonly text: string
   /** The same in numbers only, for croner. */
   readonly plain: string
-  /** Neither minute nor hour begins with '*': meant for certain times of the clock on the wall, once each (the rule of ISC cron). */
+  /** Neither minute nor hour begins with '*': fixed wall clock times that run once each (the rule of ISC cron). */
   readonly fixed: boolean
   readonly minutes: readonly number[]
   readonly hours: readonly number[]
   readonly months: readonly number[]
-  /** Whether the calendar has such a day at all: 30 February does not exist. */
+  /** Whether any day can match at all: 30 February cannot. */
   readonly matchesSomeDay: boolean
 }
 
-/** Every list of every field fits; beyond it somebody wants to keep us busy. */
-const longest = 512
+/** Long enough for every meaningful expression; bounds the work of parsing. */
+const maxLength = 512
 
 const aliases = new Map(
   Object.entries({
@@ -39,7 +39,7 @@ interface Field {
   readonly least: number
   readonly most: number
   readonly names?: readonly string[]
-  /** What a single value may be besides a number. */
+  /** Non-numeric values that the field accepts. */
   readonly special?: RegExp
 }
 
@@ -53,23 +53,27 @@ const fields = [
   { name: 'day of week', least: 0, most: 7, names: weekdays, special: /^(.+)(#[1-5]|l)$/ },
 ] as const satisfies readonly Field[]
 
-const show = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
+const quote = (text: string): string => JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}…` : text)
 
 function refuse(field: Field, part: string, why: string): never {
-  throw new PawlError('schedule_invalid', `The ${field.name} field of the cron expression has ${show(part)}: ${why}.`, {
-    details: { field: field.name, part: part.slice(0, 60) },
-  })
+  throw new PawlError(
+    'schedule_invalid',
+    `The ${field.name} field of the cron expression has ${quote(part)}: ${why}.`,
+    {
+      details: { field: field.name, part: part.slice(0, 60) },
+    },
+  )
 }
 
-/** One value of a field. A Sunday that ends a range is 7, so that SAT-SUN is a range; all others are 0. */
-function valueOf(field: Field, text: string, part: string, endsRange = false): number {
+/** One value of a field. SUN is 7 at the end of a range, so that SAT-SUN is ascending, and 0 elsewhere. */
+function parseValue(field: Field, text: string, part: string, endsRange = false): number {
   const named = field.names?.indexOf(text) ?? -1
   if (named >= 0) return field.name === 'month' ? named + 1 : named === 0 && endsRange ? 7 : named
   if (!/^\d{1,2}$/.test(text))
     refuse(
       field,
       part,
-      `${show(text)} is not a number${field.names ? ` or a name like ${field.names[1]?.toUpperCase()}` : ''}`,
+      `${quote(text)} is not a number${field.names ? ` or a name like ${field.names[1]?.toUpperCase()}` : ''}`,
     )
   const value = Number(text)
   if (value < field.least || value > field.most)
@@ -77,7 +81,7 @@ function valueOf(field: Field, text: string, part: string, endsRange = false): n
   return value
 }
 
-interface Read {
+interface ParsedField {
   readonly star: boolean
   readonly startsWithStar: boolean
   readonly values: readonly number[]
@@ -85,17 +89,19 @@ interface Read {
   readonly special: readonly string[]
 }
 
-function readField(field: Field, text: string): Read {
+function parseField(field: Field, text: string): ParsedField {
   const values = new Set<number>()
   const special = new Set<string>()
   const days = field.name === 'day of week'
   const add = (value: number): void => void values.add(days && value === 7 ? 0 : value)
   for (const part of text.toLowerCase().split(',')) {
-    if (part === '') refuse(field, text, 'something is missing beside a comma')
+    if (part === '') refuse(field, text, 'a value is missing next to a comma')
     const marked = field.special?.exec(part)
     if (marked) {
-      // In the day of month the mark stands alone; for a weekday it follows one.
-      special.add(days ? `${valueOf(field, marked[1] as string, part) % 7}${(marked[2] as string).toUpperCase()}` : 'L')
+      // For the day of month the mark 'L' stands alone; for a weekday '#n' or 'L' follows it.
+      special.add(
+        days ? `${parseValue(field, marked[1] as string, part) % 7}${(marked[2] as string).toUpperCase()}` : 'L',
+      )
       continue
     }
     const [range, step, ...more] = part.split('/')
@@ -111,9 +117,9 @@ function readField(field: Field, text: string): Read {
         refuse(field, part, `a step is a number from 1 to ${size}`)
       by = Number(step)
     }
-    const from = range === '*' ? field.least : valueOf(field, first, part)
+    const from = range === '*' ? field.least : parseValue(field, first, part)
     const to =
-      range === '*' ? field.most - (days ? 1 : 0) : last === undefined ? from : valueOf(field, last, part, true)
+      range === '*' ? field.most - (days ? 1 : 0) : last === undefined ? from : parseValue(field, last, part, true)
     if (from > to) refuse(field, part, 'the range ends before it begins; write it as two, with a comma')
     for (let value = from; value <= to; value += by) add(value)
   }
@@ -125,40 +131,40 @@ function readField(field: Field, text: string): Read {
   }
 }
 
-/** The most days each month can have. */
+/** The maximum number of days of each month. */
 const longestMonth = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
 
-export function readExpression(given: string): Expression {
-  if (typeof given !== 'string') throw new PawlError('schedule_invalid', 'The cron expression is not a text.')
-  if (given.length > longest) {
+export function parseExpression(input: string): Expression {
+  if (typeof input !== 'string') throw new PawlError('schedule_invalid', 'The cron expression must be a string.')
+  if (input.length > maxLength) {
     throw new PawlError(
       'schedule_invalid',
-      `The cron expression has ${given.length} characters; ${longest} are enough for any.`,
+      `The cron expression has ${input.length} characters; at most ${maxLength} are accepted.`,
     )
   }
-  const trimmed = given.trim()
+  const trimmed = input.trim()
   const parts = (aliases.get(trimmed.toLowerCase()) ?? trimmed).split(/\s+/)
   if (trimmed.startsWith('@') && parts.length === 1) {
     throw new PawlError(
       'schedule_invalid',
-      `There is no alias ${show(trimmed)}; there are ${[...aliases.keys()].join(', ')}.`,
+      `There is no alias ${quote(trimmed)}; the aliases are ${[...aliases.keys()].join(', ')}.`,
     )
   }
   if (parts.length !== 5 || trimmed === '') {
     const count = trimmed === '' ? 0 : parts.length
     throw new PawlError(
       'schedule_invalid',
-      `The cron expression ${show(trimmed)} has ${count} field${count === 1 ? '' : 's'}; it needs exactly 5: minute, hour, day of month, month, day of week.`,
+      `The cron expression ${quote(trimmed)} has ${count} field${count === 1 ? '' : 's'}; it needs exactly 5: minute, hour, day of month, month, day of week.`,
     )
   }
-  const [minute, hour, day, month, weekday] = fields.map((field, at) => readField(field, parts[at] as string)) as [
-    Read,
-    Read,
-    Read,
-    Read,
-    Read,
+  const [minute, hour, day, month, weekday] = fields.map((field, at) => parseField(field, parts[at] as string)) as [
+    ParsedField,
+    ParsedField,
+    ParsedField,
+    ParsedField,
+    ParsedField,
   ]
-  const plain = (field: Read): string => (field.star ? '*' : [...field.values, ...field.special].join(','))
+  const plain = (field: ParsedField): string => (field.star ? '*' : [...field.values, ...field.special].join(','))
   return {
     text: parts.join(' '),
     plain: [minute, hour, day, month, weekday].map(plain).join(' '),
@@ -166,7 +172,7 @@ export function readExpression(given: string): Expression {
     minutes: minute.values,
     hours: hour.values,
     months: month.values,
-    // A weekday that is given makes days of its own: day and weekday are joined by "or".
+    // Day of month and day of week are combined with "or", so any given weekday can match.
     matchesSomeDay:
       day.star ||
       !weekday.star ||

@@ -1,12 +1,12 @@
-// Delivers an occurrence to one who subscribed (CRON-4): one change starts the task, or keeps the notice, and takes the delivery from what is due.
-// One that cannot start stays there and is tried again, ever later; none stands in the way of another.
+// Delivers an emitted event to one subscription: one commit starts the task or writes the notice, and removes the `due`
+// row of the delivery. A delivery that cannot start is retried with exponential backoff and does not block the others.
 
-import { decode, encode, type Json } from '../core/value.ts'
-import { eventOf, ofSession, type NewEvent } from '../store/records/event.ts'
+import { decode, encode, type Json } from '../core/tool-value.ts'
+import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
 import type { Change, Guard, StoredDocument } from '../store/store.ts'
-import { type Fired, type FireHost, isRefusal } from './fire-schedule.ts'
+import { type FireResult, type FireHost, isStartError } from './fire-schedule.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { dueKey, type Scope } from './schedule-row.ts'
 import { startTask } from '../tasks/start-task.ts'
@@ -20,59 +20,64 @@ import {
   type SubscriptionRow,
 } from './trigger-row.ts'
 
-const nothing = encode(null)
+const nullPayload = encode(null)
 const baseMs = 1_000
 const capMs = 5 * 60_000
-/** A model reads the payload of a message. */
-const mostShown = 2_000
+/** The model reads the payload in the notice, so it is truncated. */
+const maxPayloadCharacters = 2_000
 
-type Keep = NonNullable<Change['documents']>
+type DocumentWrites = NonNullable<Change['documents']>
 
 export async function deliver(
   host: FireHost,
   due: StoredDocument,
   { occurrence, subscription, born, tries }: DeliveryRow['delivery'],
-): Promise<Fired> {
+): Promise<FireResult> {
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
   const name = { of: 'due', ...of, key: due.key }
-  const taken = { ...name, value: null }
-  const wanted = subscriptionName(of, subscription)
-  const [kept, happened, over] = await Promise.all([
-    store.document(wanted),
+  const removed = { ...name, value: null }
+  const subscriptionDocument = subscriptionName(of, subscription)
+  const [stored, occurrenceRow, sessionEnd] = await Promise.all([
+    store.document(subscriptionDocument),
     store.document(occurrenceName(of.tenant, occurrence)),
     store.document(endName(of, '')),
   ])
   const guards: Guard[] = [
     { kind: 'kept', ...name, revision: due.revision },
-    // Once it is taken back, nothing is delivered any more.
-    { kind: 'kept', ...wanted, revision: kept?.revision ?? 0 },
-    ...(over ? [] : [{ kind: 'kept', ...endName(of, ''), revision: 0 } as const]),
+    // After unsubscribe nothing may be delivered.
+    { kind: 'kept', ...subscriptionDocument, revision: stored?.revision ?? 0 },
+    ...(sessionEnd ? [] : [{ kind: 'kept', ...endName(of, ''), revision: 0 } as const]),
   ]
-  /** Written, or another was first. */
-  const done = async (documents: Keep = [], events: readonly NewEvent[] = []): Promise<Fired> => {
-    await store.commit({ guards, documents: [taken, ...documents], events })
+  /** A rejected commit means that another worker processed the row. */
+  const done = async (documents: DocumentWrites = [], events: readonly NewEvent[] = []): Promise<FireResult> => {
+    await store.commit({ guards, documents: [removed, ...documents], events })
     return 'done'
   }
-  const row = kept && readSubscription(kept)
-  // Nobody wants it any more.
-  if (!row || row.born !== born || !happened || over) return done()
-  const { event, key, payload } = JSON.parse(happened.value) as OccurrenceRow
+  const row = stored && readSubscription(stored)
+  // The subscription or the session is gone: drop the delivery.
+  if (!row || row.born !== born || !occurrenceRow || sessionEnd) return done()
+  const { event, key, payload } = JSON.parse(occurrenceRow.value) as OccurrenceRow
   const at = clock.now()
   const delivered = (task: string | null): NewEvent =>
-    eventOf(ofSession(of), 'trigger.delivered', at, { trigger: subscription, event, key, task })
+    eventOf(sessionSubject(of), 'trigger.delivered', at, { trigger: subscription, event, key, task })
   if (row.message !== null) {
-    const said = { at, about: 'trigger', title: row.title, text: messageOf(row.message, host.shown(payload)) } as const
-    const notice = noticeOf(of, noticeKey(at, deliveryTask(occurrence, subscription, born), 0), said)
-    // What it carries may be for a tool whose payloads are sealed.
-    const kept = { ...notice.row, ...(payload === nothing ? {} : { secret: true as const }) }
+    const noticeRow = {
+      at,
+      about: 'trigger',
+      title: row.title,
+      text: messageOf(row.message, host.redactText(payload)),
+    } as const
+    const notice = noticeOf(of, noticeKey(at, deliveryTask(occurrence, subscription, born), 0), noticeRow)
+    // The payload may be meant for a sensitive tool, so it is sealed at rest.
+    const sealedRow = { ...notice.row, ...(payload === nullPayload ? {} : { secret: true as const }) }
     return done(
-      [kept, ...host.wakes.rows(of, due.key)],
-      [delivered(null), noticeAdded(ofSession(of), notice.added, at)],
+      [sealedRow, ...host.wakes.rows(of, due.key)],
+      [delivered(null), noticeAdded(sessionSubject(of), notice.added, at)],
     )
   }
   const owner: Owner = { ...of, ...row.behalf }
-  // Whoever has the tool, and can run it so, has the delivery.
+  // A worker that has the tool, with background support, makes the delivery.
   if (!host.tool(owner, row.tool as string)?.background) return 'left'
   try {
     const id = deliveryTask(occurrence, subscription, born)
@@ -81,14 +86,14 @@ export async function deliver(
     const how = {
       kind: 'triggered',
       links: { trigger: subscription },
-      also: { guards, documents: [taken], events: [delivered(id)] },
+      also: { guards, documents: [removed], events: [delivered(id)] },
     }
     const started = await startTask(host, owner, spec, how)
-    return started?.there ? await done() : 'done'
+    return started?.existed ? await done() : 'done'
   } catch (error) {
-    if (!isRefusal(error)) throw error
+    if (!isStartError(error)) throw error
     if (error.code === 'session_ended') return done()
-    host.logger.warn('A trigger could not start its task; it is tried again', {
+    host.logger.warn('A trigger could not start its task; retrying', {
       subscription,
       session: of.session,
       event,
@@ -102,8 +107,8 @@ export async function deliver(
   }
 }
 
-/** Its row among what is due. */
-export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): Keep[number] => {
+/** The `due` row of a delivery. */
+export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): DocumentWrites[number] => {
   const { occurrence, subscription, born } = row.delivery
   return {
     of: 'due',
@@ -119,6 +124,6 @@ function inputOf({ input, payloadTo }: SubscriptionRow, payload: Json): Json {
 }
 
 function messageOf(message: string, payload: string): string {
-  if (payload === nothing) return message
-  return `${message}\n- payload: ${payload.length > mostShown ? `${payload.slice(0, mostShown).toWellFormed()}…` : payload}`
+  if (payload === nullPayload) return message
+  return `${message}\n- payload: ${payload.length > maxPayloadCharacters ? `${payload.slice(0, maxPayloadCharacters).toWellFormed()}…` : payload}`
 }

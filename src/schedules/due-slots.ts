@@ -1,37 +1,43 @@
-// Which slot of a schedule is to be fired, and which are past (CRON-2). Pure: what a worker finds when it looks late depends on nothing else.
+// Decides which slot of a schedule to fire and which ones were missed. A pure function of the schedule and the time;
+// called by fire-schedule.ts.
 
-import { lastSlots, nextAfter, type Timing } from './cron.ts'
+import { lastSlots, nextAfter, type Timing } from './next-cron-times.ts'
 
-/** Of slots that nobody fired in time: none is made up for; one run for all of them; or one run for each of the last few. */
+/** For slots that no worker fired in time: no run, one run for all of them, or one run for each of the last few. */
 export type CatchUp = 'skip' | 'once' | 'all'
 
-export interface Due {
+export interface CatchUpPolicy {
   readonly timing: Timing
   readonly catchUp: CatchUp
-  /** With `all`: how many of them. */
+  /** Maximum number of slots made up for with `all`. */
   readonly cap: number
 }
 
 export interface Plan {
-  /** Slots that are past and start nothing: the last of them, as many as a history holds. */
+  /** The last past slots that start nothing, at most as many as the history holds. */
   readonly missed: readonly number[]
-  /** The slot that is due. */
+  /** The slot to fire; null: none. */
   readonly fire: number | null
-  /** The slot after it; null: there is none. */
+  /** The next slot; null: there is none. */
   readonly nextAt: number | null
 }
 
-/** How many slots a schedule remembers. */
-export const longestHistory = 50
+/** Slots in the history of a schedule. */
+export const maxHistory = 50
 
-/** How many slots are made up for at most, and how many runs of one schedule may stand in line. */
-export const mostCap = 100
+/** Maximum of `cap`, and of queued runs of one schedule. */
+export const maxCatchUp = 100
 
-/** `slot` is the first that nobody has fired, and not after `now`. */
-export function planOf({ timing, catchUp, cap }: Due, slot: number, now: number, toleranceMs: number): Plan {
+/** `slot` is the first slot not yet fired; it is not after `now`. */
+export function planSlots(
+  { timing, catchUp, cap }: CatchUpPolicy,
+  slot: number,
+  now: number,
+  toleranceMs: number,
+): Plan {
   if (now - slot <= toleranceMs) return { missed: [], fire: slot, nextAt: nextAfter(timing, slot) }
   const before = slot - 1
-  const past = (until: number): number[] => lastSlots(timing, before, until, longestHistory)
+  const past = (until: number): number[] => lastSlots(timing, before, until, maxHistory)
   const from = (fire: number): Plan => ({ missed: past(fire - 1), fire, nextAt: nextAfter(timing, fire) })
   const inTime = now - toleranceMs
   if (catchUp === 'once') return from(lastSlots(timing, before, now, 1)[0] ?? slot)

@@ -1,20 +1,20 @@
-// Emits an event (CRON-4): one change puts it on record and reserves its deliveries, one for each who has subscribed. What starts of them is the
-// scheduler's affair, on whatever worker: emitting never fails because something could not start.
+// Emits an event: one commit records it together with a pending delivery for each subscription. The scheduler of any
+// worker makes the deliveries, so emitting never fails because a task could not start.
 
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
-import { bytesIn, fits } from '../core/size-limits.ts'
-import { canonical } from '../core/canonical-json.ts'
-import { encode, holdsAttachment, type Json } from '../core/value.ts'
+import { utf8Bytes, fits } from '../core/size-limits.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
+import { encode, containsAttachment, type Json } from '../core/tool-value.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Execution } from '../engine/engine.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
 import { dueDelivery } from './deliver-event.ts'
-import { isRefusal } from './fire-schedule.ts'
-import { longPast, type Scope } from './schedule-row.ts'
+import { isStartError } from './fire-schedule.ts'
+import { overdueTime, type Scope } from './schedule-row.ts'
 import {
   type Delivery,
   deliveryTask,
@@ -25,62 +25,62 @@ import {
   subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
-import { checkFields, refusing } from './start-spec.ts'
+import { checkFields, rejectWith } from './start-target.ts'
 
-/** An event that was emitted. */
+/** A recorded event. */
 export interface EmittedEvent {
   readonly event: string
   readonly key: string
   readonly at: number
-  /** To whom it goes. */
+  /** The subscriptions that receive it. */
   readonly deliveries: readonly Delivery[]
-  /** It was on record already. */
+  /** True if it was emitted before under this key; nothing new was written. */
   readonly again: boolean
 }
 
 export interface EmitHost extends BackgroundHost {
-  /** Something will be due at this instant. */
+  /** Tells the scheduler that a row will be due at this instant. */
   due(at: number): void
 }
 
-const refuse = refusing('trigger_invalid')
+const refuse = rejectWith('trigger_invalid')
 const eventShape = /^[a-z0-9_.-]{1,128}$/
 const reserved = 'pawl.'
 
 export function checkEvent(event: unknown): string {
   if (typeof event !== 'string' || !eventShape.test(event))
-    return refuse(`The event is ${formatValue(event)}; its name must be 1 to 128 of a-z 0-9 _ . -.`)
-  if (event.startsWith(reserved)) refuse(`Names of events that begin with '${reserved}' are the runtime's.`)
+    return refuse(`The event is ${formatValue(event)}; its name must be 1 to 128 characters of a-z 0-9 _ . -.`)
+  if (event.startsWith(reserved)) refuse(`Event names that begin with '${reserved}' are reserved for the runtime.`)
   return event
 }
 
-export interface Emitting {
+export interface EmitSource {
   readonly tenant: string
-  /** Only subscriptions of this one hear it. */
+  /** Deliver only to subscriptions of this session. */
   readonly session?: string | undefined
-  /** Whose program emits it; no session's if left out. */
+  /** The session through which the host program emits; absent: none. */
   readonly from?: string
   /** The body that emits it. */
   readonly by?: {
     readonly call: string
     readonly session: string
-    /** What must hold for it to count. */
+    /** Guards of the commit: the body still holds the lease of its call. */
     fence(): readonly Guard[]
-    /** Its place in the body names it: should it say something else when the body runs again, it has said the first. */
+    /** The key was derived from the position in the body: a rerun with another payload returns the first event. */
     readonly placed: boolean
   }
 }
 
 const emitFields = ['key', 'session'] as const
 
-/** What comes with an event, from whoever may have misspelt it. */
-export function checkEmit(how: unknown, fields: readonly string[] = emitFields): void {
-  if (how !== undefined) checkFields(how, fields, 'trigger_invalid')
+/** Rejects unknown options, to catch misspelled ones. */
+export function checkEmitOptions(options: unknown, fields: readonly string[] = emitFields): void {
+  if (options !== undefined) checkFields(options, fields, 'trigger_invalid')
 }
 
 export async function emit(
   host: EmitHost,
-  of: Emitting,
+  of: EmitSource,
   event: string,
   payload: unknown,
   key: string,
@@ -88,20 +88,24 @@ export async function emit(
   const { store, clock } = host
   const { tenant, session, by } = of
   checkEvent(event)
-  if (!isName(tenant)) refuse('The tenant must be a name.')
+  if (!isName(tenant)) refuse('`tenant` must be a non-empty string of at most 512 characters.')
   if (!isName(key))
-    refuse(`The key is ${formatValue(key)}; an event needs one, so that emitted twice it has happened once.`)
-  if (session !== undefined && !isName(session)) refuse('The session must be the id of one.')
+    refuse(`The key is ${formatValue(key)}; an event needs a key, by which repeated emits are deduplicated.`)
+  if (session !== undefined && !isName(session)) refuse('`session` must be the id of a session.')
   const text = encode(payload ?? null)
-  if (holdsAttachment(payload))
-    refuse('The payload holds an attachment, which belongs to its call. Keep its bytes as a file of the session.')
-  if (!fits(text, host.mostBytes)) refuse(`The payload has ${bytesIn(text)} bytes; at most ${host.mostBytes} are kept.`)
+  if (containsAttachment(payload))
+    refuse('The payload contains an attachment, which belongs to its call. Store its bytes as a session file instead.')
+  if (!fits(text, host.maxBytes))
+    refuse(`The payload has ${utf8Bytes(text)} bytes; at most ${host.maxBytes} are accepted.`)
   const name = occurrenceName(tenant, occurrenceKey(event, key))
   for (;;) {
-    const there = await store.document(name)
-    if (there) return sameOccurrence(JSON.parse(there.value) as OccurrenceRow, by?.placed ? null : text, session)
+    const stored = await store.document(name)
+    if (stored) return sameOccurrence(JSON.parse(stored.value) as OccurrenceRow, by?.placed ? null : text, session)
     const at = clock.now()
-    const { deliveries, documents } = await heardBy(host, { tenant, session }, event, { occurrence: name.key, at })
+    const { deliveries, documents } = await planDeliveries(host, { tenant, session }, event, {
+      occurrence: name.key,
+      at,
+    })
     const row: OccurrenceRow = {
       event,
       key,
@@ -112,10 +116,10 @@ export async function emit(
       ...(by ? { call: by.call } : {}),
     }
     const guards: Guard[] = [{ kind: 'kept', ...name, revision: 0 }, ...(by?.fence() ?? [])]
-    // What it carries may be for a tool whose payloads are sealed.
-    const kept = { ...name, secret: true as const, value: JSON.stringify(row) }
+    // The payload may be meant for a sensitive tool, so it is sealed at rest.
+    const occurrence = { ...name, secret: true as const, value: JSON.stringify(row) }
     const events = [eventOf(subjectOf(of), 'trigger.emitted', at, { event, key, deliveries: deliveries.length })]
-    const committed = await store.commit({ guards, documents: [kept, ...documents], events })
+    const committed = await store.commit({ guards, documents: [occurrence, ...documents], events })
     if (!committed.ok && committed.refused.kind === 'holds') throw new PawlError('lease_lost')
     if (!committed.ok) continue
     if (deliveries.length > 0) host.due(0)
@@ -123,24 +127,27 @@ export async function emit(
   }
 }
 
-/** Where it is told: with the body, in the one session that hears it, so that it is erased with that, or where it was emitted. */
-const subjectOf = ({ tenant, session, from = '', by }: Emitting): EventSubject => ({
+/**
+ * The subject of the feed event: the session of the emitting body, else the only receiving session (so that the event
+ * is erased with it), else the session through which it was emitted.
+ */
+const subjectOf = ({ tenant, session, from = '', by }: EmitSource): EventSubject => ({
   tenant,
   session: by?.session ?? session ?? from,
   call: by?.call ?? '',
 })
 
-/** From a body: fenced as all that it writes. */
+/** Emits from a body, fenced like all its writes. */
 export async function emitInBody(
   host: EmitHost,
-  { request, attached: beside }: Pick<Execution, 'request' | 'attached'>,
+  { request, attached }: Pick<Execution, 'request' | 'attached'>,
   event: string,
   payload: unknown,
-  { placed, ...how }: { key: string; session: string | undefined; placed: boolean },
+  { placed, ...options }: { key: string; session: string | undefined; placed: boolean },
 ): Promise<EmittedEvent> {
-  checkEmit(how)
-  const by = { call: request.uid, session: request.position.session, fence: () => beside.fence(), placed }
-  return emit(host, { tenant: request.position.tenant, session: how.session, by }, event, payload, how.key)
+  checkEmitOptions(options)
+  const by = { call: request.uid, session: request.position.session, fence: () => attached.fence(), placed }
+  return emit(host, { tenant: request.position.tenant, session: options.session, by }, event, payload, options.key)
 }
 
 function sameOccurrence(
@@ -150,17 +157,18 @@ function sameOccurrence(
 ): EmittedEvent {
   const same =
     text === null ||
-    (canonical(JSON.parse(payload) as Json) === canonical(JSON.parse(text) as Json) && only === (session ?? null))
+    (canonicalJson(JSON.parse(payload) as Json) === canonicalJson(JSON.parse(text) as Json) &&
+      only === (session ?? null))
   if (!same)
     throw new PawlError(
       'trigger_conflict',
-      `The event '${event}' is on record under the key ${JSON.stringify(key)} with other content.`,
+      `The event '${event}' was emitted before under the key ${JSON.stringify(key)} with other content.`,
     )
   return { event, key, at, deliveries, again: true }
 }
 
-/** Who hears it, and the rows of their deliveries. */
-async function heardBy(
+/** The enabled subscriptions to an event, and the `due` rows of their deliveries. */
+async function planDeliveries(
   host: EmitHost,
   { tenant, session }: { tenant: string; session?: string | undefined },
   event: string,
@@ -172,7 +180,7 @@ async function heardBy(
   for await (const { key, session: of, value: id } of iterateDocuments(host.store, query, `${event}:`)) {
     if (!key.startsWith(`${event}:`)) break
     const scope = { tenant, session: of }
-    const row = await subscribed(host, scope, id)
+    const row = await readSubscriber(host, scope, id)
     if (!row || !row.enabled || row.event !== event) continue
     const { born } = row
     deliveries.push({
@@ -180,19 +188,23 @@ async function heardBy(
       subscription: id,
       task: row.message === null ? deliveryTask(occurrence, id, born) : null,
     })
-    documents.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, longPast(at)))
+    documents.push(dueDelivery(scope, { delivery: { occurrence, subscription: id, born, tries: 0 } }, overdueTime(at)))
   }
   return { deliveries, documents }
 }
 
-/** One that cannot be read hears nothing, and keeps nobody else from hearing. */
-async function subscribed({ store, logger }: EmitHost, of: Scope, id: string): Promise<SubscriptionRow | undefined> {
+/** Undefined for a subscription that cannot be read: it gets no delivery and does not block the others. */
+async function readSubscriber(
+  { store, logger }: EmitHost,
+  of: Scope,
+  id: string,
+): Promise<SubscriptionRow | undefined> {
   try {
-    const kept = await store.document(subscriptionName(of, id))
-    return kept && readSubscription(kept)
+    const stored = await store.document(subscriptionName(of, id))
+    return stored && readSubscription(stored)
   } catch (error) {
-    if (!isRefusal(error) && !(error instanceof SyntaxError)) throw error
-    logger.warn('A subscription cannot be read; it does not hear the event', {
+    if (!isStartError(error) && !(error instanceof SyntaxError)) throw error
+    logger.warn('A subscription cannot be read; the event is not delivered to it', {
       subscription: id,
       session: of.session,
       error,

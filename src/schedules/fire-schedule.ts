@@ -1,35 +1,42 @@
-// Fires one slot of a schedule (CRON-2): one change moves the schedule on and puts the task, or the notice, on record. It is guarded by the
-// revision of the schedule and by its row among what is due, so of all workers that look one fires, whatever their clocks say; and a crash
-// leaves either the slot as it was or everything of it.
+// Fires one slot of a schedule: one commit advances the schedule and records the task or the notice. The commit is
+// guarded by the revisions of the schedule and of its `due` row, so exactly one worker fires the slot, whatever the
+// clocks say, and a crash leaves either nothing or all of it.
 
 import { isTerminal } from '../core/task-state.ts'
 import { PawlError } from '../core/errors.ts'
-import { decode } from '../core/value.ts'
-import { ofSession } from '../store/records/event.ts'
+import { decode } from '../core/tool-value.ts'
+import { sessionSubject } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
 import type { Guard, StoredDocument } from '../store/store.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
-import { monitorFired } from './schedule-monitor.ts'
+import { monitorFiredWrites } from './monitor-task-writes.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { scheduleName } from '../store/records/task-record.ts'
-import { afterSlot, isDueOf, readRow, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
-import { scheduleMoves, type Written } from './schedule-events.ts'
-import { mostCap, type Plan, planOf } from './due-slots.ts'
+import {
+  advanceSchedule,
+  isCurrentDueRow,
+  readRow,
+  type ScheduleRow,
+  type ScheduleSlot,
+  type Scope,
+} from './schedule-row.ts'
+import { scheduleTransition, type ScheduleWrites } from './schedule-events.ts'
+import { maxCatchUp, type Plan, planSlots } from './due-slots.ts'
 import { startTask } from '../tasks/start-task.ts'
 
-/** `left`: not for this worker, or not now. Else there is nothing more to do about this row. */
-export type Fired = 'done' | 'left'
+/** `left`: the row stays, for another worker or for later. `done`: this `due` row needs no more work. */
+export type FireResult = 'done' | 'left'
 
 export interface FireHost extends BackgroundHost {
-  /** A slot that is fired later than this was missed. */
+  /** A slot later than this counts as missed. */
   readonly toleranceMs: number
 }
 
-const nothing: Written = { documents: [], events: [] }
+const noWrites: ScheduleWrites = { documents: [], events: [] }
 
-/** What the change of a slot is made of. */
-interface Firing {
+/** A slot that starts a task. */
+interface SlotToFire {
   readonly owner: Owner
   readonly id: string
   readonly row: ScheduleRow
@@ -39,101 +46,110 @@ interface Firing {
   readonly guards: readonly Guard[]
 }
 
-export async function fireSchedule(host: FireHost, due: StoredDocument, id: string): Promise<Fired> {
+export async function fireSchedule(host: FireHost, due: StoredDocument, id: string): Promise<FireResult> {
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
-  const [kept, over] = await Promise.all([store.document(scheduleName(of, id)), store.document(endName(of, ''))])
-  const row = kept && readRow(kept)
+  const [stored, sessionEnd] = await Promise.all([
+    store.document(scheduleName(of, id)),
+    store.document(endName(of, '')),
+  ])
+  const row = stored && readRow(stored)
   const guards: Guard[] = [
-    { kind: 'kept', ...scheduleName(of, id), revision: kept?.revision ?? 0 },
+    { kind: 'kept', ...scheduleName(of, id), revision: stored?.revision ?? 0 },
     { kind: 'kept', of: 'due', ...of, key: due.key, revision: due.revision },
   ]
-  // Of no schedule that there is: it is only in the way.
-  if (!row || row.state !== 'active' || !isDueOf(due, id, row))
-    return done(host, guards, { documents: [{ of: 'due', ...of, key: due.key, value: null }], events: [] })
+  // The `due` row is stale: it belongs to no current schedule. Remove it.
+  if (!row || row.state !== 'active' || !isCurrentDueRow(due, id, row))
+    return commitOnce(host, guards, { documents: [{ of: 'due', ...of, key: due.key, value: null }], events: [] })
   const at = clock.now()
-  // The clock was put back since this worker looked.
+  // The clock was set back since this worker read the row.
   if ((row.nextAt as number) > at) return 'left'
   const owner: Owner = { ...of, ...row.behalf }
-  // Whoever has the tool, and can run it so, has the slot.
+  // A worker that has the tool, with background support, fires the slot.
   if (row.tool !== null && !host.tool(owner, row.tool)?.background) return 'left'
-  // Nothing begins in it any more; it goes with the session's other schedules.
-  if (over) return 'left'
-  const plan = planOf(row, row.nextAt as number, at, host.toleranceMs)
+  // An ended session starts nothing; session.end removes the row with the other schedules.
+  if (sessionEnd) return 'left'
+  const plan = planSlots(row, row.nextAt as number, at, host.toleranceMs)
   const { fire: slot } = plan
-  const advance = async (fired: ScheduleSlot | null, also = nothing): Promise<Fired> => {
-    const moved = await scheduleMoves(store, of, id, { before: row, after: afterSlot(row, plan, at, fired), at })
-    return done(host, [...guards, { kind: 'kept', ...endName(of, ''), revision: 0 }], together(moved, also))
+  const advance = async (fired: ScheduleSlot | null, also = noWrites): Promise<FireResult> => {
+    const after = advanceSchedule(row, plan, at, fired)
+    const transition = await scheduleTransition(store, of, id, { before: row, after, at })
+    const notEnded = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+    return commitOnce(host, [...guards, notEnded], mergeWrites(transition, also))
   }
   if (slot === null) return advance(null)
   if (row.message !== null) {
-    const said = { at, about: 'schedule', title: row.title, text: row.message } as const
-    const notice = noticeOf(of, noticeKey(slot, `${id}.${row.born}`, 0), said)
+    const noticeRow = { at, about: 'schedule', title: row.title, text: row.message } as const
+    const notice = noticeOf(of, noticeKey(slot, `${id}.${row.born}`, 0), noticeRow)
     const also = {
       documents: [notice.row, ...host.wakes.rows(of, `${id}.${row.born}.${slot}`)],
-      events: [noticeAdded(ofSession(of), notice.added, at)],
+      events: [noticeAdded(sessionSubject(of), notice.added, at)],
     }
     return advance({ slot, firedAt: at, outcome: 'started' }, also)
   }
   return start(host, { owner, id, row, plan, slot, at, guards }, advance)
 }
 
-/** Written, or another was first: then there is nothing left to do here. */
-async function done({ store }: FireHost, guards: readonly Guard[], written: Written): Promise<Fired> {
+/** Commits without retry: a rejection means that another worker processed the row. */
+async function commitOnce({ store }: FireHost, guards: readonly Guard[], written: ScheduleWrites): Promise<FireResult> {
   await store.commit({ guards, ...written })
   return 'done'
 }
 
-const together = (one: Written, other: Written): Written => ({
+const mergeWrites = (one: ScheduleWrites, other: ScheduleWrites): ScheduleWrites => ({
   documents: [...one.documents, ...other.documents],
   events: [...one.events, ...other.events],
 })
 
 async function start(
   host: FireHost,
-  { owner, id, row, plan, slot, at, guards }: Firing,
-  advance: (fired: ScheduleSlot | null) => Promise<Fired>,
-): Promise<Fired> {
+  { owner, id, row, plan, slot, at, guards }: SlotToFire,
+  advance: (fired: ScheduleSlot | null) => Promise<FireResult>,
+): Promise<FireResult> {
   const { overlap } = row
-  const running = overlap === 'parallel' ? [] : await stillOpen(host, owner, row.running)
-  if (running.length >= (overlap === 'skip' ? 1 : mostCap))
+  const running = overlap === 'parallel' ? [] : await openRuns(host, owner, row.running)
+  if (running.length >= (overlap === 'skip' ? 1 : maxCatchUp))
     return advance({ slot, firedAt: at, outcome: 'overlap', task: running[0] as string })
   try {
-    // A task that has the name of its slot is of a schedule that had this id before, or somebody's: what this one starts is on record with it.
+    // If a task with the id of the slot exists, it belongs to an earlier schedule with this id or was started by the
+    // host. It cannot be a run of this slot: that would have advanced the schedule in the same commit. Use the second
+    // id.
     for (const task of [`${id}.${slot}`, `${id}.${slot}.${row.born}`]) {
       const fired: ScheduleSlot = { slot, firedAt: at, outcome: 'started', task }
-      const after = afterSlot(row, plan, at, fired, overlap === 'parallel' ? [] : [...running, task])
-      const moved = await scheduleMoves(host.store, owner, id, { before: row, after, at })
-      const also = { guards, ...together(monitorFired(owner, row, slot, at), moved) }
-      const taken = await isTaken(startTask(host, owner, specOf(row, task), { ...howOf(row, id, slot, running), also }))
+      const after = advanceSchedule(row, plan, at, fired, overlap === 'parallel' ? [] : [...running, task])
+      const transition = await scheduleTransition(host.store, owner, id, { before: row, after, at })
+      const also = { guards, ...mergeWrites(monitorFiredWrites(owner, row, slot, at), transition) }
+      const taken = await isTaken(
+        startTask(host, owner, taskSpec(row, task), { ...taskOrigin(row, id, slot, running), also }),
+      )
       if (!taken) return 'done'
     }
-    // Another worker fired it a moment ago, under the second: then nothing is written here.
+    // If another worker just fired the slot under the second id, the guards reject this commit.
     return await advance({ slot, firedAt: at, outcome: 'failed', why: 'Other tasks have the ids of its task.' })
   } catch (error) {
-    if (!isRefusal(error)) throw error
-    // It went meanwhile: another worker may have it. Or the session ended, and its schedules go with it.
+    if (!isStartError(error)) throw error
+    // The tool was removed from this worker meanwhile (another one may have it), or the session ended.
     if (error.code === 'session_ended' || !host.tool(owner, row.tool as string)?.background) return 'left'
     host.logger.warn('A schedule could not start its task', { schedule: id, session: owner.session, slot, error })
     return advance({ slot, firedAt: at, outcome: 'failed', why: error.message.slice(0, 500).toWellFormed() })
   }
 }
 
-/** Whether another task has the id. */
+/** Whether another task already has the id. */
 async function isTaken(starting: ReturnType<typeof startTask>): Promise<boolean> {
   try {
-    return (await starting)?.there === true
+    return (await starting)?.existed === true
   } catch (error) {
     if (error instanceof PawlError && error.code === 'task_conflict') return true
     throw error
   }
 }
 
-/** It says something about what was to start; not about the store, or about this runtime. */
-export const isRefusal = (error: unknown): error is PawlError =>
+/** Whether the error concerns the task to start, and not the store or this runtime. */
+export const isStartError = (error: unknown): error is PawlError =>
   error instanceof PawlError && !['store_unavailable', 'lease_lost', 'runtime_closed'].includes(error.code)
 
-export const specOf = ({ tool, input, title, wake }: ScheduleRow, id: string) => ({
+export const taskSpec = ({ tool, input, title, wake }: ScheduleRow, id: string) => ({
   id,
   tool: tool as string,
   input: decode(input as string),
@@ -141,15 +157,15 @@ export const specOf = ({ tool, input, title, wake }: ScheduleRow, id: string) =>
   wake,
 })
 
-/** `running`: the runs before it that are open. */
-export const howOf = ({ overlap }: ScheduleRow, id: string, slot: number, running: readonly string[]) => ({
+/** `running`: earlier runs that are still open. */
+export const taskOrigin = ({ overlap }: ScheduleRow, id: string, slot: number, running: readonly string[]) => ({
   kind: 'scheduled',
   links: { schedule: id, slot },
   ...(overlap === 'queue' ? { after: running } : {}),
 })
 
-/** Those that have not ended. */
-export async function stillOpen(host: BackgroundHost, of: Scope, tasks: readonly string[]): Promise<readonly string[]> {
+/** The ids of the runs that have not ended. */
+export async function openRuns(host: BackgroundHost, of: Scope, tasks: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(tasks.map((task) => readTask(host, of, task)))
   return found.flatMap((task) => (task && !isTerminal(task.state) ? [task.id] : []))
 }

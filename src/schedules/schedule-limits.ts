@@ -1,12 +1,12 @@
-// How many schedules a session may have, how close together they run, and how late a slot may be.
+// Validates the runtime option `schedules`: limits on the number of schedules, their interval and their lateness.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 
 export interface ScheduleLimits {
-  /** How many of a session may be active (default 5). */
+  /** Maximum number of active schedules per session (default 5). */
   readonly active?: number
-  /** How close together two runs of one may be (default 60 s). */
+  /** Minimum interval between two runs of a schedule (default 60 s). */
   readonly apart?: Duration
   /** How late a slot may be fired before it counts as missed (default 60 s). */
   readonly tolerance?: Duration
@@ -21,13 +21,14 @@ export interface CheckedLimits {
 const fields: readonly string[] = ['active', 'apart', 'tolerance']
 
 export function scheduleLimits(given: ScheduleLimits = {}): CheckedLimits {
-  if (typeof given !== 'object' || given === null) throw new PawlError('config_invalid', 'schedules is not an object.')
+  if (typeof given !== 'object' || given === null)
+    throw new PawlError('config_invalid', '`schedules` must be an object.')
   for (const field of Object.keys(given))
     if (!fields.includes(field))
-      throw new PawlError('config_invalid', `There is no option 'schedules.${field}'; there are ${fields.join(', ')}.`)
+      throw new PawlError('config_invalid', `schedules.${field} is unknown; the options are ${fields.join(', ')}.`)
   const { active = 5, apart = '60s', tolerance = '60s' } = given
   if (!Number.isSafeInteger(active) || active < 0)
-    throw new PawlError('config_invalid', `schedules.active is ${String(active)}; it must be a whole number from 0 on.`)
+    throw new PawlError('config_invalid', `schedules.active is ${String(active)}; it must be a non-negative integer.`)
   return {
     active,
     leastMs: milliseconds(apart, 'schedules.apart'),

@@ -1,37 +1,41 @@
-// A schedule as it is kept: one row with all about it, and one among what is due, in the order of time, as long as something of it will be.
+// The rows of a schedule and the pure functions that change them: one row with its definition and state, and, while it
+// has a next slot, one row in the `due` collection, which is ordered by time across all sessions.
 
 import { hash } from 'node:crypto'
-import { canonical } from '../core/canonical-json.ts'
-import { frame } from '../core/ids.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
+import { lengthPrefixed } from '../core/ids.ts'
 import { messageName, scheduleName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
-import { decode, type Json } from '../core/value.ts'
-import { lastSlots, nextAfter, type Timing } from './cron.ts'
+import { decode, type Json } from '../core/tool-value.ts'
+import { lastSlots, nextAfter, type Timing } from './next-cron-times.ts'
 import type { Change, StoredDocument, DocumentName } from '../store/store.ts'
 import type { Owner } from '../tasks/ports.ts'
-import { type CatchUp, longestHistory, type Plan } from './due-slots.ts'
+import { type CatchUp, maxHistory, type Plan } from './due-slots.ts'
 
-/** While a run of it is open: the next is left out, waits for it, or runs beside it. */
+/** If the previous run is still open, the next one is skipped, queued behind it, or started in parallel. */
 export type Overlap = 'skip' | 'queue' | 'parallel'
 
 export type ScheduleState = 'active' | 'paused' | 'ended'
 
-/** What became of a slot. */
+/** The outcome of one slot. */
 export interface ScheduleSlot {
-  /** When it was due; of a run that was asked for, when that was. */
+  /** When it was due, in milliseconds since 1970; for runNow, when that was called. */
   readonly slot: number
   readonly firedAt: number
-  /** `missed`: nobody was there in time, and the policy makes it up for no more. `overlap`: the run before was open. `failed`: nothing could start. */
+  /**
+   * `missed`: no worker fired it in time and `catchUp` does not make up for it. `overlap`: the previous run was still
+   * open. `failed`: the task could not start.
+   */
   readonly outcome: 'started' | 'missed' | 'overlap' | 'failed'
-  /** The task that it started; a message starts none. */
+  /** The task it started; absent for a message. */
   readonly task?: string
-  /** Somebody asked for it with runNow. */
+  /** Started with runNow. */
   readonly byHand?: true
   readonly why?: string
 }
 
-/** What was asked for. */
-export interface Definition {
+/** The validated request of a schedule. */
+export interface ScheduleDefinition {
   readonly timing: Timing
   readonly tool: string | null
   /** The arguments in their recorded form. */
@@ -44,31 +48,31 @@ export interface Definition {
   readonly wake: WakePolicy
 }
 
-/** On whose behalf it starts what it starts. */
-export type Behalf = Pick<Owner, 'principal' | 'policy' | 'unattended'>
+/** The identity and policy under which a schedule starts its runs. */
+export type StartIdentity = Pick<Owner, 'principal' | 'policy' | 'unattended'>
 
-export interface ScheduleRow extends Definition {
-  /** Tells it from one that had its id before. */
+export interface ScheduleRow extends ScheduleDefinition {
+  /** Unique id of this schedule, to distinguish it from an earlier one with the same id. */
   readonly born: string
-  readonly behalf: Behalf
-  /** The tool's payloads are sealed at rest, so these are. */
+  readonly behalf: StartIdentity
+  /** The tool is sensitive, so this row is sealed at rest too. */
   readonly secret?: true
   readonly state: ScheduleState
   readonly nextAt: number | null
-  /** While it is paused: the first slot that nobody has dealt with. It goes on there, or later, whatever the clocks say. */
+  /** While paused: the first unprocessed slot. Resuming never goes back before it, even if the clock was set back. */
   readonly resumesAt?: number | null
   readonly lastAt: number | null
-  /** The task by which a model sees it. */
+  /** The id of the monitor task through which a model sees the schedule. */
   readonly monitor?: string
-  /** How many runs it has started. */
+  /** Number of runs started. */
   readonly runs: number
-  /** Tasks of it that may be open: kept where they must not overlap. */
+  /** Runs that may still be open; empty with `overlap: 'parallel'`. */
   readonly running: readonly string[]
   readonly createdAt: number
   readonly history: readonly ScheduleSlot[]
 }
 
-/** A schedule as it stands. */
+/** The current state of a schedule. */
 export interface Schedule extends Pick<
   ScheduleRow,
   | 'tool'
@@ -96,7 +100,9 @@ export interface Scope {
   readonly session: string
 }
 
-/** Whatever makes or changes schedules of a session by hand goes through this one by compare-and-set: so they are counted right. */
+/**
+ * Every API change to the schedules of a session compares and sets this document, so that limits are counted exactly.
+ */
 export const gateName = ({ tenant, session }: Scope): DocumentName => ({
   of: 'schedule-gate',
   tenant,
@@ -104,9 +110,9 @@ export const gateName = ({ tenant, session }: Scope): DocumentName => ({
   key: 'gate',
 })
 
-/** Across all tenants it is read in the order of time; so what follows the time is unique in all of them. */
+/** `due` rows are read in time order across all tenants, so the part after the time is unique across all of them. */
 export const dueKey = (at: number, ...what: readonly string[]): string =>
-  `${String(at).padStart(15, '0')}:${hash('sha256', frame(...what), 'base64url')}`
+  `${String(at).padStart(15, '0')}:${hash('sha256', lengthPrefixed(...what), 'base64url')}`
 export const dueAt = ({ key }: Pick<StoredDocument, 'key'>): number => Number(key.slice(0, 15))
 
 const dueName = ({ tenant, session }: Scope, id: string, { born }: ScheduleRow, at: number): DocumentName => ({
@@ -116,20 +122,26 @@ const dueName = ({ tenant, session }: Scope, id: string, { born }: ScheduleRow, 
   key: dueKey(at, tenant, session, id, born),
 })
 
-type Keep = NonNullable<Change['documents']>
+type DocumentWrites = NonNullable<Change['documents']>
 
-/** Puts a schedule on record instead of the one that was there, and in its place among what is due. */
-export function keepSchedule(of: Scope, id: string, before: ScheduleRow | null, row: ScheduleRow | null): Keep {
+/** Writes that replace a schedule and move its `due` row. `before` null: it is new. `row` null: it is removed. */
+export function scheduleRows(
+  of: Scope,
+  id: string,
+  before: ScheduleRow | null,
+  row: ScheduleRow | null,
+): DocumentWrites {
   const name = scheduleName(of, id)
   const sealed = row?.secret ? { secret: true as const } : {}
-  // What a monitor said of a slot is kept as long as the slot is.
-  const past = row?.monitor === undefined ? [] : (before?.history ?? []).filter((slot) => !row.history.includes(slot))
-  const said = past.map(({ firedAt, slot }) => ({
+  // Messages of a monitor are removed together with the slots they report.
+  const dropped =
+    row?.monitor === undefined ? [] : (before?.history ?? []).filter((slot) => !row.history.includes(slot))
+  const droppedMessages = dropped.map(({ firedAt, slot }) => ({
     ...messageName(of, row?.monitor ?? '', firedAt, `out.${slot}`),
     value: null,
   }))
-  const documents: Keep[number][] = [
-    ...said,
+  const documents: DocumentWrites[number][] = [
+    ...droppedMessages,
     row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null },
   ]
   if (before?.nextAt !== row?.nextAt) {
@@ -140,12 +152,12 @@ export function keepSchedule(of: Scope, id: string, before: ScheduleRow | null, 
   return documents
 }
 
-/** Whether a row among what is due is the one of this schedule. */
-export const isDueOf = (due: StoredDocument, id: string, row: ScheduleRow): boolean =>
+/** Whether a `due` row belongs to the next slot of this schedule, and not to an earlier state or another schedule. */
+export const isCurrentDueRow = (due: StoredDocument, id: string, row: ScheduleRow): boolean =>
   row.nextAt !== null && dueName(due, id, row, row.nextAt).key === due.key
 
-/** The schedule after a slot. */
-export function afterSlot(
+/** The schedule after processing a slot. */
+export function advanceSchedule(
   row: ScheduleRow,
   { missed, nextAt }: Plan,
   at: number,
@@ -153,40 +165,40 @@ export function afterSlot(
   running = row.running,
 ): ScheduleRow {
   const past = missed.map((slot): ScheduleSlot => ({ slot, firedAt: at, outcome: 'missed' }))
-  const next = remembered(row, [...past, ...(fired ? [fired] : [])], running)
+  const next = withHistory(row, [...past, ...(fired ? [fired] : [])], running)
   return { ...next, nextAt, state: nextAt === null ? 'ended' : row.state }
 }
 
-/** Paused: what was due before is past, and on record as that. */
-export function paused(row: ScheduleRow, at: number): ScheduleRow {
+/** The paused schedule; slots already due are recorded as missed. */
+export function pauseSchedule(row: ScheduleRow, at: number): ScheduleRow {
   const first = row.nextAt ?? at
-  const missed = lastSlots(row.timing, first - 1, at, longestHistory)
+  const missed = lastSlots(row.timing, first - 1, at, maxHistory)
   const past = missed.map((slot): ScheduleSlot => ({ slot, firedAt: at, outcome: 'missed' }))
   const resumesAt = nextAfter(row.timing, Math.max(at, first - 1))
-  return { ...remembered(row, past), state: 'paused', nextAt: null, resumesAt }
+  return { ...withHistory(row, past), state: 'paused', nextAt: null, resumesAt }
 }
 
-/** Going on after a pause; one whose last slot has passed meanwhile is over. */
-export function resumed({ resumesAt, ...row }: ScheduleRow, at: number): ScheduleRow {
+/** The resumed schedule; it has ended if its last slot passed during the pause. */
+export function resumeSchedule({ resumesAt, ...row }: ScheduleRow, at: number): ScheduleRow {
   const nextAt = resumesAt === null ? null : nextAfter(row.timing, Math.max(at, (resumesAt ?? 0) - 1))
   return { ...row, state: nextAt === null ? 'ended' : 'active', nextAt }
 }
 
-/** The schedule with more in its history. */
-export function remembered(row: ScheduleRow, slots: readonly ScheduleSlot[], running = row.running): ScheduleRow {
+/** Appends slots to the history and updates the counters. */
+export function withHistory(row: ScheduleRow, slots: readonly ScheduleSlot[], running = row.running): ScheduleRow {
   const started = slots.filter(({ outcome }) => outcome === 'started')
   return {
     ...row,
     running,
     runs: row.runs + started.length,
     lastAt: started.at(-1)?.firedAt ?? row.lastAt,
-    history: [...row.history, ...slots].slice(-longestHistory),
+    history: [...row.history, ...slots].slice(-maxHistory),
   }
 }
 
 export const readRow = ({ value }: StoredDocument): ScheduleRow => JSON.parse(value) as ScheduleRow
 
-export function shownSchedule(id: string, row: ScheduleRow): Schedule {
+export function toSchedule(id: string, row: ScheduleRow): Schedule {
   const { tool, message, title, catchUp, cap, overlap, wake, state, nextAt, lastAt, runs, createdAt, timing, input } =
     row
   return {
@@ -210,13 +222,24 @@ export function shownSchedule(id: string, row: ScheduleRow): Schedule {
   }
 }
 
-/** Whether two ask for the same. */
-export const sameDefinition = (a: Definition, b: Definition): boolean => textOf(a) === textOf(b)
+/** Whether two requests are equal. */
+export const sameDefinition = (a: ScheduleDefinition, b: ScheduleDefinition): boolean =>
+  definitionText(a) === definitionText(b)
 
-function textOf({ timing, tool, input, message, title, catchUp, cap, overlap, wake }: Definition): string {
-  const content = input === null ? null : canonical(JSON.parse(input) as Json)
-  return canonical({ timing: { ...timing }, tool, content, message, title, catchUp, cap, overlap, wake })
+function definitionText({
+  timing,
+  tool,
+  input,
+  message,
+  title,
+  catchUp,
+  cap,
+  overlap,
+  wake,
+}: ScheduleDefinition): string {
+  const content = input === null ? null : canonicalJson(JSON.parse(input) as Json)
+  return canonicalJson({ timing: { ...timing }, tool, content, message, title, catchUp, cap, overlap, wake })
 }
 
-/** Due at once, whatever the clock of whoever wrote it says to the others; and in the order of that clock. */
-export const longPast = (at: number): number => Math.floor(at / 1_000)
+/** A due time far in the past: due at once on every worker despite clock skew, still in the writer's time order. */
+export const overdueTime = (at: number): number => Math.floor(at / 1_000)

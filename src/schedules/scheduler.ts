@@ -1,115 +1,115 @@
-// THE SCHEDULER: looks at what is due, on every worker, and fires it (CRON-2, CRON-4). What is due is one list in the order of time for all
-// sessions of the store, so it needs one timer. Nobody is its leader: whoever comes first fires, and the change that does so decides.
+// The scheduler: every worker runs one. It polls the `due` collection, which is ordered by time across all sessions,
+// and fires due slots, event deliveries and wakes; one timer suffices. There is no leader: the first commit wins.
 
 import { PawlError } from '../core/errors.ts'
 import type { StoredDocument } from '../store/store.ts'
 import { deliver } from './deliver-event.ts'
-import { type Fired, type FireHost, fireSchedule } from './fire-schedule.ts'
+import { type FireResult, type FireHost, fireSchedule } from './fire-schedule.ts'
 import { dueAt } from './schedule-row.ts'
 import type { DeliveryRow } from './trigger-row.ts'
-import { fireWake, type WakeRow } from './wake.ts'
+import { fireWake, type WakeRow } from './wake-session.ts'
 
 const page = 100
-/** How many are fired at once: they share a write. */
-const atOnce = 16
-/** Other processes may write without end; they are looked at this often. */
-const restMs = 1_000
+/** Rows fired in parallel, so that the store can group their commits. */
+const batchSize = 16
+/** Writes of other processes cause at most one poll per interval. */
+const minPollIntervalMs = 1_000
 const retryMs = 1_000
-const mostSaid = 1_000
+const maxReported = 1_000
 
 export class Scheduler {
   readonly #host: FireHost
-  readonly #callOffs: (() => void)[]
+  readonly #stopListeners: (() => void)[]
   #timer: (() => void) | null = null
   #armedFor = Number.POSITIVE_INFINITY
-  #looking: Promise<void> | null = null
-  #again = false
-  #looked = Number.NEGATIVE_INFINITY
+  #polling: Promise<void> | null = null
+  #pollAgain = false
+  #lastPollAt = Number.NEGATIVE_INFINITY
   #expectedUntil = Number.NEGATIVE_INFINITY
   #stopped = false
-  #away = false
-  /** What was said to be wrong with a row is said once. */
-  readonly #said = new Set<string>()
+  #pollFailed = false
+  /** Keys of rows whose failure was logged: each is logged once. */
+  readonly #reported = new Set<string>()
 
-  /** `everyMs`: how often it looks in any case. Should nothing tell of what another process wrote, or the clock jump, this finds it. */
+  /** `everyMs`: fallback poll interval, for missed hints from other processes and for clock jumps. */
   constructor(host: FireHost, everyMs: number) {
     this.#host = host
     const { clock, store } = host
-    this.#callOffs = [
-      clock.every(everyMs, () => this.look()),
-      store.onHint(({ outside }) => (outside ? this.#outside() : this.#ours())),
+    this.#stopListeners = [
+      clock.every(everyMs, () => this.poll()),
+      store.onHint(({ outside }) => (outside ? this.#onRemoteWrite() : this.#onLocalWrite())),
     ]
-    this.look()
+    this.poll()
   }
 
-  /** Something is due at an instant: wakes then, if nothing wakes it sooner. */
-  soon(at: number): void {
+  /** Polls at this instant, unless an earlier poll is already scheduled. */
+  wakeAt(at: number): void {
     const { clock } = this.#host
     const ms = at - clock.now()
-    if (ms <= 0) return this.look()
+    if (ms <= 0) return this.poll()
     if (this.#stopped || at >= this.#armedFor) return
     this.#timer?.()
     this.#armedFor = at
-    this.#timer = clock.timer(ms, () => this.look())
+    this.#timer = clock.timer(ms, () => this.poll())
   }
 
-  /** Something that is due at once is about to be written here, with something else. */
-  written(): void {
-    this.#expectedUntil = this.#host.clock.monotonic() + restMs
-    this.soon(this.#host.clock.now() + restMs)
+  /** This process is about to commit a row that is due at once: poll after the next local write. */
+  expectWrite(): void {
+    this.#expectedUntil = this.#host.clock.monotonic() + minPollIntervalMs
+    this.wakeAt(this.#host.clock.now() + minPollIntervalMs)
   }
 
-  /** One look at a time; what happens during one makes another. */
-  look(): void {
+  /** One poll at a time; a request during a poll causes another one. */
+  poll(): void {
     if (this.#stopped) return
-    this.#again = true
-    this.#looking ??= this.#looks()
+    this.#pollAgain = true
+    this.#polling ??= this.#pollLoop()
   }
 
-  /** Fires no more; resolves when what was under way is over. */
+  /** Stops firing; resolves when the running poll has finished. */
   async close(): Promise<void> {
     this.#stopped = true
     this.#timer?.()
-    for (const callOff of this.#callOffs) callOff()
-    await this.#looking
+    for (const stop of this.#stopListeners) stop()
+    await this.#polling
   }
 
-  #ours(): void {
-    if (this.#host.clock.monotonic() < this.#expectedUntil) this.look()
+  #onLocalWrite(): void {
+    if (this.#host.clock.monotonic() < this.#expectedUntil) this.poll()
   }
 
-  /** Another process wrote: it may be a schedule. */
-  #outside(): void {
+  /** Another process wrote something, possibly a `due` row. */
+  #onRemoteWrite(): void {
     const { clock } = this.#host
-    const rested = this.#looked + restMs
-    if (clock.monotonic() >= rested) this.look()
-    else this.soon(clock.now() + rested - clock.monotonic())
+    const nextPollAt = this.#lastPollAt + minPollIntervalMs
+    if (clock.monotonic() >= nextPollAt) this.poll()
+    else this.wakeAt(clock.now() + nextPollAt - clock.monotonic())
   }
 
-  async #looks(): Promise<void> {
+  async #pollLoop(): Promise<void> {
     const { clock, logger } = this.#host
     try {
-      while (this.#again && !this.#stopped) {
-        this.#again = false
-        this.#looked = clock.monotonic()
+      while (this.#pollAgain && !this.#stopped) {
+        this.#pollAgain = false
+        this.#lastPollAt = clock.monotonic()
         this.#timer?.()
         this.#armedFor = Number.POSITIVE_INFINITY
-        // What was fired may be due again: slots that are made up for.
-        if (await this.#pass()) this.#again = true
+        // With catchUp 'all', a schedule that was just fired may be due again.
+        if (await this.#pass()) this.#pollAgain = true
       }
-      this.#away = false
+      this.#pollFailed = false
     } catch (error) {
-      if (!this.#stopped && !this.#away) logger.warn('What is due could not be looked at; trying again soon', { error })
-      this.#away = true
-      this.soon(clock.now() + retryMs)
+      if (!this.#stopped && !this.#pollFailed) logger.warn('The scheduler could not read due rows; retrying', { error })
+      this.#pollFailed = true
+      this.wakeAt(clock.now() + retryMs)
     } finally {
-      this.#looking = null
+      this.#polling = null
     }
-    // Asked for after the last look had ended, and before it was said.
-    if (this.#again && !this.#away) this.look()
+    // A poll was requested after the last iteration but before #polling was reset.
+    if (this.#pollAgain && !this.#pollFailed) this.poll()
   }
 
-  /** Fires all that is due, page by page in the order of time; sets the timer for what comes next. True if anything was. */
+  /** Fires all due rows, page by page in time order, and arms the timer for the next one. True if any row was fired. */
   async #pass(): Promise<boolean> {
     const { store, clock } = this.#host
     let any = false
@@ -117,22 +117,22 @@ export class Scheduler {
       const rows = await store.documentsOf({ of: 'due', after, limit: page })
       const now = clock.now()
       const due = rows.filter((row) => dueAt(row) <= now)
-      for (let from = 0; from < due.length && !this.#stopped; from += atOnce) {
-        const fired = await Promise.allSettled(due.slice(from, from + atOnce).map((row) => this.#fire(row)))
+      for (let from = 0; from < due.length && !this.#stopped; from += batchSize) {
+        const fired = await Promise.allSettled(due.slice(from, from + batchSize).map((row) => this.#fire(row)))
         any ||= fired.some((each) => each.status === 'fulfilled' && each.value === 'done')
-        // All of them are over before the next look.
+        // Rethrow only after the whole batch has finished.
         for (const each of fired) if (each.status === 'rejected') throw each.reason as Error
       }
       const next = rows[due.length]
-      if (next) this.soon(dueAt(next))
+      if (next) this.wakeAt(dueAt(next))
       if (next || rows.length < page) break
       after = (rows.at(-1) as StoredDocument).key
     }
     return any
   }
 
-  /** One that cannot be fired does not stand in the way of the others. */
-  async #fire(row: StoredDocument): Promise<Fired> {
+  /** A row that cannot be fired is logged and left, so that it does not block the others. */
+  async #fire(row: StoredDocument): Promise<FireResult> {
     const { logger } = this.#host
     try {
       const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow | WakeRow
@@ -143,10 +143,10 @@ export class Scheduler {
     } catch (error) {
       if (error instanceof PawlError && (error.code === 'store_unavailable' || error.code === 'runtime_closed'))
         throw error
-      if (this.#said.size > mostSaid) this.#said.clear()
-      if (!this.#said.has(row.key))
-        logger.error('Something that is due cannot be fired', { due: row.key, session: row.session, error })
-      this.#said.add(row.key)
+      if (this.#reported.size > maxReported) this.#reported.clear()
+      if (!this.#reported.has(row.key))
+        logger.error('A due slot, delivery or wake cannot be fired', { due: row.key, session: row.session, error })
+      this.#reported.add(row.key)
       return 'left'
     }
   }

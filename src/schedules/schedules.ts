@@ -1,87 +1,101 @@
-// SCHEDULES of a session (CRON-1 to CRON-3): runs of a tool, or messages, at times that are given once. They are kept here; who fires them is the scheduler.
+// The schedules of one session: runs of a tool, or messages, at recurring times or at one instant. This file creates
+// and changes them; the scheduler fires them.
 
 import { PawlError } from '../core/errors.ts'
-import { frame } from '../core/ids.ts'
+import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
-import { eventOf, ofSession } from '../store/records/event.ts'
+import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
-import { nextAfter, nextTimes, timingOf } from './cron.ts'
+import { nextAfter, nextTimes, checkTiming } from './next-cron-times.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Guard } from '../store/store.ts'
-import { howOf, specOf, stillOpen } from './fire-schedule.ts'
+import { taskOrigin, taskSpec, openRuns } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
-import type { Monitor } from '../tasks/monitor-task.ts'
-import { monitorFired, rowsOfMonitor } from './schedule-monitor.ts'
+import type { Monitor } from '../tasks/read-schedule-monitor.ts'
+import { monitorFiredWrites, monitorRows } from './monitor-task-writes.ts'
 import {
-  type Definition,
+  type ScheduleDefinition,
   gateName,
-  keepSchedule,
+  scheduleRows,
   type Overlap,
-  paused,
+  pauseSchedule,
   readRow,
-  remembered,
-  resumed,
+  withHistory,
+  resumeSchedule,
   sameDefinition,
   type Schedule,
   type ScheduleRow,
   type ScheduleSlot,
-  shownSchedule,
+  toSchedule,
 } from './schedule-row.ts'
-import { scheduleMoves } from './schedule-events.ts'
-import { type CatchUp, mostCap } from './due-slots.ts'
+import { scheduleTransition } from './schedule-events.ts'
+import { type CatchUp, maxCatchUp } from './due-slots.ts'
 import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from '../tasks/start-task.ts'
 import { scheduleName } from '../store/records/task-record.ts'
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
-import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
+import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
 
-export interface CreateSchedule extends WhatStarts {
+export interface CreateSchedule extends StartSpec {
   /** Five fields: minute, hour, day of month, month, day of week; or '@daily' and the like. Either this or `at`. */
   readonly cron?: string
   /** One instant: RFC 3339 with an offset or Z, milliseconds since 1970, or a Date. */
   readonly at?: string | number | Date
-  /** An IANA name; 'UTC' unless given. */
+  /** An IANA time zone name (default 'UTC'). */
   readonly timezone?: string
-  /** Of slots that nobody fired in time: none (`skip`), one run for all of them (`once`, the default), or one for each of the last `cap` (`all`). */
+  /**
+   * Slots that no worker fired in time: start nothing for them (`skip`), one run for all of them (`once`, the default),
+   * or one run for each of the last `cap` (`all`).
+   */
   readonly catchUp?: CatchUp
-  /** With `all`; 10 unless given, 100 at most. */
+  /** Maximum number of slots made up for with `catchUp: 'all'` (default 10, at most 100). */
   readonly cap?: number
-  /** While a run is open: the next is left out (`skip`, the default), waits for it (`queue`), or runs beside it (`parallel`). */
+  /**
+   * If the previous run is open: skip the slot (`skip`, the default), run after it (`queue`), or at the same time
+   * (`parallel`).
+   */
   readonly overlap?: Overlap
 }
 
 export interface Schedules {
-  /** On record when it resolves; any worker that has the tool fires it. The same `id` with the same content is the same schedule. */
+  /**
+   * Durable when it resolves; any worker that has the tool fires it. Idempotent: the same `id` with the same content
+   * returns the existing schedule.
+   */
   create(schedule: CreateSchedule): Promise<Schedule>
   get(id: string): Promise<Schedule | undefined>
-  /** In the order in which they were made. Those that have ended too. */
+  /** In order of creation, ended schedules included. */
   list(): Promise<Schedule[]>
-  /** No slot of it is fired until it is resumed; those in between are not made up for, and one that was due before is on record as missed. */
+  /**
+   * Stops firing until `resume`. Slots during the pause are not made up for; slots already due are recorded as missed.
+   */
   pause(id: string): Promise<Schedule>
-  /** Goes on with the next slot. An instant that has passed meanwhile has ended. */
+  /** Continues with the next slot. A one-time schedule whose instant passed during the pause ends. */
   resume(id: string): Promise<Schedule>
-  /** Removes it. Tasks that it started go on. False if there was none. */
+  /** Removes the schedule. Tasks it started continue. False if there was none. */
   cancel(id: string): Promise<boolean>
-  /** Starts a run now, whatever its times say; tells the task. Null for a message: that is among the notices. */
+  /**
+   * Starts a run now, independent of its slots, and returns the task id; null for a message, which becomes a notice.
+   */
   runNow(id: string): Promise<{ readonly task: string | null }>
-  /** The next instants at which it will be due; of one that is paused, would be. */
+  /** The next due instants; for a paused schedule, those after resuming now. `count`: default 5, at most 1000. */
   nextTimes(id: string, count?: number): Promise<number[]>
-  /** What became of its last slots, oldest first. */
+  /** The outcomes of its last slots (at most 50), oldest first. */
   history(id: string): Promise<ScheduleSlot[]>
 }
 
 export interface SchedulesHost extends BackgroundHost {
-  readonly most: CheckedLimits
+  readonly limits: CheckedLimits
   readonly mutex: KeyedMutex
-  /** Something will be due at this instant. */
+  /** Tells the scheduler that a row will be due at this instant. */
   due(at: number): void
 }
 
-/** Besides those that are active; and how many of those that have ended are remembered. */
-const mostKept = 50
-const mostTimes = 1_000
-const mostTries = 1_000
+/** Paused schedules allowed in addition to the active ones, and ended schedules that are remembered. */
+const maxInactive = 50
+const maxTimes = 1_000
+const maxAttempts = 1_000
 const fields = [
   'tool',
   'input',
@@ -96,16 +110,19 @@ const fields = [
   'wake',
   'id',
 ] as const
-const refuse = refusing('schedule_invalid')
+const refuse = rejectWith('schedule_invalid')
 
-/** What is to be kept instead of it: another row, or nothing. Null: it stays as it is. */
-type Changed = { readonly row: ScheduleRow | null } | null
+/** The new row, or `row: null` to remove the schedule. Null: leave it unchanged. */
+type ScheduleChange = { readonly row: ScheduleRow | null } | null
 interface Found {
   readonly row: ScheduleRow
   readonly guards: readonly Guard[]
 }
 
-/** `monitor`: the task by which a model sees what it made; then a tool is named by a model. `fence`: what must hold for one that a body makes. */
+/**
+ * `monitor`: the monitor task to create with a schedule that a model makes. `fence`: guards of a schedule that a body
+ * makes: the body still holds the lease of its call.
+ */
 export function openSchedules(
   host: SchedulesHost,
   owner: Owner,
@@ -117,71 +134,81 @@ export function openSchedules(
 
   const find = async (id: string): Promise<Found | undefined> => {
     if (typeof id !== 'string' || id === '') return undefined
-    const [kept, opened] = await Promise.all([store.document(scheduleName(of, id)), store.document(gate)])
-    if (!kept) return undefined
+    const [stored, gateRow] = await Promise.all([store.document(scheduleName(of, id)), store.document(gate)])
+    if (!stored) return undefined
     const guards: Guard[] = [
-      { kind: 'kept', ...scheduleName(of, id), revision: kept.revision },
-      { kind: 'kept', ...gate, revision: opened?.revision ?? 0 },
+      { kind: 'kept', ...scheduleName(of, id), revision: stored.revision },
+      { kind: 'kept', ...gate, revision: gateRow?.revision ?? 0 },
     ]
-    return { row: readRow(kept), guards }
+    return { row: readRow(stored), guards }
   }
-  const found = async (id: string): Promise<Found> => {
-    const there = await find(id)
-    if (!there) throw new PawlError('schedule_unknown', `The id is ${formatValue(id)}.`)
-    return there
+  const requireSchedule = async (id: string): Promise<Found> => {
+    const existing = await find(id)
+    if (!existing) throw new PawlError('schedule_unknown', `The id is ${formatValue(id)}.`)
+    return existing
   }
   const rows = async (): Promise<{ id: string; row: ScheduleRow }[]> => {
     const all: { id: string; row: ScheduleRow }[] = []
-    for await (const kept of iterateDocuments(store, { of: 'schedule', ...of }))
-      all.push({ id: kept.key, row: readRow(kept) })
+    for await (const stored of iterateDocuments(store, { of: 'schedule', ...of }))
+      all.push({ id: stored.key, row: readRow(stored) })
     return all.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
   const checkRoom = (others: readonly { row: ScheduleRow }[]): void => {
     const active = others.filter(({ row }) => row.state === 'active').length
-    if (active >= host.most.active) throw new PawlError('schedules_full', `${active} are active, as many as may be.`)
+    if (active >= host.limits.active)
+      throw new PawlError('schedules_full', `${active} schedules are active; the limit is ${host.limits.active}.`)
     const open = others.filter(({ row }) => row.state !== 'ended').length
-    if (open >= host.most.active + mostKept)
-      throw new PawlError('schedules_full', `${open} are there, active or paused.`)
+    if (open >= host.limits.active + maxInactive)
+      throw new PawlError(
+        'schedules_full',
+        `${open} schedules are active or paused; the limit is ${host.limits.active + maxInactive}.`,
+      )
   }
-  /** Until nobody else was first: a slot may be fired, or another change made, at the same moment. */
-  const until = <T>(attempt: () => Promise<T | undefined>): Promise<T> =>
-    host.mutex.run(frame('schedules', of.tenant, of.session), async () => {
-      for (let tries = 0; tries < mostTries; tries++) {
-        const ended = await attempt()
-        if (ended !== undefined) return ended
+  /** Repeats an attempt until its commit is not rejected by a concurrent change, such as a slot being fired. */
+  const retryUntilCommitted = <T>(attempt: () => Promise<T | undefined>): Promise<T> =>
+    host.mutex.run(lengthPrefixed('schedules', of.tenant, of.session), async () => {
+      for (let tries = 0; tries < maxAttempts; tries++) {
+        const result = await attempt()
+        if (result !== undefined) return result
       }
-      throw new PawlError('store_unavailable', 'Others were always first to change this schedule.')
+      throw new PawlError(
+        'store_unavailable',
+        'Too many concurrent changes of the schedules; nothing was written. Try again.',
+      )
     })
-  const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
-  /** Somebody was first, and it is looked at again; unless it can never be. */
-  const first = (refused: Guard): undefined => {
+  const notEnded = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+  /** Throws for a rejection that a retry cannot resolve. */
+  const throwIfPermanent = (refused: Guard): undefined => {
     if (refused.kind === 'holds') throw new PawlError('lease_lost')
-    if (refused.kind === 'kept' && refused.of === ended.of) throw new PawlError('session_ended')
+    if (refused.kind === 'kept' && refused.of === notEnded.of) throw new PawlError('session_ended')
   }
   const bump = { ...gate, value: '1' }
-  const change = (id: string, make: (row: ScheduleRow) => Changed | Promise<Changed>): Promise<Schedule | null> =>
-    until(async () => {
-      const { row, guards } = await found(id)
+  const change = (
+    id: string,
+    make: (row: ScheduleRow) => ScheduleChange | Promise<ScheduleChange>,
+  ): Promise<Schedule | null> =>
+    retryUntilCommitted(async () => {
+      const { row, guards } = await requireSchedule(id)
       const next = await make(row)
-      if (!next) return shownSchedule(id, row)
-      const { documents, events } = await scheduleMoves(store, of, id, {
+      if (!next) return toSchedule(id, row)
+      const { documents, events } = await scheduleTransition(store, of, id, {
         before: row,
         after: next.row,
         at: clock.now(),
       })
       if (!(await store.commit({ guards, documents: [...documents, bump], events })).ok) return undefined
       if (next.row && next.row.nextAt !== null) host.due(next.row.nextAt)
-      return next.row && shownSchedule(id, next.row)
+      return next.row && toSchedule(id, next.row)
     })
 
   return {
     async create(request) {
       checkFields(request, fields, 'schedule_invalid')
-      const id = checkedId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
+      const id = checkStartId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
       const now = clock.now()
-      // Asked for again it is judged as it was then: its instant may have passed.
+      // A repeated request is validated as of the first creation: its instant may have passed since.
       const before = await store.document(scheduleName(of, id))
-      const { secret, ...definition } = await definitionOf(
+      const { secret, ...definition } = await checkDefinition(
         host,
         owner,
         request,
@@ -203,62 +230,62 @@ export function openSchedules(
         createdAt: now,
         history: [],
       }
-      return until(async () => {
-        const there = await store.document(scheduleName(of, id))
-        if (there) {
-          const asked = readRow(there)
-          if (!sameDefinition(asked, definition) || (monitor && asked.monitor !== monitor.id))
+      return retryUntilCommitted(async () => {
+        const stored = await store.document(scheduleName(of, id))
+        if (stored) {
+          const existing = readRow(stored)
+          if (!sameDefinition(existing, definition) || (monitor && existing.monitor !== monitor.id))
             throw new PawlError('schedule_conflict', `The id is '${id}'.`)
-          return shownSchedule(id, asked)
+          return toSchedule(id, existing)
         }
-        if (nextAt === null) return refuse('Its instant has passed.')
-        const opened = await store.document(gate)
+        if (nextAt === null) return refuse('`at` is in the past.')
+        const gateRow = await store.document(gate)
         const others = await rows()
         checkRoom(others)
-        const over = others.filter((each) => each.row.state === 'ended')
-        const forgotten = over.slice(0, Math.max(0, over.length + 1 - mostKept))
+        const ended = others.filter((each) => each.row.state === 'ended')
+        const pruned = ended.slice(0, Math.max(0, ended.length + 1 - maxInactive))
         const { title, tool } = row
         const about = { schedule: id, order: ids.next(), title, tool: tool ?? '', at: now, secret }
-        const seen = monitor && (await rowsOfMonitor(store, of, monitor, about))
+        const monitorWrites = monitor && (await monitorRows(store, of, monitor, about))
         const written = await store.commit({
           guards: [
-            ended,
+            notEnded,
             { kind: 'kept', ...scheduleName(of, id), revision: 0 },
-            { kind: 'kept', ...gate, revision: opened?.revision ?? 0 },
-            ...(seen?.guards ?? []),
+            { kind: 'kept', ...gate, revision: gateRow?.revision ?? 0 },
+            ...(monitorWrites?.guards ?? []),
             ...(fence?.() ?? []),
           ],
           documents: [
-            ...keepSchedule(of, id, null, row),
+            ...scheduleRows(of, id, null, row),
             bump,
-            ...(seen?.documents ?? []),
-            ...forgotten.flatMap((each) => keepSchedule(of, each.id, each.row, null)),
+            ...(monitorWrites?.documents ?? []),
+            ...pruned.flatMap((each) => scheduleRows(of, each.id, each.row, null)),
           ],
           events: [
-            eventOf({ ...ofSession(of), call: monitor?.call ?? '' }, 'schedule.created', now, { schedule: id }),
-            ...(seen?.events ?? []),
+            eventOf({ ...sessionSubject(of), call: monitor?.call ?? '' }, 'schedule.created', now, { schedule: id }),
+            ...(monitorWrites?.events ?? []),
           ],
         })
-        if (!written.ok) return first(written.refused)
+        if (!written.ok) return throwIfPermanent(written.refused)
         host.due(nextAt)
-        return shownSchedule(id, row)
+        return toSchedule(id, row)
       })
     },
     async get(id) {
-      const there = await find(id)
-      return there && shownSchedule(id, there.row)
+      const existing = await find(id)
+      return existing && toSchedule(id, existing.row)
     },
-    list: async () => (await rows()).map(({ id, row }) => shownSchedule(id, row)),
+    list: async () => (await rows()).map(({ id, row }) => toSchedule(id, row)),
     pause: async (id) =>
       (await change(id, (row) => {
         if (row.state === 'ended') throw new PawlError('schedule_over', `The id is '${id}'.`)
-        return row.state === 'paused' ? null : { row: paused(row, clock.now()) }
+        return row.state === 'paused' ? null : { row: pauseSchedule(row, clock.now()) }
       })) as Schedule,
     resume: async (id) =>
       (await change(id, async (row) => {
         if (row.state === 'ended') throw new PawlError('schedule_over', `The id is '${id}'.`)
         if (row.state === 'active') return null
-        const next = resumed(row, clock.now())
+        const next = resumeSchedule(row, clock.now())
         if (next.state === 'active') checkRoom((await rows()).filter((each) => each.id !== id))
         return { row: next }
       })) as Schedule,
@@ -273,67 +300,68 @@ export function openSchedules(
       }
     },
     async runNow(id) {
-      const which = ids.next()
-      return until(async () => {
-        const { row, guards } = await found(id)
+      const runId = ids.next()
+      return retryUntilCommitted(async () => {
+        const { row, guards } = await requireSchedule(id)
         const at = clock.now()
         if (row.message !== null) {
-          const said = { at, about: 'schedule', title: row.title, text: row.message } as const
-          const notice = noticeOf(of, noticeKey(at, `${id}.${which}`, 0), said)
-          const after = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
-          const { documents, events } = await scheduleMoves(store, of, id, { before: row, after, at })
+          const noticeRow = { at, about: 'schedule', title: row.title, text: row.message } as const
+          const notice = noticeOf(of, noticeKey(at, `${id}.${runId}`, 0), noticeRow)
+          const after = withHistory(row, [{ slot: at, firedAt: at, outcome: 'started', byHand: true }])
+          const { documents, events } = await scheduleTransition(store, of, id, { before: row, after, at })
           const written = await store.commit({
-            guards: [ended, ...guards],
-            documents: [...documents, bump, notice.row, ...host.wakes.rows(of, `${id}.${which}`)],
-            events: [...events, noticeAdded(ofSession(of), notice.added, at)],
+            guards: [notEnded, ...guards],
+            documents: [...documents, bump, notice.row, ...host.wakes.rows(of, `${id}.${runId}`)],
+            events: [...events, noticeAdded(sessionSubject(of), notice.added, at)],
           })
-          return written.ok ? { task: null } : first(written.refused)
+          return written.ok ? { task: null } : throwIfPermanent(written.refused)
         }
-        const task = `${id}.${which}`
-        const running = row.overlap === 'parallel' ? [] : await stillOpen(host, of, row.running)
+        const task = `${id}.${runId}`
+        const running = row.overlap === 'parallel' ? [] : await openRuns(host, of, row.running)
         const open = row.overlap === 'parallel' ? [] : [...running, task]
-        const after = remembered(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], open)
-        const moved = await scheduleMoves(store, of, id, { before: row, after, at })
-        const told = monitorFired(of, row, at, at)
+        const after = withHistory(row, [{ slot: at, firedAt: at, outcome: 'started', task, byHand: true }], open)
+        const transition = await scheduleTransition(store, of, id, { before: row, after, at })
+        const fired = monitorFiredWrites(of, row, at, at)
         const also = {
           guards,
-          documents: [...moved.documents, bump, ...told.documents],
-          events: [...moved.events, ...told.events],
+          documents: [...transition.documents, bump, ...fired.documents],
+          events: [...transition.events, ...fired.events],
         }
-        const started = await startTask(host, { ...of, ...row.behalf }, specOf(row, task), {
-          ...howOf(row, id, at, running),
+        const started = await startTask(host, { ...of, ...row.behalf }, taskSpec(row, task), {
+          ...taskOrigin(row, id, at, running),
           also,
         })
         return started ? { task } : undefined
       })
     },
     async nextTimes(id, count = 5) {
-      if (!Number.isSafeInteger(count) || count < 1 || count > mostTimes)
-        refuse(`count is ${String(count)}; it must be a whole number from 1 to ${mostTimes}.`)
-      const { row } = await found(id)
-      const { nextAt } = row.state === 'paused' ? resumed(row, clock.now()) : row
-      // One that is due and not fired yet comes first.
+      if (!Number.isSafeInteger(count) || count < 1 || count > maxTimes)
+        refuse(`count is ${String(count)}; it must be an integer from 1 to ${maxTimes}.`)
+      const { row } = await requireSchedule(id)
+      const { nextAt } = row.state === 'paused' ? resumeSchedule(row, clock.now()) : row
+      // A slot that is due but not fired yet is included.
       return nextAt === null ? [] : nextTimes(row.timing, nextAt - 1, count)
     },
-    history: async (id) => [...(await found(id)).row.history],
+    history: async (id) => [...(await requireSchedule(id)).row.history],
   }
 }
 
 const catchUps: readonly unknown[] = ['skip', 'once', 'all']
 const overlaps: readonly unknown[] = ['skip', 'queue', 'parallel']
 
-async function definitionOf(
+async function checkDefinition(
   host: SchedulesHost,
   owner: Owner,
   request: CreateSchedule,
   now: number,
-): Promise<Definition & { readonly secret: boolean }> {
+): Promise<ScheduleDefinition & { readonly secret: boolean }> {
   const { cron, at, timezone, catchUp = 'once', cap = 10, overlap = 'skip' } = request
-  const timing = timingOf({ cron, at, timezone }, now, { leastMs: host.most.leastMs })
-  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${formatValue(catchUp)}, not 'skip', 'once' or 'all'.`)
-  if (!overlaps.includes(overlap)) refuse(`overlap is ${formatValue(overlap)}, not 'skip', 'queue' or 'parallel'.`)
-  if (!Number.isSafeInteger(cap) || cap < 1 || cap > mostCap)
-    refuse(`cap is ${String(cap)}; it must be a whole number from 1 to ${mostCap}.`)
-  const what = await checkStart(host, owner, request, { code: 'schedule_invalid' })
-  return { timing, ...what, catchUp, cap, overlap }
+  const timing = checkTiming({ cron, at, timezone }, now, { leastMs: host.limits.leastMs })
+  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${formatValue(catchUp)}; it must be 'skip', 'once' or 'all'.`)
+  if (!overlaps.includes(overlap))
+    refuse(`overlap is ${formatValue(overlap)}; it must be 'skip', 'queue' or 'parallel'.`)
+  if (!Number.isSafeInteger(cap) || cap < 1 || cap > maxCatchUp)
+    refuse(`cap is ${String(cap)}; it must be an integer from 1 to ${maxCatchUp}.`)
+  const start = await checkStart(host, owner, request, { code: 'schedule_invalid' })
+  return { timing, ...start, catchUp, cap, overlap }
 }

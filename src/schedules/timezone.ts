@@ -1,9 +1,9 @@
-// What the clock on the wall shows in a zone, and when it is changed. All of it is asked of Intl: no tables to grow old.
+// UTC offsets of IANA time zones and their transitions, read from Intl so that there are no tables to maintain.
 
 import { PawlError } from '../core/errors.ts'
 
-/** A change of the clock: at instant `at` the difference to UTC goes from `before` to `after` (milliseconds). */
-export interface Change {
+/** A transition: at instant `at` the UTC offset changes from `before` to `after` (milliseconds). */
+export interface OffsetChange {
   readonly at: number
   readonly before: number
   readonly after: number
@@ -11,8 +11,8 @@ export interface Change {
 
 const day = 86_400_000
 
-/** Formatters are dear to make and to keep. */
-const most = 64
+/** Formatters are expensive to create and to hold, so a bounded number is cached. */
+const maxFormatters = 64
 const formatters = new Map<string, Intl.DateTimeFormat>()
 
 function formatterOf(zone: string): Intl.DateTimeFormat {
@@ -20,19 +20,19 @@ function formatterOf(zone: string): Intl.DateTimeFormat {
   if (!formatter) {
     formatter = new Intl.DateTimeFormat('en-US', { timeZone: zone, timeZoneName: 'longOffset' })
     const [oldest] = formatters.keys()
-    if (formatters.size >= most && oldest !== undefined) formatters.delete(oldest)
+    if (formatters.size >= maxFormatters && oldest !== undefined) formatters.delete(oldest)
     formatters.set(zone, formatter)
   }
   return formatter
 }
 
-/** The name of a zone as it may be used; an offset like '+02:00' is none, because it knows no daylight saving. */
-export function checkZone(zone: string): string {
+/** Throws unless the name is an IANA zone. An offset like '+02:00' is rejected: it has no daylight saving rules. */
+export function checkTimezone(zone: string): string {
   const unknown = (): never => {
-    const shown = typeof zone === 'string' ? JSON.stringify(zone.slice(0, 60)) : typeof zone
+    const quoted = typeof zone === 'string' ? JSON.stringify(zone.slice(0, 60)) : typeof zone
     throw new PawlError(
       'schedule_invalid',
-      `The timezone ${shown} is not known; give an IANA name like 'Europe/Berlin' or 'UTC'.`,
+      `The timezone ${quoted} is not known; give an IANA name like 'Europe/Berlin' or 'UTC'.`,
       {
         details: { field: 'timezone' },
       },
@@ -47,18 +47,21 @@ export function checkZone(zone: string): string {
   }
 }
 
-/** How far the clock on the wall is ahead of UTC at an instant, in milliseconds. */
+/** The UTC offset of a zone at an instant, in milliseconds; positive east of Greenwich. */
 export function offsetAt(zone: string, at: number): number {
   if (zone === 'UTC') return 0
-  // '1/31/2026, GMT+05:30'; 'GMT' alone is zero; seconds appear in zones of long ago.
+  // '1/31/2026, GMT+05:30'; 'GMT' alone is zero; historical offsets may have seconds.
   const match = /GMT(?:([+-])(\d\d):(\d\d)(?::(\d\d))?)?$/.exec(formatterOf(zone).format(at))
   if (!match?.[1]) return 0
   const seconds = Number(match[2]) * 3600 + Number(match[3]) * 60 + Number(match[4] ?? 0)
   return (match[1] === '-' ? -seconds : seconds) * 1000
 }
 
-/** The first change in (from, to], or none. A look a day: no zone changes its clock and back within one. Meant for spans of some days. */
-export function firstChange(zone: string, from: number, to: number): Change | undefined {
+/**
+ * The first transition in (from, to], if any. Samples once a day, because no zone has two opposite transitions within a
+ * day, and then bisects. Meant for spans of a few days.
+ */
+export function firstOffsetChange(zone: string, from: number, to: number): OffsetChange | undefined {
   if (zone === 'UTC') return undefined
   const before = offsetAt(zone, from)
   for (let low = from; low < to; low += day) {

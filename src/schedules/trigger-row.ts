@@ -1,26 +1,26 @@
-// Subscriptions and occurrences as they are kept (CRON-4). A subscription has a second row by which it is found: by its event, in the whole tenant.
-// An occurrence is an event that was emitted, known by its key; each of its deliveries is a row among what is due, until it is made.
+// The rows of triggers. A subscription has a second row that indexes it by event name within the tenant. An occurrence
+// is an emitted event, identified by its key; each pending delivery of it is a row in the `due` collection.
 
 import { hash } from 'node:crypto'
-import { frame } from '../core/ids.ts'
-import { decode, type Json } from '../core/value.ts'
+import { lengthPrefixed } from '../core/ids.ts'
+import { decode, type Json } from '../core/tool-value.ts'
 import type { StoredDocument, DocumentName } from '../store/store.ts'
-import type { Behalf, Scope } from './schedule-row.ts'
-import type { CheckedStart } from './start-spec.ts'
+import type { StartIdentity, Scope } from './schedule-row.ts'
+import type { CheckedStart } from './start-target.ts'
 
 export interface SubscriptionRow extends Omit<CheckedStart, 'secret'> {
-  /** Tells it from one that had its id before. */
+  /** Unique id of this subscription, to distinguish it from an earlier one with the same id. */
   readonly born: string
   readonly event: string
-  /** The argument that gets the payload. */
+  /** The tool argument that receives the payload. */
   readonly payloadTo: string | null
-  readonly behalf: Behalf
+  readonly behalf: StartIdentity
   readonly secret?: true
   readonly enabled: boolean
   readonly createdAt: number
 }
 
-/** A subscription as it stands. */
+/** The current state of a subscription. */
 export interface Subscription extends Pick<
   SubscriptionRow,
   'event' | 'tool' | 'payloadTo' | 'message' | 'title' | 'wake' | 'enabled' | 'createdAt'
@@ -29,7 +29,7 @@ export interface Subscription extends Pick<
   readonly input: Json
 }
 
-/** A subscription that an occurrence is delivered to, and the task of it; null for a message. */
+/** A subscription that receives an emitted event, and the task it starts; null for a message. */
 export interface Delivery {
   readonly session: string
   readonly subscription: string
@@ -39,23 +39,25 @@ export interface Delivery {
 export interface OccurrenceRow {
   readonly event: string
   readonly key: string
-  /** In its recorded form. */
+  /** Encoded as recorded. */
   readonly payload: string
-  /** The one session it was emitted to. */
+  /** The only session that receives it; null: all sessions of the tenant. */
   readonly only: string | null
   readonly at: number
   readonly deliveries: readonly Delivery[]
-  /** The call whose body emitted it: it is known by its key at least until that has settled. */
+  /**
+   * The call whose body emitted it: retention keeps this row at least until the call settles, for reruns of the body.
+   */
   readonly call?: string
 }
 
-/** What is kept of a delivery while it is due. */
+/** The value of the `due` row of a pending delivery. */
 export interface DeliveryRow {
   readonly delivery: {
     readonly occurrence: string
     readonly subscription: string
     readonly born: string
-    /** How often it could not start. */
+    /** Number of failed attempts to start the task. */
     readonly tries: number
   }
 }
@@ -67,8 +69,8 @@ export const subscriptionName = ({ tenant, session }: Scope, id: string): Docume
   key: id,
 })
 
-/** Names of events have no colon, so none is the beginning of another's. */
-export const heardName = ({ tenant, session }: Scope, id: string, event: string): DocumentName => ({
+/** Event names contain no colon, so the prefix `event:` matches exactly one event. */
+export const subscriptionIndexName = ({ tenant, session }: Scope, id: string, event: string): DocumentName => ({
   of: 'subscribed',
   tenant,
   session,
@@ -83,15 +85,15 @@ export const occurrenceName = (tenant: string, key: string): DocumentName => ({
   key,
 })
 
-/** The same however often it is delivered. */
+/** Deterministic, so that a repeated delivery finds the task it started before. */
 export const deliveryTask = (occurrence: string, id: string, born: string): string =>
   `${id}.${digest(occurrence, id, born).slice(0, 32)}`
 
-const digest = (...what: readonly string[]): string => hash('sha256', frame(...what), 'base64url')
+const digest = (...what: readonly string[]): string => hash('sha256', lengthPrefixed(...what), 'base64url')
 
 export const readSubscription = ({ value }: StoredDocument): SubscriptionRow => JSON.parse(value) as SubscriptionRow
 
-export function shownSubscription(id: string, row: SubscriptionRow): Subscription {
+export function toSubscription(id: string, row: SubscriptionRow): Subscription {
   const { event, tool, input, payloadTo, message, title, wake, enabled, createdAt } = row
   return {
     id,

@@ -1,53 +1,57 @@
-// TRIGGERS of a session (CRON-4): tasks, or messages, that begin when an event of a name is emitted. A subscription belongs to its session, an event to its tenant.
+// The triggers of one session: an emitted event starts a task or delivers a message for every subscription to its name.
+// A subscription belongs to its session; an event reaches all sessions of the tenant.
 
 import { PawlError } from '../core/errors.ts'
-import { canonical } from '../core/canonical-json.ts'
-import { frame } from '../core/ids.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
+import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
-import { decode, type Json } from '../core/value.ts'
+import { decode, type Json } from '../core/tool-value.ts'
 import { endName } from '../store/records/task-record.ts'
-import { eventOf, ofSession, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
+import { eventOf, sessionSubject, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
-import { checkEmit, checkEvent, emit, type EmitHost, type EmittedEvent } from './emit-event.ts'
+import { checkEmitOptions, checkEvent, emit, type EmitHost, type EmittedEvent } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
 import {
-  heardName,
+  subscriptionIndexName,
   readSubscription,
-  shownSubscription,
+  toSubscription,
   type Subscription,
   subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
-import { checkedId, checkFields, checkStart, refusing, type WhatStarts } from './start-spec.ts'
+import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
 
-export interface Subscribe extends WhatStarts {
+export interface Subscribe extends StartSpec {
   /** The name of the event. */
   readonly event: string
-  /** The name of the argument that gets the event's payload. */
+  /** The tool argument that receives the payload of the event. */
   readonly payloadTo?: string
 }
 
 export interface Emit {
-  /** The same event under the same key has happened once, however often it is emitted. */
+  /** Idempotency key: emitting the same event again under the same key has no further effect. */
   readonly key: string
-  /** Only subscriptions of this session hear it. */
+  /** Deliver only to subscriptions of this session; default: all sessions of the tenant. */
   readonly session?: string
 }
 
 export interface Triggers {
-  /** On record when it resolves. The same `id` with the same content is the same subscription. */
+  /** Durable when it resolves. Idempotent: the same `id` with the same content returns the existing subscription. */
   subscribe(subscription: Subscribe): Promise<Subscription>
-  /** Removes it, with what has not been delivered yet. Tasks that it started go on. False if there was none. */
+  /** Removes the subscription and its pending deliveries. Tasks it started continue. False if there was none. */
   unsubscribe(id: string): Promise<boolean>
   get(id: string): Promise<Subscription | undefined>
-  /** In the order in which they were made. */
+  /** In order of creation. */
   list(): Promise<Subscription[]>
-  /** It hears no event until it is resumed; those in between are not made up for. */
+  /** Events emitted until `resume` are not delivered, not even later. */
   pause(id: string): Promise<Subscription>
   resume(id: string): Promise<Subscription>
-  /** Tells an event to all who subscribed to it in the tenant. On record when it resolves; what it starts is started by any worker that has the tool. */
+  /**
+   * Emits an event to all subscriptions of the tenant. Durable when it resolves; the tasks are started by any worker
+   * that has the tool.
+   */
   emit(event: string, payload: unknown, how: Emit): Promise<EmittedEvent>
 }
 
@@ -55,53 +59,57 @@ export interface TriggersHost extends EmitHost {
   readonly mutex: KeyedMutex
 }
 
-const most = 100
-const mostTries = 1_000
+const maxSubscriptions = 100
+const maxAttempts = 1_000
 const fields = ['event', 'tool', 'input', 'payloadTo', 'message', 'title', 'wake', 'id'] as const
-const refuse = refusing('trigger_invalid')
+const refuse = rejectWith('trigger_invalid')
 
 export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
-  /** Whatever makes or removes one goes through this by compare-and-set, so they are counted right. */
+  /** Every change compares and sets this document, so that the limit is counted exactly. */
   const gate = { of: 'trigger-gate', ...of, key: 'gate' }
   const bump = { ...gate, value: '1' }
 
-  const told = <T extends EventType>(type: T, body: EventBodies[T]): NewEvent =>
-    eventOf(ofSession(of), type, clock.now(), body)
+  const sessionEvent = <T extends EventType>(type: T, body: EventBodies[T]): NewEvent =>
+    eventOf(sessionSubject(of), type, clock.now(), body)
   const all = async (): Promise<{ id: string; row: SubscriptionRow }[]> => {
     const found: { id: string; row: SubscriptionRow }[] = []
-    for await (const kept of iterateDocuments(store, { of: 'subscription', ...of }))
-      found.push({ id: kept.key, row: readSubscription(kept) })
+    for await (const stored of iterateDocuments(store, { of: 'subscription', ...of }))
+      found.push({ id: stored.key, row: readSubscription(stored) })
     return found.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
-  const until = <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> =>
-    host.mutex.run(frame('triggers', of.tenant, of.session), async () => {
-      for (let tries = 0; tries < mostTries; tries++) {
-        const opened = await store.document(gate)
-        const ended = await attempt([{ kind: 'kept', ...gate, revision: opened?.revision ?? 0 }])
-        if (ended !== undefined) return ended
+  /** Repeats an attempt until its commit is not rejected by a concurrent change. */
+  const retryUntilCommitted = <T>(attempt: (guards: Guard[]) => Promise<T | undefined>): Promise<T> =>
+    host.mutex.run(lengthPrefixed('triggers', of.tenant, of.session), async () => {
+      for (let tries = 0; tries < maxAttempts; tries++) {
+        const gateRow = await store.document(gate)
+        const result = await attempt([{ kind: 'kept', ...gate, revision: gateRow?.revision ?? 0 }])
+        if (result !== undefined) return result
       }
-      throw new PawlError('store_unavailable', 'Others were always first to change these subscriptions.')
+      throw new PawlError(
+        'store_unavailable',
+        'Too many concurrent changes of the subscriptions; nothing was written. Try again.',
+      )
     })
-  const keepRow = (id: string, row: SubscriptionRow): NonNullable<Change['documents']> => {
+  const subscriptionRows = (id: string, row: SubscriptionRow): NonNullable<Change['documents']> => {
     const sealed = row.secret ? { secret: true as const } : {}
     return [
       { ...subscriptionName(of, id), ...sealed, value: JSON.stringify(row) },
-      { ...heardName(of, id, row.event), value: id },
+      { ...subscriptionIndexName(of, id, row.event), value: id },
       bump,
     ]
   }
   const enable = (id: string, enabled: boolean): Promise<Subscription> =>
-    until(async (guards) => {
-      const kept = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
-      if (!kept) throw new PawlError('trigger_unknown', `The id is ${formatValue(id)}.`)
-      const before = readSubscription(kept)
-      if (before.enabled === enabled) return shownSubscription(id, before)
+    retryUntilCommitted(async (guards) => {
+      const stored = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+      if (!stored) throw new PawlError('trigger_unknown', `The id is ${formatValue(id)}.`)
+      const before = readSubscription(stored)
+      if (before.enabled === enabled) return toSubscription(id, before)
       const row = { ...before, enabled }
-      const events = [told(enabled ? 'trigger.resumed' : 'trigger.paused', { trigger: id })]
-      return (await store.commit({ guards, documents: keepRow(id, row), events })).ok
-        ? shownSubscription(id, row)
+      const events = [sessionEvent(enabled ? 'trigger.resumed' : 'trigger.paused', { trigger: id })]
+      return (await store.commit({ guards, documents: subscriptionRows(id, row), events })).ok
+        ? toSubscription(id, row)
         : undefined
     })
 
@@ -110,16 +118,16 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
       checkFields(request, fields, 'trigger_invalid')
       const event = checkEvent(request.event)
       const payloadTo = payloadArgument(request)
-      const { secret, ...what } = await checkStart(host, owner, request, {
+      const { secret, ...start } = await checkStart(host, owner, request, {
         code: 'trigger_invalid',
         partial: payloadTo !== null,
       })
-      if (payloadTo !== null && what.input !== null && !isObject(decode(what.input)))
-        refuse('With payloadTo the input must be an object.')
-      const id = checkedId(request.id ?? `trigger_${ids.next()}`, 'trigger_invalid')
+      if (payloadTo !== null && start.input !== null && !isObject(decode(start.input)))
+        refuse('`input` must be an object if `payloadTo` is given.')
+      const id = checkStartId(request.id ?? `trigger_${ids.next()}`, 'trigger_invalid')
       const { principal, policy, unattended } = owner
       const row: SubscriptionRow = {
-        ...what,
+        ...start,
         event,
         payloadTo,
         born: ids.next(),
@@ -128,43 +136,47 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         enabled: true,
         createdAt: clock.now(),
       }
-      return until(async (guards) => {
-        const there = await all()
-        const same = there.find((each) => each.id === id)
+      return retryUntilCommitted(async (guards) => {
+        const existing = await all()
+        const same = existing.find((each) => each.id === id)
         if (same) {
-          if (contentOf(same.row) !== contentOf(row)) throw new PawlError('trigger_conflict', `The id is '${id}'.`)
-          return shownSubscription(id, same.row)
+          if (subscriptionContent(same.row) !== subscriptionContent(row))
+            throw new PawlError('trigger_conflict', `The id is '${id}'.`)
+          return toSubscription(id, same.row)
         }
-        if (there.length >= most) throw new PawlError('triggers_full', `${there.length} are there.`)
+        if (existing.length >= maxSubscriptions)
+          throw new PawlError('triggers_full', `The session has ${existing.length} subscriptions.`)
         const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
-        const events = [told('trigger.subscribed', { trigger: id, event })]
-        const written = await store.commit({ guards: [...guards, ended], documents: keepRow(id, row), events })
+        const events = [sessionEvent('trigger.subscribed', { trigger: id, event })]
+        const written = await store.commit({ guards: [...guards, ended], documents: subscriptionRows(id, row), events })
         if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of)
           throw new PawlError('session_ended')
-        return written.ok ? shownSubscription(id, row) : undefined
+        return written.ok ? toSubscription(id, row) : undefined
       })
     },
     unsubscribe: (id) =>
-      until(async (guards) => {
-        const kept = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
-        if (!kept) return false
-        const gone = [subscriptionName(of, id), heardName(of, id, readSubscription(kept).event)].map((name) => ({
+      retryUntilCommitted(async (guards) => {
+        const stored = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+        if (!stored) return false
+        const names = [subscriptionName(of, id), subscriptionIndexName(of, id, readSubscription(stored).event)]
+        const removed = names.map((name) => ({
           ...name,
           value: null,
         }))
-        const events = [told('trigger.unsubscribed', { trigger: id })]
-        return (await store.commit({ guards, documents: [...gone, bump], events })).ok ? true : undefined
+        const events = [sessionEvent('trigger.unsubscribed', { trigger: id })]
+        return (await store.commit({ guards, documents: [...removed, bump], events })).ok ? true : undefined
       }),
     async get(id) {
-      const kept = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
-      return kept && shownSubscription(id, readSubscription(kept))
+      const stored = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+      return stored && toSubscription(id, readSubscription(stored))
     },
-    list: async () => (await all()).map(({ id, row }) => shownSubscription(id, row)),
+    list: async () => (await all()).map(({ id, row }) => toSubscription(id, row)),
     pause: (id) => enable(id, false),
     resume: (id) => enable(id, true),
-    async emit(event, payload, how) {
-      checkEmit(how)
-      return emit(host, { tenant: of.tenant, session: how?.session, from: of.session }, event, payload, how?.key)
+    async emit(event, payload, options) {
+      checkEmitOptions(options)
+      const source = { tenant: of.tenant, session: options?.session, from: of.session }
+      return emit(host, source, event, payload, options?.key)
     },
   }
 }
@@ -173,14 +185,14 @@ const isObject = (value: unknown): boolean => typeof value === 'object' && value
 
 function payloadArgument({ payloadTo, message }: Subscribe): string | null {
   if (payloadTo === undefined) return null
-  if (message !== undefined) refuse('A message is told with its payload; payloadTo is for a tool.')
+  if (message !== undefined) refuse('`payloadTo` is for a tool; a message always includes the payload.')
   if (typeof payloadTo !== 'string' || payloadTo === '' || !payloadTo.isWellFormed() || payloadTo === '__proto__')
-    refuse('payloadTo must be the name of an argument.')
+    refuse('`payloadTo` must be the name of an argument.')
   return payloadTo
 }
 
-/** What was asked for, as one text. */
-function contentOf({ event, tool, input, payloadTo, message, title, wake }: SubscriptionRow): string {
-  const content = input === null ? null : canonical(JSON.parse(input) as Json)
+/** The request in canonical form, to compare two subscriptions. */
+function subscriptionContent({ event, tool, input, payloadTo, message, title, wake }: SubscriptionRow): string {
+  const content = input === null ? null : canonicalJson(JSON.parse(input) as Json)
   return JSON.stringify([event, tool, content, payloadTo, message, title, wake])
 }

@@ -1,15 +1,15 @@
-// Finds any of some texts in a stream of characters, in one pass (Aho and Corasick): the time is that of reading the text, whatever the text is.
+// Finds any of a set of texts in a stream of characters in one linear pass (Aho-Corasick). redact.ts uses it.
 //
-// Only the beginnings of long texts are in the tree, which takes hundreds of bytes for a character: where one is found, that text alone is followed from
-// there on (Knuth, Morris and Pratt).
+// The trie takes hundreds of bytes per character, so only the first characters of long texts are in it. Where such a
+// beginning is found, that text alone is matched further (Knuth-Morris-Pratt).
 
-export const redactedWord = '[redacted]'
+export const redactedMark = '[redacted]'
 
-/** What is longer than this is followed by itself. */
+/** Only this many characters of a text are in the trie. The rest of a longer text is matched separately. */
 const headLength = 32
 
-/** A text that is not in the tree but for its beginning. */
-class Long {
+/** A text of which only the head is in the trie. */
+class LongText {
   readonly text: string
   #fallbacks: Int32Array | null = null
 
@@ -17,15 +17,15 @@ class Long {
     this.text = text
   }
 
-  /** By how many characters have matched: how many still do if the next one does not. Made when its beginning is found. */
+  /** KMP failure table, built when the head is first found. */
   get fallbacks(): Int32Array {
     return (this.#fallbacks ??= fallbacksOf(this.text))
   }
 }
 
-/** One that is followed, and how much of it was read. */
-interface Following {
-  readonly long: Long
+/** A long text that is being matched, and the number of characters matched so far. */
+interface LongMatch {
+  readonly long: LongText
   readonly text: string
   readonly fallbacks: Int32Array
   matched: number
@@ -43,16 +43,16 @@ function fallbacksOf(text: string): Int32Array {
   return fallbacks
 }
 
-export class Matcher {
+export class SecretMatcher {
   readonly #next: Map<number, number>[] = [new Map()]
-  /** By character: whether one begins with it. Most characters of most texts are passed over with this. */
+  /** By character: whether a text begins with it. Lets the scan skip most characters. */
   readonly #first = new Uint8Array(0x10000)
   readonly #fail: number[] = [0]
   readonly #depth: number[] = [0]
-  /** The longest text that ends where a state is reached; 0 if none does. */
+  /** By state: length of the longest text that ends there; 0 if none does. */
   readonly #ends: number[] = [0]
-  /** Long texts, by the state in which their beginning has been read. No state is deeper, so it is reached by nothing else. */
-  readonly #longs = new Map<number, Long[]>()
+  /** Long texts by the state of their complete head. No state is deeper, so only these texts reach it. */
+  readonly #longTexts = new Map<number, LongText[]>()
 
   constructor(texts: Iterable<string>) {
     for (const text of texts) this.#add(text)
@@ -77,7 +77,7 @@ export class Matcher {
     }
   }
 
-  /** How many of the last characters may be the beginning of one. */
+  /** How many of the last characters may be the beginning of a text. */
   depth(state: number): number {
     return this.#depth[state] as number
   }
@@ -86,9 +86,9 @@ export class Matcher {
     return this.#ends[state] as number
   }
 
-  /** Those that begin with what was read last. */
-  longs(state: number): readonly Long[] | undefined {
-    return this.#depth[state] === headLength ? this.#longs.get(state) : undefined
+  /** Long texts whose head was just read. */
+  longTextsAt(state: number): readonly LongText[] | undefined {
+    return this.#depth[state] === headLength ? this.#longTexts.get(state) : undefined
   }
 
   #add(text: string): void {
@@ -110,38 +110,38 @@ export class Matcher {
       state = child
     }
     if (!isLong) this.#ends[state] = text.length
-    else this.#longs.set(state, [...(this.#longs.get(state) ?? []), new Long(text)])
+    else this.#longTexts.set(state, [...(this.#longTexts.get(state) ?? []), new LongText(text)])
   }
 }
 
-const none: readonly Long[] = []
+const noLongTexts: readonly LongText[] = []
 
 interface Span {
   readonly from: number
   readonly to: number
 }
 
-/** Takes what a matcher finds out of a text that may come in pieces. */
-export class Stream {
-  readonly #matchers: readonly Matcher[]
-  /** Of each matcher. */
+/** Replaces matches in a text that may arrive in pieces. */
+export class MatchStream {
+  readonly #matchers: readonly SecretMatcher[]
+  /** Current state of each matcher. */
   readonly #states: number[]
-  /** Long texts whose beginning was read, and how much of each: for a set, and in a row, which is quick. */
-  readonly #followed = new Set<Long>()
-  #following: Following[] = []
-  /** What was read and not given out yet, and where in all that was read it begins. */
-  #held = ''
+  /** Long texts being matched: as a set for lookup, and as a list for fast iteration. */
+  readonly #activeLongTexts = new Set<LongText>()
+  #longMatches: LongMatch[] = []
+  /** Text that was read but not returned yet, and its offset in the whole stream. */
+  #buffer = ''
   #start = 0
-  /** What is to be taken out of it, in order, apart from each other. */
+  /** Ranges to replace, ordered and disjoint. */
   #spans: Span[] = []
 
-  /** What any of them finds: what overlaps is taken out together, whoever found it. */
-  constructor(...matchers: readonly Matcher[]) {
+  /** Overlapping matches of any matcher are replaced together. */
+  constructor(...matchers: readonly SecretMatcher[]) {
     this.#matchers = matchers
     this.#states = matchers.map(() => 0)
   }
 
-  /** The same text, not a copy, where there is nothing to take out. */
+  /** Redacts a complete text. Returns the same string if nothing matches. */
   whole(text: string): string {
     this.#read(text)
     return this.#spans.length === 0 ? text : this.end()
@@ -150,60 +150,60 @@ export class Stream {
   push(piece: string): string {
     this.#read(piece)
     const depths = this.#matchers.map((matcher, which) => matcher.depth(this.#states[which] as number))
-    const begun = Math.max(...depths, ...this.#following.map(({ matched }) => matched))
-    return this.#take(this.#start + this.#held.length - begun)
+    const pending = Math.max(...depths, ...this.#longMatches.map(({ matched }) => matched))
+    return this.#flush(this.#start + this.#buffer.length - pending)
   }
 
   end(): string {
     this.#states.fill(0)
-    this.#followed.clear()
-    this.#following = []
-    return this.#take(this.#start + this.#held.length)
+    this.#activeLongTexts.clear()
+    this.#longMatches = []
+    return this.#flush(this.#start + this.#buffer.length)
   }
 
   #read(piece: string): void {
     const matchers = this.#matchers
     const states = this.#states
-    let at = this.#start + this.#held.length
+    let at = this.#start + this.#buffer.length
     for (let index = 0; index < piece.length; index++) {
       const unit = piece.charCodeAt(index)
       at++
-      if (this.#following.length > 0) this.#follow(unit, at)
+      if (this.#longMatches.length > 0) this.#advanceLongMatches(unit, at)
       for (let which = 0; which < matchers.length; which++) {
-        const matcher = matchers[which] as Matcher
+        const matcher = matchers[which] as SecretMatcher
         const state = (states[which] = matcher.step(states[which] as number, unit))
         const length = matcher.ends(state)
-        if (length > 0) this.#found(at - length, at)
-        for (const long of matcher.longs(state) ?? none) this.#begin(long)
+        if (length > 0) this.#addSpan(at - length, at)
+        for (const long of matcher.longTextsAt(state) ?? noLongTexts) this.#startLongMatch(long)
       }
     }
-    this.#held += piece
+    this.#buffer += piece
   }
 
-  #begin(long: Long): void {
-    if (this.#followed.has(long)) return
-    this.#followed.add(long)
-    this.#following.push({ long, text: long.text, fallbacks: long.fallbacks, matched: headLength })
+  #startLongMatch(long: LongText): void {
+    if (this.#activeLongTexts.has(long)) return
+    this.#activeLongTexts.add(long)
+    this.#longMatches.push({ long, text: long.text, fallbacks: long.fallbacks, matched: headLength })
   }
 
-  /** What matches less than its beginning is in the tree again. */
-  #follow(unit: number, at: number): void {
-    let gone = false
-    for (const each of this.#following) {
+  /** Drops a long text when fewer characters than its head match: from there the trie finds it again. */
+  #advanceLongMatches(unit: number, at: number): void {
+    let dropped = false
+    for (const each of this.#longMatches) {
       const { text, fallbacks } = each
       let { matched } = each
-      // Past the end of the text there is no character: so what was found whole falls back first.
+      // charCodeAt past the end is NaN, so a completed match falls back first.
       while (matched > 0 && text.charCodeAt(matched) !== unit) matched = fallbacks[matched] as number
       if (text.charCodeAt(matched) === unit) matched++
       each.matched = matched
-      if (matched === text.length) this.#found(at - matched, at)
-      if (matched < headLength) gone = this.#followed.delete(each.long)
+      if (matched === text.length) this.#addSpan(at - matched, at)
+      if (matched < headLength) dropped = this.#activeLongTexts.delete(each.long)
     }
-    if (gone) this.#following = this.#following.filter(({ matched }) => matched >= headLength)
+    if (dropped) this.#longMatches = this.#longMatches.filter(({ matched }) => matched >= headLength)
   }
 
-  /** What overlaps is taken out together. */
-  #found(from: number, to: number): void {
+  /** Adds a range and merges it with those it overlaps. */
+  #addSpan(from: number, to: number): void {
     let first = from
     for (let last = this.#spans.at(-1); last && last.to >= first; last = this.#spans.at(-1)) {
       first = Math.min(first, last.from)
@@ -212,26 +212,26 @@ export class Stream {
     this.#spans.push({ from: first, to })
   }
 
-  /** Gives out what stands before `until`; nothing that ends before it can still grow. */
-  #take(until: number): string {
+  /** Returns the text before `until`. No range that ends before it can still grow. */
+  #flush(until: number): string {
     let out = ''
     let at = this.#start
-    let through = 0
+    let flushed = 0
     for (const { from, to } of this.#spans) {
       if (to > until) break
-      out += this.#between(at, from) + redactedWord
+      out += this.#slice(at, from) + redactedMark
       at = to
-      through++
+      flushed++
     }
-    this.#spans = this.#spans.slice(through)
+    this.#spans = this.#spans.slice(flushed)
     const end = Math.max(at, Math.min(until, this.#spans[0]?.from ?? until))
-    out += this.#between(at, end)
-    this.#held = this.#held.slice(end - this.#start)
+    out += this.#slice(at, end)
+    this.#buffer = this.#buffer.slice(end - this.#start)
     this.#start = end
     return out
   }
 
-  #between(from: number, to: number): string {
-    return this.#held.slice(from - this.#start, to - this.#start)
+  #slice(from: number, to: number): string {
+    return this.#buffer.slice(from - this.#start, to - this.#start)
   }
 }

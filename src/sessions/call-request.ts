@@ -1,66 +1,68 @@
-// What is asked and what comes back: one call of a model, checked before anything is recorded.
+// Public types of a call request and its outcome, and the checks made before anything is recorded.
 
-import { closeNames } from '../core/similar-names.ts'
-import type { ModelPart } from '../models/model-parts.ts'
-import type { AskKind } from '../store/records/approval-terms.ts'
+import { similarNames } from '../core/similar-names.ts'
+import type { ModelPart } from '../models/outcome-to-model-parts.ts'
+import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import type { CallTimes } from '../store/records/call-times.ts'
 import type { Duration } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { frame, longestName } from '../core/ids.ts'
+import { lengthPrefixed, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Json } from '../core/value.ts'
+import type { Json } from '../core/tool-value.ts'
 import { type Timeouts, timeoutsOf } from '../tools/tool-options.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */
   readonly id: string
   readonly name: string
-  /** An object, or the model's JSON text. Left out or empty it means {}. */
+  /** An object, or the model's JSON text. Default: {}. */
   readonly input?: unknown
-  /** Opaque; comes back on the outcome. */
+  /** Opaque JSON value, returned with the outcome. */
   readonly meta?: Json
-  /** Clocks of this call, before those of its tool. */
+  /** Timeouts of this call; they override those of the tool. */
   readonly timeout?: Duration | Timeouts
-  /** An instant (milliseconds since 1970, or a Date) after which it is too late. */
+  /** Point in time (milliseconds since 1970, or a Date) after which the call times out. */
   readonly deadline?: number | Date
-  /** Names the call instead of batch and id: the same key is the same call, wherever in the session it is asked. */
+  /** Identifies the call instead of batch and id: equal keys in one session are the same call. */
   readonly idempotencyKey?: string
 }
 
-/** How a call ended, with what the model reads of it. */
+/** The outcome of a call and the parts the model reads. */
 export type CallOutcome<T = Json> = Outcome<T> &
   CallTimes & {
     readonly callId: string
     readonly name: string
-    /** How many times the body was begun. */
+    /** How many times the body was started. */
     readonly attempts: number
-    /** What the model reads. */
+    /** The result as the model reads it. */
     readonly parts: readonly ModelPart[]
     readonly meta?: Json
   }
 
-/** When run returns although calls are open: `'waiting'`, when all that are wait for the outside; or after so long. */
+/**
+ * When `run` returns while calls are open: `'waiting'` (all open calls await an external answer), or after a duration.
+ */
 export type Until = Duration
 
 /** A call that is not settled yet. */
 export type OpenCall =
   | {
       readonly status: 'waiting'
-      /** What it waits for: somebody outside who completes it, or somebody who was asked. */
+      /** The party it waits for: an external completion, a person or the client. */
       readonly for: 'completion' | AskKind
-      /** What the model may read in place of a result, until there is one. */
+      /** Placeholder the model may read until there is a result. */
       readonly parts: readonly ModelPart[]
-      /** For the caller to run: the arguments, checked (`for: 'client'`). */
+      /** Validated arguments of a call the caller runs (`for: 'client'`). */
       readonly input?: Json
       readonly waitId: string
-      /** The instant at which the wait gives up. */
+      /** When the wait times out, in milliseconds since 1970. */
       readonly until: number
       readonly callId: string
       readonly name: string
       readonly meta?: Json
     }
-  /** On its way: queued, or in its body. */
+  /** Queued, or its body is running. */
   | {
       readonly status: 'running'
       readonly callId: string
@@ -70,61 +72,66 @@ export type OpenCall =
     }
 
 const fields: readonly (keyof CallAsk)[] = ['id', 'name', 'input', 'meta', 'timeout', 'deadline', 'idempotencyKey']
-const known: ReadonlySet<string> = new Set(fields)
+const knownFields: ReadonlySet<string> = new Set(fields)
 
-const wrong = (why: string): never => {
+const reject = (why: string): never => {
   throw new PawlError('call_invalid', `${why}.`)
 }
 
-/** Before anything is recorded or started. */
-export function checkAsks(calls: readonly CallAsk[]): void {
-  if (!Array.isArray(calls)) wrong('A list of calls is needed')
-  for (const call of calls) checkAsk(call)
+/** Throws `call_invalid` before anything is recorded or started. */
+export function checkCalls(calls: readonly CallAsk[]): void {
+  if (!Array.isArray(calls)) reject('The calls must be a list')
+  for (const call of calls) checkCall(call)
 }
 
-export function checkAsk(call: CallAsk): void {
-  if (typeof call !== 'object' || call === null) wrong(`It is ${shown(call)}`)
-  for (const field in call) if (!known.has(field)) checkField(field, call)
-  checkName(call.id, 'Its id')
-  checkName(call.name, 'Its name')
-  if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, 'Its idempotency key')
-  if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline))) wrong('Its deadline is not an instant')
-  if (call.timeout !== undefined) timeoutsOf(call.timeout, (why) => wrong(`Its ${why}`))
+export function checkCall(call: CallAsk): void {
+  if (typeof call !== 'object' || call === null) reject(`It is ${describe(call)}; it must be an object`)
+  for (const field in call) if (!knownFields.has(field)) checkField(field, call)
+  checkName(call.id, '`id`')
+  checkName(call.name, '`name`')
+  if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, '`idempotencyKey`')
+  if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline)))
+    reject('`deadline` must be a Date or milliseconds since 1970')
+  if (call.timeout !== undefined) timeoutsOf(call.timeout, reject)
   if (call.meta !== undefined) checkMeta(call.meta)
 }
 
-/** A batch that is named by the host. Names that begin like this are ours. */
-const ours = 'pawl:'
+/** Batch names with this prefix are reserved for the runtime. */
+const reservedPrefix = 'pawl:'
+
+/** Checks a batch name given by the host. */
 export function checkBatch(batch: string): string {
-  checkName(batch, 'The batch')
-  if (batch.startsWith(ours)) wrong(`The batch begins with '${ours}', as only names of the runtime do`)
+  checkName(batch, '`batch`')
+  if (batch.startsWith(reservedPrefix)) reject(`\`batch\` begins with '${reservedPrefix}', which is reserved`)
   return batch
 }
 
-/** A turn that is named by the host. */
+/** Checks a turn id given by the host. */
 export function checkTurn(turn: string): string {
-  checkName(turn, 'The turn')
+  checkName(turn, '`turn`')
   return turn
 }
 
-/** Where calls with an idempotency key lie, and those under another call: no batch of the host can have these names. */
-export const keyBatch = `${ours}key`
+/** Reserved batch names: calls with an idempotency key, and nested calls. */
+export const keyBatch = `${reservedPrefix}key`
 export const nestedBatch = ({ batch, id, occurrence }: CallPosition, name: string): string =>
-  `${ours}under:${frame(batch, id, occurrence, name)}`
+  `${reservedPrefix}under:${lengthPrefixed(batch, id, occurrence, name)}`
 
 function checkName(value: unknown, what: string): void {
-  if (typeof value !== 'string' || value === '') return wrong(`${what} is ${shown(value)}`)
-  if (value.length > longestName) wrong(`${what} has ${value.length} characters; ${longestName} are allowed`)
-  if (!value.isWellFormed() || value.includes('\0')) wrong(`${what} holds a lone surrogate or a NUL`)
+  if (typeof value !== 'string' || value === '')
+    return reject(`${what} is ${describe(value)}; it must be a non-empty string`)
+  if (value.length > maxNameLength) reject(`${what} has ${value.length} characters; the limit is ${maxNameLength}`)
+  if (!value.isWellFormed() || value.includes('\0')) reject(`${what} contains a lone surrogate or a NUL character`)
 }
 
-/** What a provider's message has besides is its own affair; what was meant for us and is misspelt is not. */
+/** Unknown fields of a provider's message are ignored; a misspelt field of ours is rejected. */
 function checkField(field: string, call: object): void {
-  const [meant] = closeNames(field, fields, 1)
-  if (meant !== undefined && !Object.hasOwn(call, meant)) wrong(`It has '${field}'; '${meant}' was meant`)
+  const [suggestion] = similarNames(field, fields, 1)
+  if (suggestion !== undefined && !Object.hasOwn(call, suggestion))
+    reject(`It has the unknown field '${field}'; did you mean '${suggestion}'`)
 }
 
-/** Opaque, but it goes on record: as JSON. */
+/** `meta` is recorded as JSON. */
 function checkMeta(meta: unknown): void {
   let text: string | undefined
   try {
@@ -132,14 +139,14 @@ function checkMeta(meta: unknown): void {
   } catch {
     // A BigInt, a cycle, or a getter that throws.
   }
-  if (text === undefined) wrong('Its meta has no JSON form')
+  if (text === undefined) reject('`meta` must be a JSON value')
 }
 
-function shown(value: unknown): string {
+function describe(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' || value === null
     ? JSON.stringify(value)
     : `of type ${typeof value}`
 }
 
-export const clockValues = (timeout: Duration | Timeouts): Timeouts =>
+export const toTimeouts = (timeout: Duration | Timeouts): Timeouts =>
   typeof timeout === 'object' ? timeout : { attempt: timeout }

@@ -1,118 +1,127 @@
-// The outcomes of one run of a batch, gathered in the order of its calls, and what stops those that are still open.
+// Collects the outcomes of one run of a batch in call order, and cancels the calls that are still open.
 
 import type { NestedCalls } from '../calls/scheduling/nested-calls.ts'
-import type { Place } from '../calls/scheduling/batch-order.ts'
-import type { Asked, Engine } from '../engine/engine.ts'
+import type { BatchEntry } from '../calls/scheduling/batch-order.ts'
+import type { NewCall, Engine } from '../engine/engine.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 
-export interface How {
-  /** What stands when it begins. */
+export interface BatchOptions {
+  /** The toolset when the batch starts. */
   readonly tools: Toolset
   readonly batch: string
-  /** The turn that the calls belong to, if one was named. */
+  /** The turn the calls belong to, if any. */
   readonly turn?: string
-  /** Which tools that turn has, where that is not all. */
+  /** Tool names of that turn, if it does not have all tools of the session. */
   readonly within?: readonly string[]
   readonly onFailure: 'continue' | 'stop'
   readonly signal?: AbortSignal
-  /** For nested ones: the outermost call, and those between it and them. */
+  /** For nested calls: uid of the outermost call. */
   readonly root?: string
   readonly above?: readonly string[]
-  readonly family?: NestedCalls
-  /** The task that they run under. */
+  readonly nestedCalls?: NestedCalls
+  /** Id of the task the calls run under. */
   readonly inTask?: string
-  /** Made by a call whose payloads are sealed. */
+  /** The parent call's payloads are sealed, so these are too. */
   readonly sealed?: boolean
-  /** A call that takes longer than this goes on in the background, where its tool can. */
+  /** A call that takes longer than this (ms) moves to the background, if its tool can. */
   readonly backgroundMs?: number
-  /** Before a model is shown what came of one: comes to know the secrets that were set meanwhile. */
-  readonly learn?: () => Promise<void>
-  /** Who runs them hears the notices of the session, too: of what those will tell, a handle is enough. */
-  readonly hears?: true
-  /** The host names the tool itself, not a model: it may be an internal one. */
+  /** Loads the session's secrets before a result is shown to a model, so that secrets set meanwhile are redacted. */
+  readonly loadSecrets?: () => Promise<void>
+  /** The caller also receives the session's notices, so a task handle is enough for a call whose notice is pending. */
+  readonly receivesNotices?: true
+  /** The host named the tool, not a model: internal tools are allowed. */
   readonly byHost?: boolean
 }
 
-export type Why = { readonly reason: string; readonly by: string | null }
+export type CancelReason = { readonly reason: string; readonly by: string | null }
 
 const defaultReason = 'The batch was cancelled'
 
-/** The reason of a signal that cancels on behalf of somebody. */
-export class Cancel implements Why {
+/** Abort reason that carries a cancellation reason and its author. */
+export class Cancel implements CancelReason {
   readonly reason: string
   readonly by: string | null
 
-  /** Whatever a program hands over: it goes on record. */
+  /** Accepts any value, because it comes from the host program, and normalizes it for the record. */
   constructor(reason: unknown, by: unknown) {
     this.reason = typeof reason === 'string' ? reason.toWellFormed() : defaultReason
     this.by = typeof by === 'string' ? by.toWellFormed() : null
   }
 }
 
-/** A reason is told in an event and stands in the outcome. */
-export const cut = (why: Why, most: number): Why => ({ ...why, reason: why.reason.slice(0, most).toWellFormed() })
+/** Limits the reason, which is stored in an event and in the outcome. */
+export const truncateReason = (why: CancelReason, maxLength: number): CancelReason => ({
+  ...why,
+  reason: why.reason.slice(0, maxLength).toWellFormed(),
+})
 
 interface BatchHost {
   readonly engine: Engine
   /** In characters. */
-  readonly longestReason: number
-  over(): void
+  readonly maxReasonLength: number
+  onEnd(): void
 }
 
 export class Batch {
-  readonly how: How
+  readonly options: BatchOptions
   readonly calls: readonly CallAsk[]
-  readonly asks: readonly Asked[]
-  /** Whether its model can read on in a result that was shown shortened. */
-  readonly reads: boolean
-  /** In the order of the batch, by call; none where everything may run together. */
-  readonly places: readonly Place[]
+  readonly requests: readonly NewCall[]
+  /** True if the model has the tool that reads the rest of a truncated result. */
+  readonly canReadOutput: boolean
+  /** Batch-order entry of each call; empty if all calls may run in parallel. */
+  readonly orderEntries: readonly BatchEntry[]
   readonly outcomes: Promise<CallOutcome[]>
-  stopped: Why | null = null
-  /** It failed as a whole: nobody gathers it any more. */
-  isOver = false
-  /** Hears of each outcome. */
+  stopped: CancelReason | null = null
+  /** The batch was rejected; later outcomes are ignored. */
+  hasFailed = false
+  /** Called after each outcome. */
   onDone: (() => void) | null = null
   readonly #host: BatchHost
-  readonly #gathered: CallOutcome[]
+  readonly #collected: CallOutcome[]
   #missing: number
   #resolve!: (outcomes: CallOutcome[]) => void
   #reject!: (error: unknown) => void
   readonly #running = new Set<string>()
-  readonly #aborted = (): void => this.stop(whyOf(this.how.signal?.reason))
+  readonly #onAbort = (): void => this.stop(reasonOf(this.options.signal?.reason))
 
-  constructor(how: How, calls: readonly CallAsk[], asks: readonly Asked[], places: readonly Place[], host: BatchHost) {
-    this.how = how
+  constructor(
+    options: BatchOptions,
+    calls: readonly CallAsk[],
+    requests: readonly NewCall[],
+    orderEntries: readonly BatchEntry[],
+    host: BatchHost,
+  ) {
+    this.options = options
     this.calls = calls
-    this.asks = asks
-    this.places = places
+    this.requests = requests
+    this.orderEntries = orderEntries
     this.#host = host
-    this.reads = how.tools.find(readOutputName)?.internal === false
+    this.canReadOutput = options.tools.find(readOutputName)?.internal === false
     this.#missing = calls.length
-    this.#gathered = Array.from({ length: calls.length })
+    this.#collected = Array.from({ length: calls.length })
     this.outcomes = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
     if (calls.length === 0) this.#finish()
-    else if (how.signal?.aborted) this.#aborted()
-    else how.signal?.addEventListener('abort', this.#aborted, { once: true })
+    else if (options.signal?.aborted) this.#onAbort()
+    else options.signal?.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  joined(uid: string): void {
+  addRunning(uid: string): void {
     this.#running.add(uid)
     if (this.stopped) this.#cancel(uid, this.stopped)
   }
 
-  left(uid: string): void {
+  removeRunning(uid: string): void {
     this.#running.delete(uid)
   }
 
-  stop(why: Why): void {
+  stop(why: CancelReason): void {
     if (this.stopped) return
-    this.stopped = cut(why, this.#host.longestReason)
+    this.stopped = truncateReason(why, this.#host.maxReasonLength)
     for (const uid of this.#running) this.#cancel(uid, this.stopped)
   }
 
@@ -122,45 +131,50 @@ export class Batch {
 
   /** Undefined while the call is open. */
   outcomeOf(order: number): CallOutcome | undefined {
-    return this.#gathered[order]
+    return this.#collected[order]
   }
 
-  done(order: number, outcome: CallOutcome): void {
-    // What went on in the background was told before.
-    if (this.#gathered[order]) return
-    this.#gathered[order] = outcome
+  recordOutcome(order: number, outcome: CallOutcome): void {
+    // A call that moved to the background already has its handle as outcome.
+    if (this.#collected[order]) return
+    this.#collected[order] = outcome
     if (--this.#missing === 0) this.#finish()
     this.onDone?.()
   }
 
-  failed(error: unknown): void {
-    this.isOver = true
-    this.#over()
+  fail(error: unknown): void {
+    this.hasFailed = true
+    this.#release()
     this.#reject(error)
   }
 
   #finish(): void {
-    this.#over()
-    this.#resolve(this.#gathered)
+    this.#release()
+    this.#resolve(this.#collected)
   }
 
-  #over(): void {
-    this.#host.over()
-    this.how.signal?.removeEventListener('abort', this.#aborted)
+  #release(): void {
+    this.#host.onEnd()
+    this.options.signal?.removeEventListener('abort', this.#onAbort)
   }
 
-  #cancel(uid: string, why: Why): void {
-    // Should the store not answer, the call's own outcome tells.
+  #cancel(uid: string, why: CancelReason): void {
+    // If the store does not answer, the call's own outcome reports it.
     this.#host.engine.cancel(uid, why).catch(() => {})
   }
 }
 
-/** Why a signal aborted, as far as it says so. */
-function whyOf(said: unknown): Why {
-  if (said instanceof Cancel) return said
-  const words = typeof said === 'string' ? said : said instanceof Error && !isPlainAbort(said) ? said.message : ''
-  return { reason: words.trim() === '' ? defaultReason : words.toWellFormed(), by: null }
+/** The cancellation reason of an aborted signal. */
+function reasonOf(signalReason: unknown): CancelReason {
+  if (signalReason instanceof Cancel) return signalReason
+  const message =
+    typeof signalReason === 'string'
+      ? signalReason
+      : signalReason instanceof Error && !isDefaultAbort(signalReason)
+        ? signalReason.message
+        : ''
+  return { reason: message.trim() === '' ? defaultReason : message.toWellFormed(), by: null }
 }
 
-/** What an abort() without a reason gives. */
-const isPlainAbort = (error: Error): boolean => error.name === 'AbortError' && error instanceof DOMException
+/** True for the DOMException of abort() without a reason. */
+const isDefaultAbort = (error: Error): boolean => error.name === 'AbortError' && error instanceof DOMException

@@ -1,8 +1,9 @@
-// What is switched on, as one handle of a session knows it: `session.tools` cannot wait, so it tells by what was last heard here.
+// The capabilities that one session handle knows to be on. `session.tools` is synchronous, so it uses the set read
+// last.
 
 import { PawlError } from '../core/errors.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import type { SessionCapabilities, CapabilitySwitches } from './capabilities.ts'
+import type { SessionCapabilities, CapabilitySwitches } from './capability-switches.ts'
 
 interface Scope {
   readonly tenant: string
@@ -11,28 +12,28 @@ interface Scope {
 
 export class EnabledCapabilities {
   readonly #switches: CapabilitySwitches
-  readonly #of: Scope
-  readonly #first: readonly string[] | undefined
+  readonly #scope: Scope
+  readonly #initial: readonly string[] | undefined
   #switching: Promise<void> | undefined
   #on: ReadonlySet<string>
 
-  /** `first`: to be on before anything runs. */
-  constructor(switches: CapabilitySwitches, { tenant, session }: Scope, first: readonly string[] | undefined) {
-    if (first !== undefined && !Array.isArray(first))
-      throw new PawlError('config_invalid', 'capabilities of a session are a list of names.')
+  /** `initial`: capabilities to switch on before anything runs. */
+  constructor(switches: CapabilitySwitches, { tenant, session }: Scope, initial: readonly string[] | undefined) {
+    if (initial !== undefined && !Array.isArray(initial))
+      throw new PawlError('config_invalid', '`capabilities` of a session must be a list of names.')
     this.#switches = switches
-    this.#of = { tenant, session }
-    this.#first = first
+    this.#scope = { tenant, session }
+    this.#initial = initial
     const { all } = switches
-    this.#on = new Set(first?.flatMap((name) => (all.has(name) ? all.needed(name) : [])))
+    this.#on = new Set(initial?.flatMap((name) => (all.has(name) ? all.withRequired(name) : [])))
   }
 
-  /** Once, before anything runs; not before somebody asks for something. */
-  begun(): Promise<void> | undefined {
-    return this.#first && (this.#switching ??= this.#switches.switchOn(this.#of, this.#first))
+  /** Switches on the initial capabilities, once, before the first run. */
+  switchOnInitial(): Promise<void> | undefined {
+    return this.#initial && (this.#switching ??= this.#switches.switchOn(this.#scope, this.#initial))
   }
 
-  /** For the host. */
+  /** The public `session.capabilities`. */
   get handle(): SessionCapabilities {
     return {
       list: () => this.list(),
@@ -41,34 +42,34 @@ export class EnabledCapabilities {
     }
   }
 
-  /** What a model has of these, as far as is known here. */
-  known(set: Toolset): Toolset {
-    return this.#switches.all.offered(set, this.#on)
+  /** The enabled tools by the set read last. */
+  cachedTools(set: Toolset): Toolset {
+    return this.#switches.all.enabledTools(set, this.#on)
   }
 
-  /** The same, as it is now. At once where there are no capabilities. */
-  offered(set: () => Toolset): Toolset | Promise<Toolset> {
-    if (!this.#switches.all.any && !this.#first) return set()
-    return this.list().then(() => this.known(set()))
+  /** The enabled tools, read from the store. Synchronous if the runtime has no capabilities. */
+  currentTools(set: () => Toolset): Toolset | Promise<Toolset> {
+    if (!this.#switches.all.any && !this.#initial) return set()
+    return this.list().then(() => this.cachedTools(set()))
   }
 
   async list(): Promise<string[]> {
-    await this.begun()
-    this.#on = await this.#switches.on(this.#of)
+    await this.switchOnInitial()
+    this.#on = await this.#switches.enabledIn(this.#scope)
     return [...this.#on]
   }
 
   async #switchOn(name: string): Promise<void> {
-    await this.#switches.switchOn(this.#of, [name])
+    await this.#switches.switchOn(this.#scope, [name])
     await this.list()
   }
 
   async #switchOff(name: string): Promise<boolean> {
-    if (typeof name !== 'string') throw new PawlError('capability_unknown', 'A name is a text.')
-    // What is to be on from the start is off only if it was on before.
-    await this.begun()
-    const was = await this.#switches.switchOff(this.#of, name)
+    if (typeof name !== 'string') throw new PawlError('capability_unknown', 'The name must be a string.')
+    // The initial capabilities must be on record first, or switching one off would be undone later.
+    await this.switchOnInitial()
+    const wasOn = await this.#switches.switchOff(this.#scope, name)
     await this.list()
-    return was
+    return wasOn
   }
 }

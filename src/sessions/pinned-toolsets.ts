@@ -1,8 +1,9 @@
-// The toolsets that open batches began with (TOOL-4). A batch sees the tools that stood when it began in this process, whatever is added,
-// removed or replaced meanwhile, and what it calls in turn sees the same. Costs nothing until something changes.
+// The toolsets that open batches started with. A batch and its nested calls keep the tools that were registered when
+// it started in this process, whatever is added, removed or replaced meanwhile. Costs nothing until the toolset
+// changes.
 
 import type { CallPosition } from '../store/records/call-record.ts'
-import { frame } from '../core/ids.ts'
+import { lengthPrefixed } from '../core/ids.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
 export interface OpenBatch {
@@ -12,63 +13,63 @@ export interface OpenBatch {
   readonly calls: readonly { readonly position: CallPosition; readonly tool: string }[]
 }
 
-const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
+const positionKey = (p: CallPosition): string => lengthPrefixed(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
 export class PinnedToolsets {
-  readonly #live: (tenant: string, session: string) => Toolset
+  readonly #currentToolset: (tenant: string, session: string) => Toolset
   readonly #open = new Set<OpenBatch>()
-  /** By place of the call: the batches whose toolset is not the one that stands now. */
-  readonly #older = new Map<string, OpenBatch>()
+  /** By position of the call: batches whose toolset is no longer the current one. */
+  readonly #pinned = new Map<string, OpenBatch>()
 
-  constructor(live: (tenant: string, session: string) => Toolset) {
-    this.#live = live
+  constructor(currentToolset: (tenant: string, session: string) => Toolset) {
+    this.#currentToolset = currentToolset
   }
 
-  began(batch: OpenBatch): void {
+  add(batch: OpenBatch): void {
     this.#open.add(batch)
-    this.#keep(batch)
+    this.#pin(batch)
   }
 
-  over(batch: OpenBatch): void {
+  remove(batch: OpenBatch): void {
     this.#open.delete(batch)
-    if (this.#older.size === 0) return
+    if (this.#pinned.size === 0) return
     for (const { position } of batch.calls) {
-      const place = placeOf(position)
-      if (this.#older.get(place) === batch) this.#older.delete(place)
+      const key = positionKey(position)
+      if (this.#pinned.get(key) === batch) this.#pinned.delete(key)
     }
   }
 
-  /** The live tools are others now. */
-  changed(): void {
-    for (const batch of this.#open) this.#keep(batch)
+  /** Called when the current toolset has changed. */
+  refresh(): void {
+    for (const batch of this.#open) this.#pin(batch)
   }
 
-  /** What a call sees, and what is called under it. */
-  of(call: { readonly position: CallPosition; readonly tool: string }): Toolset {
+  /** The toolset of a call and of its nested calls. */
+  toolsetFor(call: { readonly position: CallPosition; readonly tool: string }): Toolset {
     const { tenant, session } = call.position
-    const live = this.#live(tenant, session)
-    if (this.#older.size === 0) return live
-    const own = this.#older.get(placeOf(call.position))
-    if (own) return own.tools
-    // Claimed while some batch here still has a tool that is gone: this worker has it until that batch is over.
-    if (live.recorded(call.tool)) return live
-    for (const { tools } of this.#older.values()) if (tools.recorded(call.tool)) return tools
-    return live
+    const current = this.#currentToolset(tenant, session)
+    if (this.#pinned.size === 0) return current
+    const pinned = this.#pinned.get(positionKey(call.position))
+    if (pinned) return pinned.tools
+    // The tool is gone but an open batch still pins it: this worker can run the call until that batch ends.
+    if (current.findByKey(call.tool)) return current
+    for (const { tools } of this.#pinned.values()) if (tools.findByKey(call.tool)) return tools
+    return current
   }
 
-  /** What records call the tools that are gone and still needed: a parked call of theirs must find its way back. */
-  get keys(): readonly string[] {
-    return [...new Set(this.#older.values())].flatMap(({ calls, tools }) =>
-      calls.flatMap(({ tool }) => (tools.recorded(tool) ? tool : [])),
+  /** Record keys of removed tools that are still pinned, so that this worker can claim their parked calls. */
+  get toolKeys(): readonly string[] {
+    return [...new Set(this.#pinned.values())].flatMap(({ calls, tools }) =>
+      calls.flatMap(({ tool }) => (tools.findByKey(tool) ? tool : [])),
     )
   }
 
-  #keep(batch: OpenBatch): void {
-    if (batch.tools === this.#live(batch.tenant, batch.session)) return
+  #pin(batch: OpenBatch): void {
+    if (batch.tools === this.#currentToolset(batch.tenant, batch.session)) return
     for (const { position } of batch.calls) {
-      const place = placeOf(position)
-      // Who came first drives the call; a batch that joins it has no say.
-      if (!this.#older.has(place)) this.#older.set(place, batch)
+      const key = positionKey(position)
+      // The first batch determines the toolset; a batch that joins the call does not change it.
+      if (!this.#pinned.has(key)) this.#pinned.set(key, batch)
     }
   }
 }

@@ -1,13 +1,13 @@
-// What stands in the conversation for a call that waits (POL-7). The user may say something meanwhile, and every call of a conversation has
-// exactly one result: so the model reads a placeholder now, and what came of the call later as a notice of the runtime, which is nobody's
-// words and is marked so.
+// Placeholder results for calls that wait. Every call in a conversation needs exactly one result, and the user may
+// send a message while a call waits: the model reads a placeholder now and the result later, in a runtime notice that
+// is marked as such.
 
-import { merged, type ModelPart } from '../models/model-parts.ts'
-import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
-import type { AskKind } from '../store/records/approval-terms.ts'
+import { mergeParts, type ModelPart } from '../models/outcome-to-model-parts.ts'
+import { noticeHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
+import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { CallOutcome } from './call-request.ts'
 
-const waitsFor: Readonly<Record<AskKind | 'completion' | 'running', string>> = {
+const reasons: Readonly<Record<AskKind | 'completion' | 'running', string>> = {
   approval: 'It waits for the approval of a person and has not run.',
   finding: 'It was interrupted, and a person is asked what became of it.',
   connection: 'It waits for a person to connect a provider.',
@@ -17,24 +17,24 @@ const waitsFor: Readonly<Record<AskKind | 'completion' | 'running', string>> = {
   running: 'It is on its way and has not ended.',
 }
 
-/** In place of a result. */
+/** The placeholder result. */
 export const placeholder = (why: AskKind | 'completion' | 'running'): readonly ModelPart[] => [
   {
     type: 'text',
-    text: `[Tool call ${why === 'running' ? why : 'waiting'}]\n${waitsFor[why]} Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.`,
+    text: `[Tool call ${why === 'running' ? why : 'waiting'}]\n${reasons[why]} Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.`,
   },
 ]
 
-/** What came of a call for which a placeholder stands: a message for the model that is not the user's. */
+/** The later result of a call that has a placeholder: a notice for the model, not a user message. */
 export const notice = ({ callId, name, parts }: Pick<CallOutcome, 'callId' | 'name' | 'parts'>): readonly ModelPart[] =>
-  merged([
+  mergeParts([
     {
       type: 'text',
-      text: `${noticeMark(`The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.`)}\n`,
+      text: `${noticeHeader(`The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.`)}\n`,
     },
-    ...parts.map(quoted),
+    ...parts.map(quotePart),
   ])
 
-/** What a tool gave cannot begin another notice, or say that it is one. */
-const quoted = (part: ModelPart): ModelPart =>
-  part.type === 'text' ? { type: 'text', text: quotedInNotice(part.text) } : part
+/** Quotes tool output so that it cannot imitate a notice. */
+const quotePart = (part: ModelPart): ModelPart =>
+  part.type === 'text' ? { type: 'text', text: escapeNoticePrefix(part.text) } : part

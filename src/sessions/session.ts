@@ -1,68 +1,71 @@
-// A session: the scope of a conversation. Here calls are asked for, in batches or one by one, and here the feed is read.
+// A session, the scope of a conversation: runs calls and turns, and gives access to everything stored for it.
 
-import type { Feed, ReadFeed } from '../feed/feed.ts'
+import type { Feed, ReadFeed } from '../feed/event-feed.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { type Ids, isName, longestName } from '../core/ids.ts'
-import { recorded } from '../core/value.ts'
+import { type Ids, isName, maxNameLength } from '../core/ids.ts'
+import { toRecordedForm } from '../core/tool-value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
 import type { ResolveAnswer } from '../engine/engine.ts'
-import type { ClientCall, ClientCallAt } from '../approvals/client-calls.ts'
-import type { People } from '../approvals/approvals.ts'
-import type { Answer } from '../store/records/resolution.ts'
+import type { ClientCall, ClientCallAt } from '../approvals/pending-client-calls.ts'
+import type { Approvals } from '../approvals/approvals.ts'
+import type { Answer } from '../store/records/wait-resolution.ts'
 import type { SessionEnd } from './session-end.ts'
 import type { Notices } from '../tasks/notices.ts'
-import type { SessionFiles } from '../core/session-files.ts'
-import type { SessionSecrets, SessionValues } from '../core/session-values.ts'
+import type { SessionFiles } from '../core/session-files-interface.ts'
+import type { SessionSecrets, SessionValues } from '../core/session-values-interface.ts'
 import type { Schedules } from '../schedules/schedules.ts'
 import type { Triggers } from '../schedules/triggers.ts'
 import type { Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
-import type { Attachments, Outputs } from '../tools/context/context.ts'
-import type { Tasks, TasksOfSession } from '../tools/context/tasks.ts'
+import type { Attachments, Outputs } from '../tools/context/tool-context.ts'
+import type { Tasks, SessionTasks } from '../tools/context/task-interfaces.ts'
 import type { Registry } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import {
   type CallAsk,
   type CallOutcome,
-  checkAsk,
-  checkAsks,
+  checkCall,
+  checkCalls,
   checkBatch,
   checkTurn,
   type OpenCall,
   type Until,
 } from './call-request.ts'
-import type { Place } from './call-record.ts'
-import type { Batches } from './batch.ts'
-import type { Calls } from './calls.ts'
-import type { Records } from './record-reader.ts'
-import type { Recording } from './recording.ts'
+import type { Caller } from './build-call-request.ts'
+import type { Batches } from './run-batch.ts'
+import type { Calls } from './session-calls.ts'
+import type { RecordReader } from './read-call-records.ts'
+import type { Recording } from './export-recording.ts'
 import { Cancel } from './collect-outcomes.ts'
 import { EnabledCapabilities } from './enabled-capabilities.ts'
-import type { SessionCapabilities, CapabilitySwitches } from './capabilities.ts'
+import type { SessionCapabilities, CapabilitySwitches } from './capability-switches.ts'
 
 export interface RunOptions {
-  /** Names the model message the calls come from; without it, ids must be unique in the session. */
+  /** Names the model message the calls come from. Without it, call ids must be unique in the session. */
   readonly batch?: string
-  /** Names the turn the calls belong to, and all that they call: `budgets.turn` is for each of them. */
+  /** Names the turn that these calls and their nested calls belong to; `budgets.turn` applies per turn. */
   readonly turn?: string
   /** Cancels the batch. */
   readonly signal?: AbortSignal
-  /** A call that takes longer than this goes on in the background, where its tool can: the model gets a handle, and is told the result later. */
+  /**
+   * A call that takes longer than this moves to the background, if its tool can: the model gets a task handle now and
+   * the result in a later notice. Default: never.
+   */
   readonly background?: Duration
-  /** `stop`: the first failure cancels what runs and does not start the rest. Default: the batch goes on. */
+  /** `stop`: the first failure cancels running calls and does not start the rest. Default: `continue`. */
   readonly onFailure?: 'continue' | 'stop'
-  /** `settled`, the default: returns when all calls are. */
+  /** Default `settled`: returns when all calls are settled. */
   readonly until?: 'settled'
 }
 
-/** Returns when all calls are settled or wait for the outside (`waiting`), or after so long. */
+/** Returns when every call is settled or waits for an external answer (`waiting`), or after a duration. */
 export type RunUntil = Omit<RunOptions, 'until'> & { readonly until: Until }
 
 export interface CallHandle<T> {
   readonly id: string
   readonly outcome: Promise<CallOutcome<T>>
-  /** Asks it to stop. False if it was settled already. */
+  /** Requests cancellation. Returns false if the call was already settled. */
   cancel(reason?: string, by?: string): Promise<boolean>
 }
 
@@ -70,69 +73,82 @@ export interface Session {
   readonly id: string
   readonly tenant: string
   /**
-   * What a model may be told of, sorted by name: of providers' tools those whose contract is here, of capabilities' tools those that are on as far as this handle
-   * has heard. loadTools looks.
+   * Tools a model may be offered, sorted by name: provider tools whose contract is loaded, and tools of capabilities
+   * that this handle knows to be on. `loadTools` refreshes both.
    */
   readonly tools: readonly Tool[]
-  /** Fetches the contracts that are missing, and looks what is switched on; then the same. Tools of a source that is away are left out. */
+  /**
+   * Loads missing provider contracts and the enabled capabilities, then returns `tools`. Tools of an unreachable
+   * provider are left out.
+   */
   loadTools(): Promise<readonly Tool[]>
-  /** Starts the calls now, in order; resolves with one outcome each, in that order. Asked again, it joins. */
+  /**
+   * Starts the calls in order and resolves with one outcome per call, in the same order. Running the same batch again
+   * joins it.
+   */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
-  /** May return early; calls that are open then go on, and the same batch asked again joins them. */
+  /** May return early. Open calls continue, and running the same batch again joins them. */
   run(calls: readonly CallAsk[], options: RunUntil): Promise<(CallOutcome | OpenCall)[]>
-  /** One call, typed by its tool. */
+  /** Runs one call, typed by its tool. */
   call<Ask, Output>(
     tool: Tool<Ask, Output>,
     input: Ask,
     options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string },
   ): CallHandle<Output>
   /**
-   * Runs the model loop: the model is asked, the tools that it asks for are run, and it is asked again, until it has answered. Each answer and each call is
-   * on record: after a crash the turn goes on, on whatever worker knows the model. One turn at a time in a session; others wait.
+   * Runs the model loop: calls the model and the tools it requests until it has answered. Every answer and call is
+   * recorded, so after a crash any worker that knows the model continues the turn. One turn runs at a time per
+   * session; others wait.
    */
   turn(turn: StartTurn): Turn
-  /** What the session can do besides: bundles of tools, instructions, limits and hooks. */
+  /** Switches bundles of tools, instructions, limits and hooks on and off. */
   readonly capabilities: SessionCapabilities
   /** The conversation. */
   readonly messages: Messages
-  /** All that is on record of its calls, as plain JSON: for `replay` of 'pawl/testing'. In the clear. */
+  /** Exports the recorded calls as plain JSON, unencrypted: for `replay` of 'pawl/testing'. */
   recording(): Promise<Recording>
-  /** What models have cost here, by model and by tool. */
+  /** Model usage and cost of the session, by model and by tool. */
   usage(): Promise<SessionUsage>
-  /** Asks all open calls of this session to stop, on whatever worker they are; tells how many were asked. */
+  /** Requests cancellation of all open calls of this session on every worker. Returns how many. */
   cancel(reason?: string, by?: string): Promise<number>
   /**
-   * Ends the session: no task is started in it any more, and those that are open are cancelled or go on, as each was started or as `tasks` says. It is
-   * done after a crash too. False if it had ended before.
+   * Ends the session: it accepts no new tasks, and open ones are cancelled or keep running, as `tasks` or their own
+   * `onEnd` says. Completed after a crash too. Returns false if it had already ended.
    */
   end(how?: SessionEnd): Promise<boolean>
-  /** The result of a tool that the caller runs. Only what was handed out in this session can be answered, once. */
+  /**
+   * Supplies the result of a tool that the caller runs. Only a pending client call of this session can be answered,
+   * once.
+   */
   answer(callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
-  /** What was handed to the caller and has no result yet. */
+  /** Client calls that have no result yet. */
   pendingClientCalls(): Promise<ClientCall[]>
-  /** A new message of the user: what waits for people, or for the caller, is called off; tells how many calls. What runs goes on. */
+  /**
+   * Call when the user sends a new message: cancels calls that wait for a person or for the caller. Running calls
+   * continue. Returns how many were cancelled.
+   */
   supersede(reason?: string, by?: string): Promise<number>
-  /** The facts of this session: those on record after the cursor, then the new ones as they come. */
+  /** Events of this session: recorded ones after the cursor, then new ones as they arrive. */
   readonly events: ReadFeed
-  /** The calls of this session as they are on record. */
+  /** Recorded calls of this session. */
   readonly calls: Calls
-  /** Work that outlives the call, the turn and the process that began it. */
+  /** Work that outlives the call, the turn and the process that started it. */
   readonly tasks: Tasks
-  /** Runs of tools, and messages, at times that are given once. */
+  /** Tool runs and messages at scheduled times. */
   readonly schedules: Schedules
-  /** Tasks and messages that begin when an event is emitted. */
+  /** Tasks and messages that start when an event is emitted. */
   readonly triggers: Triggers
-  /** Files of this session. What tasks said and gave is below /.background, where only the runtime writes. */
+  /** Files of this session. The runtime writes output and results of tasks below /.background, which is read-only. */
   readonly files: SessionFiles
   /** JSON values of this session, by key. */
   readonly values: SessionValues
-  /** Secrets of this session: set here, and handed to bodies alone. */
+  /** Secrets of this session. Only tool bodies can read them. */
   readonly secrets: SessionSecrets
-  /** What the session, and its model, is to be told: tasks that have ended, asked or told something, and what came due. */
+  /** Notices for the session and its model: tasks that ended, asked or reported something, and due schedules. */
   readonly notices: Notices
-  /** Whole results, where the model was shown a part. */
+  /** Complete results that the model saw truncated. */
   readonly outputs: Outputs
-  /** The bytes behind attachments of this tenant. */
+  /** Reads attachment bytes of this tenant. */
   readonly attachments: Pick<Attachments, 'read'>
 }
 
@@ -140,47 +156,51 @@ export interface SessionOptions {
   readonly tenant?: string
   readonly principal?: string
   /**
-   * The session's own tools, above the runtime's. They stand for batches of this handle, and, until other ones are given for the session,
-   * for handles without any and for calls on record. An empty list ends them.
+   * Tools of this session, in addition to the runtime's. They apply to batches of this handle and, until other tools
+   * are set for the session, to handles without tools and to recorded calls. An empty list removes them.
    */
   readonly tools?: readonly Tool[]
-  /** Rules of this session beside the runtime's; the strictest wins. Data: they go on record with its calls and hold on every worker. */
+  /**
+   * Rules of this session in addition to the runtime's; the strictest wins. They are data: recorded with each call and
+   * enforced on every worker.
+   */
   readonly policy?: Omit<PolicyDefinition, 'decide'>
-  /** Switched on before anything runs here; they stay on. */
+  /** Capabilities to switch on before anything runs; they stay on. */
   readonly capabilities?: readonly string[]
-  /** False: nobody is there who could approve, connect or answer; what would ask is refused at once. Default: true. */
+  /** False: no person can approve, connect or answer, so a call that would ask is refused at once. Default: true. */
   readonly attended?: boolean
 }
 
 export interface SessionHost {
   readonly batches: Batches
   readonly feed: Feed
-  readonly records: Records
+  readonly records: RecordReader
   readonly ids: Ids
   readonly registry: Registry
   readonly works: boolean
-  readonly people: Pick<People, 'inbox' | 'clients'>
+  readonly approvals: Pick<Approvals, 'inbox' | 'clients'>
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
-  tasks(owner: Place): TasksOfSession
+  tasks(owner: Caller): SessionTasks
   readonly switches: CapabilitySwitches
-  /** Whether a call is a task, or runs under one, or for an agent that does. */
+  /** True if a call is a task, or runs under one, or for an agent that does. */
   isUnderTask(uid: string): Promise<boolean>
-  end(owner: Place, how?: SessionEnd): Promise<boolean>
-  /** `first` is waited for before it begins. */
-  turn(place: Place, turn: StartTurn, first: () => Promise<void> | undefined): Turn
+  end(owner: Caller, how?: SessionEnd): Promise<boolean>
+  /** `before` is awaited before the turn starts. */
+  turn(caller: Caller, turn: StartTurn, before: () => Promise<void> | undefined): Turn
   messages(of: { tenant: string; session: string }): Messages
   usage(of: { tenant: string; session: string }): Promise<SessionUsage>
-  schedules(owner: Place): Schedules
-  triggers(owner: Place): Triggers
+  schedules(owner: Caller): Schedules
+  triggers(owner: Caller): Triggers
   notices(of: { tenant: string; session: string }): Notices
   files(of: { tenant: string; session: string }): SessionFiles
   values(of: { tenant: string; session: string }): SessionValues
   secrets(of: { tenant: string; session: string }): SessionSecrets
 }
 
-const sessionTasks = (tasks: TasksOfSession): Tasks => ({ ...tasks, wait: (id, how = {}) => tasks.wait(id, how) })
+const sessionTasks = (tasks: SessionTasks): Tasks => ({ ...tasks, wait: (id, how = {}) => tasks.wait(id, how) })
 
-const turnOf = (turn: string | undefined): { turn?: string } => (turn === undefined ? {} : { turn: checkTurn(turn) })
+const turnOption = (turn: string | undefined): { turn?: string } =>
+  turn === undefined ? {} : { turn: checkTurn(turn) }
 
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
   const tenant = options.tenant ?? 'default'
@@ -191,81 +211,84 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     if (!isName(value)) {
       throw new PawlError(
         'config_invalid',
-        `The ${what} is ${JSON.stringify(value)}; it must be a string of 1 to ${longestName} characters.`,
+        `The ${what} is ${JSON.stringify(value)}; it must be a string of 1 to ${maxNameLength} characters.`,
       )
     }
   }
   if (options.tools && !host.works) {
     throw new PawlError(
       'config_invalid',
-      'Tools of one session run where the session is; this runtime has worker: false and runs nothing.',
+      'This runtime has `worker: false` and cannot run `tools` of a session. Open the session on a worker.',
     )
   }
-  const layer = options.tools && host.registry.layer(tenant, id, options.tools)
-  const standing = (): Toolset => layer?.toolset ?? host.registry.live(tenant, id)
+  const layer = options.tools && host.registry.setSessionTools(tenant, id, options.tools)
+  const currentToolset = (): Toolset => layer?.toolset ?? host.registry.toolsetFor(tenant, id)
   const { principal = null } = options
   if (principal !== null && (typeof principal !== 'string' || !principal.isWellFormed()))
-    throw new PawlError('config_invalid', 'The principal must be a text: the name or id of whoever acts.')
-  const place = {
+    throw new PawlError(
+      'config_invalid',
+      '`principal` must be a well-formed string: the name or id of the acting user.',
+    )
+  const caller = {
     tenant,
     session: id,
     principal,
-    ...policyOf(options.policy),
+    ...sessionPolicy(options.policy),
     ...(options.attended === false ? { unattended: true as const } : {}),
   }
   let files: SessionFiles | undefined
-  const switched = new EnabledCapabilities(host.switches, place, options.capabilities)
-  const offered = (): Toolset | Promise<Toolset> => switched.offered(standing)
+  const capabilities = new EnabledCapabilities(host.switches, caller, options.capabilities)
+  const offeredTools = (): Toolset | Promise<Toolset> => capabilities.currentTools(currentToolset)
   return {
     id,
     tenant,
     get tools() {
-      return switched.known(standing()).tools
+      return capabilities.cachedTools(currentToolset()).tools
     },
     async loadTools() {
-      const set = standing()
-      // Who is away has said so in the log.
+      const set = currentToolset()
+      // An unreachable provider is logged where its connection fails.
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
-      return (await offered()).tools
+      return (await offeredTools()).tools
     },
     run: (async (
       calls: readonly CallAsk[],
       { batch, turn, signal, background, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {},
     ) => {
-      checkAsks(calls)
-      const named = batch === undefined ? '' : checkBatch(batch)
-      const after = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
-      const found = offered()
-      const tools = found instanceof Promise ? await found : found
-      const within = tools === standing() ? {} : { within: tools.offered }
-      const how = {
+      checkCalls(calls)
+      const batchName = batch === undefined ? '' : checkBatch(batch)
+      const backgroundOption = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
+      const toolset = offeredTools()
+      const tools = toolset instanceof Promise ? await toolset : toolset
+      const within = tools === currentToolset() ? {} : { within: tools.offered }
+      const batchOptions = {
         tools,
         ...within,
-        batch: named,
+        batch: batchName,
         onFailure,
-        ...turnOf(turn),
-        ...after,
+        ...turnOption(turn),
+        ...backgroundOption,
         ...(signal ? { signal } : {}),
       }
-      if (until === 'settled') return host.batches.run(place, calls, how)
-      return host.records.until(() => host.batches.start(place, calls, how), until)
+      if (until === 'settled') return host.batches.run(caller, calls, batchOptions)
+      return host.records.runUntil(() => host.batches.start(caller, calls, batchOptions), until)
     }) as Session['run'],
     call<Ask, Output>(
       tool: Tool<Ask, Output>,
       input: Ask,
-      how: { id?: string; batch?: string; turn?: string } = {},
+      callOptions: { id?: string; batch?: string; turn?: string } = {},
     ): CallHandle<Output> {
-      const { id: given, batch: named, turn, ...rest } = how
-      const batch = named === undefined ? '' : checkBatch(named)
-      const call = { ...rest, id: given ?? host.ids.next(), name: tool.name, input }
-      checkAsk(call)
+      const { id: ownId, batch: batchName, turn, ...rest } = callOptions
+      const batch = batchName === undefined ? '' : checkBatch(batchName)
+      const call = { ...rest, id: ownId ?? host.ids.next(), name: tool.name, input }
+      checkCall(call)
       const stop = new AbortController()
       let settled = false
       const outcome = host.batches
-        .run(place, [call], {
-          tools: standing(),
+        .run(caller, [call], {
+          tools: currentToolset(),
           batch,
-          ...turnOf(turn),
+          ...turnOption(turn),
           onFailure: 'continue',
           signal: stop.signal,
           byHost: true,
@@ -274,7 +297,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
           settled = true
           return first as unknown as CallOutcome<Output>
         })
-      outcome.catch(() => {}) // heard by whoever awaits it
+      outcome.catch(() => {}) // prevents an unhandled rejection if the caller does not await it
       return {
         id: call.id,
         outcome,
@@ -285,65 +308,65 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         },
       }
     },
-    turn: (turn) => host.turn(place, turn, () => switched.begun()),
-    capabilities: switched.handle,
+    turn: (turn) => host.turn(caller, turn, () => capabilities.switchOnInitial()),
+    capabilities: capabilities.handle,
     messages: host.messages({ tenant, session: id }),
     usage: () => host.usage({ tenant, session: id }),
     recording: () => host.records.recording({ tenant, session: id }),
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () =>
-        host.records.open({ tenant, session: id }),
+        host.records.openCalls({ tenant, session: id }),
       ),
-    end: (how) => host.end(place, how),
-    answer: (callId, answer, at) => host.people.clients.answer({ tenant, session: id }, callId, answer, at),
-    pendingClientCalls: () => host.people.clients.list({ tenant, session: id }),
+    end: (how) => host.end(caller, how),
+    answer: (callId, answer, at) => host.approvals.clients.answer({ tenant, session: id }, callId, answer, at),
+    pendingClientCalls: () => host.approvals.clients.list({ tenant, session: id }),
     supersede: (reason = 'A new message came first', by) =>
       supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
     events: host.feed.reader({ tenant, session: id }),
     calls: host.records.calls({ tenant, session: id }),
-    tasks: sessionTasks(host.tasks(place)),
+    tasks: sessionTasks(host.tasks(caller)),
     get files() {
       return (files ??= host.files({ tenant, session: id }))
     },
     values: host.values({ tenant, session: id }),
     secrets: host.secrets({ tenant, session: id }),
-    schedules: host.schedules(place),
-    triggers: host.triggers(place),
+    schedules: host.schedules(caller),
+    triggers: host.triggers(caller),
     notices: host.notices({ tenant, session: id }),
     outputs: host.records.outputs({ tenant, session: id }),
     attachments: host.records.attachments({ tenant }),
   }
 }
 
-const page = 200
+const pageSize = 200
 
 async function supersede(
-  { people, cancel, isUnderTask }: SessionHost,
+  { approvals: people, cancel, isUnderTask }: SessionHost,
   of: { tenant: string; session: string },
-  why: { reason: string; by: string | null },
+  reason: { reason: string; by: string | null },
 ): Promise<number> {
   const waiting = new Set((await people.clients.list(of)).map(({ call }) => call))
   for (let after = ''; ;) {
-    const items = await people.inbox({ ...of, after, limit: page })
+    const items = await people.inbox({ ...of, after, limit: pageSize })
     for (const { call } of items) waiting.add(call)
     const last = items.at(-1)
-    if (!last || items.length < page) break
+    if (!last || items.length < pageSize) break
     after = last.id
   }
-  let ended = 0
-  // Nobody waits here for what goes on in the background.
-  for (const uid of waiting) if (!(await isUnderTask(uid)) && (await cancel(uid, why))) ended++
-  return ended
+  let cancelled = 0
+  // Background work is not affected by a new user message.
+  for (const uid of waiting) if (!(await isUnderTask(uid)) && (await cancel(uid, reason))) cancelled++
+  return cancelled
 }
 
-/** Checked now, and in the form in which it is recorded. */
-function policyOf(policy: SessionOptions['policy']): { policy?: PolicyDefinition } {
+/** Validates the policy and returns its recorded form. */
+function sessionPolicy(policy: SessionOptions['policy']): { policy?: PolicyDefinition } {
   if (policy === undefined) return {}
   if ('decide' in policy)
     throw new PawlError(
       'config_invalid',
-      'The policy of a session is data: functions belong to createRuntime({ policy }).',
+      '`policy` of a session must be data, but it has `decide`. Pass functions to createRuntime({ policy }).',
     )
   definePolicy(policy)
-  return { policy: recorded(policy) }
+  return { policy: toRecordedForm(policy) }
 }

@@ -1,65 +1,66 @@
-// A store whose payloads are sealed at rest (DUR-12): any store, with payload fields sealed on their way in and opened on their way out.
+// Wraps any store so that payload fields are sealed (encrypted) on write and opened on read. Used by the runtime.
 //
-// Sealed: what was asked (input, options), arguments, outcomes, inputs and values of steps, answers and terms of waits, reasons of cancels,
-// names and bytes of attachments. Readable: what a store must find, order and claim by, and what operators need to see without a key: names,
-// ids, tools, states, times, sizes. What went wrong inside (trouble) is sealed always, whatever else is.
+// Sealed: inputs, call options, arguments, outcomes, inputs and values of steps, terms and answers of waits, cancel
+// reasons, names and bytes of attachments. Readable: the fields a store needs to find, order and claim rows, and the
+// fields operators need without a key: names, ids, tools, states, times, sizes. Diagnostics (`trouble`) and secret
+// documents are always sealed, even when nothing else is.
 
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from './records/call-record.ts'
 import type { EventRecord, NewEvent } from './records/event.ts'
-import { isSealedUid } from './records/sealed-uid.ts'
-import { frame } from '../core/ids.ts'
+import { isSealedUid } from './records/encrypted-call-id.ts'
+import { lengthPrefixed } from '../core/ids.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import { isSealedBytes, isSealedText, isUnreadable, type Place, type Seal } from '../security/seal.ts'
+import { isSealedBytes, isSealedText, isUnreadable, type FieldLocation, type Seal } from '../security/seal.ts'
 import type { AttachmentRecord, Change, StoredDocument, DocumentName, Store } from './store.ts'
 
-export interface SealedOptions {
+export interface EncryptionOptions {
   readonly seal: Seal
-  /** Seals everything. Else only what belongs to calls whose uid says so. */
+  /** Seals everything. Otherwise only calls whose uid carries the sealed suffix are sealed. */
   readonly all: boolean
-  /** Hears of a row that cannot be opened, where the others of its read are given without it. */
+  /** Called for each row that cannot be opened when a read returns the other rows without it. */
   readonly unreadable?: (what: string, error: unknown) => void
 }
 
-export function sealed(store: Store, { seal, all, unreadable = () => {} }: SealedOptions): Store {
+export function encryptedStore(store: Store, { seal, all, unreadable = () => {} }: EncryptionOptions): Store {
   const sealer = new Sealer(seal)
-  const into = (change: Change): Change =>
-    all || isSealedUid(callOf(change)) ? sealer.change(change) : sealer.plain(change)
+  const sealChange = (change: Change): Change =>
+    all || isSealedUid(callOf(change)) ? sealer.sealAll(change) : sealer.sealRequired(change)
   const calls = (records: readonly CallRecord[]): CallRecord[] => records.map((record) => sealer.openCall(record))
   const waits = (records: readonly WaitRecord[]): WaitRecord[] => records.map((record) => sealer.openWait(record))
   const maybeCall = (record: CallRecord | undefined): CallRecord | undefined => record && sealer.openCall(record)
   const maybeWait = (record: WaitRecord | undefined): WaitRecord | undefined => record && sealer.openWait(record)
-  /** What the one row that cannot be opened becomes, so that the others of its read go on. */
-  const each = <T>(
+  /** Opens each row. A row that cannot be opened is reported and replaced, so that it does not fail the whole read. */
+  const openEach = <T>(
     rows: readonly T[],
     open: (row: T) => T,
-    instead: (row: T) => readonly T[],
-    what: (row: T) => string,
+    fallback: (row: T) => readonly T[],
+    describe: (row: T) => string,
   ): T[] =>
     rows.flatMap((row) => {
       try {
         return [open(row)]
       } catch (error) {
         if (!isUnreadable(error)) throw error
-        unreadable(what(row), error)
-        return instead(row)
+        unreadable(describe(row), error)
+        return fallback(row)
       }
     })
 
   return {
     kind: store.kind,
-    commit: (change) => store.commit(into(change)),
-    write: (change, heard, how) => store.write(into(change), heard, how),
-    callAt: (position) => when(store.callAt(position), maybeCall),
-    call: (uid) => when(store.call(uid), maybeCall),
-    callsOf: (of, page) => when(store.callsOf(of, page), calls),
-    steps: (call) => when(store.steps(call), (steps) => steps.map((step) => sealer.openStep(step))),
-    waitsOf: (call) => when(store.waitsOf(call), waits),
-    wait: (id) => when(store.wait(id), maybeWait),
-    waitByKeyHash: (hash) => when(store.waitByKeyHash(hash), maybeWait),
-    // One wait that cannot be read must not keep the others from their deadlines: it ends by the clock as well, without its terms.
+    commit: (change) => store.commit(sealChange(change)),
+    write: (change, onResult, how) => store.write(sealChange(change), onResult, how),
+    callAt: (position) => mapResult(store.callAt(position), maybeCall),
+    call: (uid) => mapResult(store.call(uid), maybeCall),
+    callsOf: (of, page) => mapResult(store.callsOf(of, page), calls),
+    steps: (call) => mapResult(store.steps(call), (steps) => steps.map((step) => sealer.openStep(step))),
+    waitsOf: (call) => mapResult(store.waitsOf(call), waits),
+    wait: (id) => mapResult(store.wait(id), maybeWait),
+    waitByKeyHash: (hash) => mapResult(store.waitByKeyHash(hash), maybeWait),
+    // An unreadable wait must not block the deadlines of the others: it times out as well, without its terms.
     dueWaits: (now, limit) =>
-      when(store.dueWaits(now, limit), (due) =>
-        each(
+      mapResult(store.dueWaits(now, limit), (due) =>
+        openEach(
           due,
           (wait) => sealer.openWait(wait),
           (wait) => [{ ...wait, terms: null }],
@@ -67,37 +68,38 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
         ),
       ),
     nextDeadline: () => store.nextDeadline(),
-    attachment: (tenant, id) => when(store.attachment(tenant, id), (found) => found && sealer.openAttachment(found)),
+    attachment: (tenant, id) =>
+      mapResult(store.attachment(tenant, id), (found) => found && sealer.openAttachment(found)),
     events: (query) =>
-      when(store.events(query), (events) =>
-        each(
+      mapResult(store.events(query), (events) =>
+        openEach(
           events,
           (event) => sealer.openEvent(event),
-          (event) => [withText(event, unreadableReason)],
+          (event) => [withFreeText(event, unreadableReason)],
           ({ position }) => `event ${position}`,
         ),
       ),
-    document: (name) => when(store.document(name), (found) => found && sealer.openKept(found)),
-    // Whether there is more is told by a full page, so those that can be opened must fill it.
+    document: (name) => mapResult(store.document(name), (found) => found && sealer.openDocument(found)),
+    // Callers take a short page as the end of the collection, so unreadable documents are replaced by later ones.
     documentsOf: (query) => {
-      const filled = (before: readonly StoredDocument[], after: string): MaybePromise<StoredDocument[]> => {
-        const limit = query.limit - before.length
-        return flat(store.documentsOf({ ...query, after, limit }), (found) => {
-          const opened = each(
+      const fillPage = (earlier: readonly StoredDocument[], after: string): MaybePromise<StoredDocument[]> => {
+        const limit = query.limit - earlier.length
+        return chainResult(store.documentsOf({ ...query, after, limit }), (found) => {
+          const opened = openEach(
             found,
-            (one) => sealer.openKept(one),
+            (one) => sealer.openDocument(one),
             () => [],
             ({ of, key }) => `${of} ${key}`,
           )
-          const all = [...before, ...opened]
+          const all = [...earlier, ...opened]
           return found.length < limit || opened.length === limit
             ? all
-            : filled(all, (found.at(-1) as StoredDocument).key)
+            : fillPage(all, (found.at(-1) as StoredDocument).key)
         })
       }
-      return filled([], query.after)
+      return fillPage([], query.after)
     },
-    keptIn: (of, scope) => store.keptIn(of, scope),
+    nonEmptyCollections: (of, scope) => store.nonEmptyCollections(of, scope),
     lastPosition: () => store.lastPosition(),
     erased: (of) => store.erased(of),
     unsettled: (page) => store.unsettled(page),
@@ -108,14 +110,14 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
     holds: () => store.holds(),
     renew: (worker, leaseMs) => store.renew(worker, leaseMs),
     ...(store.keepAlive ? { keepAlive: store.keepAlive.bind(store) } : {}),
-    // It stays this worker's, and nobody drives it: when the worker leaves, one that has the key may take it.
-    // Whether there is more to claim is told by a full page, so those that can be opened must fill it.
+    // An unreadable call stays owned by this worker without being run. When the worker leaves, one that has the key
+    // may claim it. Callers take a short page as "nothing more to claim", so readable calls must fill it.
     claim: async (worker, tools, limit) => {
       const opened: CallRecord[] = []
       for (;;) {
         const claimed = await store.claim(worker, tools, limit)
         opened.push(
-          ...each(
+          ...openEach(
             claimed,
             (record) => sealer.openCall(record),
             () => [],
@@ -136,38 +138,42 @@ export function sealed(store: Store, { seal, all, unreadable = () => {} }: Seale
 
 const unreadableReason = '[sealed, and cannot be opened]'
 
-/** Synchronous where the store is. */
-const when = <A, B>(soon: MaybePromise<A>, then: (value: A) => B): MaybePromise<B> =>
-  soon instanceof Promise ? soon.then(then) : then(soon)
+/** Maps a store's result; stays synchronous if the store is. */
+const mapResult = <A, B>(result: MaybePromise<A>, then: (value: A) => B): MaybePromise<B> =>
+  result instanceof Promise ? result.then(then) : then(result)
 
-const flat = <A, B>(soon: MaybePromise<A>, then: (value: A) => MaybePromise<B>): MaybePromise<B> =>
-  soon instanceof Promise ? soon.then(then) : then(soon)
+const chainResult = <A, B>(result: MaybePromise<A>, then: (value: A) => MaybePromise<B>): MaybePromise<B> =>
+  result instanceof Promise ? result.then(then) : then(result)
 
-/** The call a change is about. */
+/** The uid of the call that a change is about; '' if it is about none. */
 function callOf({ guards, insertCall, updateCall, steps, events }: Change): string {
   const [guard] = guards
   if (guard && 'call' in guard) return guard.call
   return insertCall?.uid ?? updateCall?.uid ?? events[0]?.call ?? steps?.[0]?.call ?? ''
 }
 
-const ofCall = (uid: string, field: string): Place => ({ record: frame('call', uid), field })
-const ofStep = ({ call, key }: StepRecord, field: string): Place => ({ record: frame('step', call, key), field })
-const ofWait = (id: string, field: string): Place => ({ record: frame('wait', id), field })
-const ofAttachment = ({ tenant, id }: AttachmentRecord, field: string): Place => ({
-  record: frame('attachment', tenant, id),
+const callField = (uid: string, field: string): FieldLocation => ({ record: lengthPrefixed('call', uid), field })
+const stepField = ({ call, key }: StepRecord, field: string): FieldLocation => ({
+  record: lengthPrefixed('step', call, key),
   field,
 })
-/** What was asked is bound to the place of the call: moved to another session or tenant, it cannot be opened. */
-const ofInput = (uid: string, { tenant, session, batch, id, occurrence }: CallPosition): Place =>
-  ofCall(uid, `input ${frame(tenant, session, batch, id, occurrence)}`)
+const waitField = (id: string, field: string): FieldLocation => ({ record: lengthPrefixed('wait', id), field })
+const attachmentField = ({ tenant, id }: AttachmentRecord, field: string): FieldLocation => ({
+  record: lengthPrefixed('attachment', tenant, id),
+  field,
+})
+/** The input is bound to the call's position: moved to another session or tenant, it cannot be opened. */
+const inputField = (uid: string, { tenant, session, batch, id, occurrence }: CallPosition): FieldLocation =>
+  callField(uid, `input ${lengthPrefixed(tenant, session, batch, id, occurrence)}`)
 
-const ofKept = ({ of, tenant, session, key }: DocumentName): Place => ({
-  record: frame('kept', of, tenant, session, key),
+const documentField = ({ of, tenant, session, key }: DocumentName): FieldLocation => ({
+  record: lengthPrefixed('kept', of, tenant, session, key),
   field: 'value',
 })
 
-type ToKeep = NonNullable<Change['documents']>[number]
-const mustBeSealed = ({ secret, value }: ToKeep): boolean => value !== null && (secret === true || isSealedText(value))
+type DocumentWrite = NonNullable<Change['documents']>[number]
+const needsSeal = ({ secret, value }: DocumentWrite): boolean =>
+  value !== null && (secret === true || isSealedText(value))
 
 class Sealer {
   readonly #seal: Seal
@@ -176,8 +182,8 @@ class Sealer {
     this.#seal = seal
   }
 
-  /** Nothing but what is always sealed, and what would pass for sealed when it is read. */
-  plain(change: Change): Change {
+  /** Seals only the fields that are always sealed, and plain values that would be mistaken for sealed ones on read. */
+  sealRequired(change: Change): Change {
     const { insertCall, updateCall, attachments } = change
     let next = change
     if (insertCall && insertCall.trouble !== null)
@@ -186,28 +192,19 @@ class Sealer {
       const { uid, progress } = updateCall
       next = { ...next, updateCall: { ...updateCall, progress: { ...progress, ...this.#trouble(uid, progress) } } }
     }
-    if (change.events.some(posesAsSealed))
-      next = { ...next, events: change.events.map((each) => (posesAsSealed(each) ? this.#event(each) : each)) }
-    if (change.documents?.some(mustBeSealed))
-      next = { ...next, documents: change.documents.map((each) => (mustBeSealed(each) ? this.#kept(each) : each)) }
-    const posing = (each: AttachmentRecord): boolean =>
+    if (change.events.some(hasSealedLookingText))
+      next = { ...next, events: change.events.map((each) => (hasSealedLookingText(each) ? this.#event(each) : each)) }
+    if (change.documents?.some(needsSeal))
+      next = { ...next, documents: change.documents.map((each) => (needsSeal(each) ? this.#document(each) : each)) }
+    const needsSealing = (each: AttachmentRecord): boolean =>
       isSealedBytes(each.data) || (each.name !== null && isSealedText(each.name))
-    if (attachments?.some(posing))
-      next = { ...next, attachments: attachments.map((each) => (posing(each) ? this.#attachment(each) : each)) }
+    if (attachments?.some(needsSealing))
+      next = { ...next, attachments: attachments.map((each) => (needsSealing(each) ? this.#attachment(each) : each)) }
     return next
   }
 
-  change(change: Change): Change {
-    const {
-      insertCall,
-      updateCall,
-      steps,
-      insertWaits,
-      resolveWait,
-      attachments,
-      documents: documents,
-      events,
-    } = change
+  sealAll(change: Change): Change {
+    const { insertCall, updateCall, steps, insertWaits, resolveWait, attachments, documents, events } = change
     return {
       ...change,
       ...(insertCall ? { insertCall: this.#call(insertCall) } : {}),
@@ -220,32 +217,34 @@ class Sealer {
         ? {
             resolveWait: {
               ...resolveWait,
-              resolution: this.#in(resolveWait.resolution, ofWait(resolveWait.id, 'resolution')),
+              resolution: this.#sealText(resolveWait.resolution, waitField(resolveWait.id, 'resolution')),
             },
           }
         : {}),
       ...(attachments ? { attachments: attachments.map((each) => this.#attachment(each)) } : {}),
-      ...(documents ? { documents: documents.map((each) => this.#kept(each)) } : {}),
+      ...(documents ? { documents: documents.map((each) => this.#document(each)) } : {}),
       events: events.map((each) => this.#event(each)),
     }
   }
 
-  openKept(found: StoredDocument): StoredDocument {
-    return looksSealed(found.value) ? { ...found, value: this.#out(found.value, ofKept(found), true) } : found
+  openDocument(found: StoredDocument): StoredDocument {
+    return looksSealed(found.value)
+      ? { ...found, value: this.#openText(found.value, documentField(found), true) }
+      : found
   }
 
   openCall(record: CallRecord): CallRecord {
     const { uid, input, options, args, outcome, trouble } = record
     const must = isSealedUid(uid)
-    // Nearly all calls have nothing to open.
+    // Fast path: most calls have no sealed field.
     if (!must && !([input, options, args, outcome, trouble] as const).some(looksSealed)) return record
     return {
       ...record,
-      input: this.#out(input, ofInput(uid, record.position), must),
-      options: this.#out(options, ofCall(uid, 'options'), must),
-      args: this.#out(args, ofCall(uid, 'args'), must),
-      outcome: this.#out(outcome, ofCall(uid, 'outcome'), must),
-      trouble: this.#out(trouble, ofCall(uid, 'trouble'), must),
+      input: this.#openText(input, inputField(uid, record.position), must),
+      options: this.#openText(options, callField(uid, 'options'), must),
+      args: this.#openText(args, callField(uid, 'args'), must),
+      outcome: this.#openText(outcome, callField(uid, 'outcome'), must),
+      trouble: this.#openText(trouble, callField(uid, 'trouble'), must),
     }
   }
 
@@ -254,8 +253,8 @@ class Sealer {
     if (!must && !looksSealed(step.input) && !looksSealed(step.value)) return step
     return {
       ...step,
-      input: this.#out(step.input, ofStep(step, 'input'), must),
-      value: this.#out(step.value, ofStep(step, 'value'), must),
+      input: this.#openText(step.input, stepField(step, 'input'), must),
+      value: this.#openText(step.value, stepField(step, 'value'), must),
     }
   }
 
@@ -265,8 +264,8 @@ class Sealer {
     const { id, terms, resolution } = wait
     return {
       ...wait,
-      terms: this.#out(terms, ofWait(id, 'terms'), must),
-      resolution: this.#out(resolution, ofWait(id, 'resolution'), must),
+      terms: this.#openText(terms, waitField(id, 'terms'), must),
+      resolution: this.#openText(resolution, waitField(id, 'resolution'), must),
     }
   }
 
@@ -274,33 +273,36 @@ class Sealer {
     const must = isSealedUid(found.id)
     if (!must && !isSealedBytes(found.data) && !looksSealed(found.name)) return found
     const data =
-      must || isSealedBytes(found.data) ? this.#seal.openBytes(found.data, ofAttachment(found, 'data')) : found.data
-    return { ...found, data, name: this.#out(found.name, ofAttachment(found, 'name'), must) }
+      must || isSealedBytes(found.data) ? this.#seal.openBytes(found.data, attachmentField(found, 'data')) : found.data
+    return { ...found, data, name: this.#openText(found.name, attachmentField(found, 'name'), must) }
   }
 
   openEvent(event: EventRecord): EventRecord {
-    const text = textIn(event)
+    const text = freeTextOf(event)
     if (text === null) return event
-    // A payload is sealed as its JSON; plain, it need not be a text.
+    // An announced payload is sealed as JSON text. A payload that is not a string is therefore not sealed.
     if (typeof text !== 'string')
-      return isSealedUid(event.call) ? withText(event, this.#out('', ofEvent(event), true)) : event
-    const opened = this.#out(text, ofEvent(event), isSealedUid(event.call))
+      return isSealedUid(event.call) ? withFreeText(event, this.#openText('', eventField(event), true)) : event
+    const opened = this.#openText(text, eventField(event), isSealedUid(event.call))
     if (opened === text) return event
-    return withText(event, event.type === 'wait.announced' ? JSON.parse(opened) : opened)
+    return withFreeText(event, event.type === 'wait.announced' ? JSON.parse(opened) : opened)
   }
 
-  #in<T extends string | null>(text: T, place: Place): T {
-    return text === null ? text : (this.#seal.text(text, place) as T)
+  #sealText<T extends string | null>(text: T, location: FieldLocation): T {
+    return text === null ? text : (this.#seal.text(text, location) as T)
   }
 
-  #out<T extends string | null>(text: T, place: Place, must: boolean): T {
-    return text === null || !(must || isSealedText(text)) ? text : (this.#seal.openText(text, place) as T)
+  #openText<T extends string | null>(text: T, location: FieldLocation, must: boolean): T {
+    return text === null || !(must || isSealedText(text)) ? text : (this.#seal.openText(text, location) as T)
   }
 
   #call(call: CallRecord): CallRecord {
     const { uid, position, input, options } = call
-    const own = { input: this.#in(input, ofInput(uid, position)), options: this.#in(options, ofCall(uid, 'options')) }
-    // The same position object: stores tell by it that the guard means this call.
+    const own = {
+      input: this.#sealText(input, inputField(uid, position)),
+      options: this.#sealText(options, callField(uid, 'options')),
+    }
+    // `position` must stay the same object: stores compare it by identity with the position in the `absent` guard.
     return { ...call, ...this.#fields(uid, call), ...own }
   }
 
@@ -310,21 +312,21 @@ class Sealer {
 
   #fields(uid: string, { args, outcome, trouble }: CallProgress): Pick<CallProgress, 'args' | 'outcome' | 'trouble'> {
     return {
-      args: this.#in(args, ofCall(uid, 'args')),
-      outcome: this.#in(outcome, ofCall(uid, 'outcome')),
-      trouble: this.#in(trouble, ofCall(uid, 'trouble')),
+      args: this.#sealText(args, callField(uid, 'args')),
+      outcome: this.#sealText(outcome, callField(uid, 'outcome')),
+      trouble: this.#sealText(trouble, callField(uid, 'trouble')),
     }
   }
 
   #trouble(uid: string, { trouble }: CallProgress): Pick<CallProgress, 'trouble'> {
-    return { trouble: this.#in(trouble, ofCall(uid, 'trouble')) }
+    return { trouble: this.#sealText(trouble, callField(uid, 'trouble')) }
   }
 
   #step(step: StepRecord): StepRecord {
     return {
       ...step,
-      input: this.#in(step.input, ofStep(step, 'input')),
-      value: this.#in(step.value, ofStep(step, 'value')),
+      input: this.#sealText(step.input, stepField(step, 'input')),
+      value: this.#sealText(step.value, stepField(step, 'value')),
     }
   }
 
@@ -332,35 +334,35 @@ class Sealer {
     const { id, terms, resolution } = wait
     return {
       ...wait,
-      terms: this.#in(terms, ofWait(id, 'terms')),
-      resolution: this.#in(resolution, ofWait(id, 'resolution')),
+      terms: this.#sealText(terms, waitField(id, 'terms')),
+      resolution: this.#sealText(resolution, waitField(id, 'resolution')),
     }
   }
 
   #attachment(each: AttachmentRecord): AttachmentRecord {
     return {
       ...each,
-      name: this.#in(each.name, ofAttachment(each, 'name')),
-      data: this.#seal.bytes(each.data, ofAttachment(each, 'data')),
+      name: this.#sealText(each.name, attachmentField(each, 'name')),
+      data: this.#seal.bytes(each.data, attachmentField(each, 'data')),
     }
   }
 
-  #kept(each: ToKeep): ToKeep {
-    return { ...each, value: this.#in(each.value, ofKept(each)) }
+  #document(each: DocumentWrite): DocumentWrite {
+    return { ...each, value: this.#sealText(each.value, documentField(each)) }
   }
 
   #event(event: NewEvent): NewEvent {
-    const text = textIn(event)
+    const text = freeTextOf(event)
     if (text === null) return event
-    return withText(
+    return withFreeText(
       event,
-      this.#in(event.type === 'wait.announced' ? JSON.stringify(text) : (text as string), ofEvent(event)),
+      this.#sealText(event.type === 'wait.announced' ? JSON.stringify(text) : (text as string), eventField(event)),
     )
   }
 }
 
-/** What an event tells in words of its own: why a call is cancelled or decided about, what a wait announces. Null for the others. */
-const textIn = (event: NewEvent): unknown =>
+/** The free text of an event: the reason of a cancel or decision, or the payload of an announced wait. Null if none. */
+const freeTextOf = (event: NewEvent): unknown =>
   event.type === 'call.cancelling'
     ? event.body.reason
     : event.type === 'decision.made'
@@ -368,16 +370,17 @@ const textIn = (event: NewEvent): unknown =>
       : event.type === 'wait.announced'
         ? event.body.payload
         : null
-const withText = <T extends NewEvent>(event: T, text: unknown): T => ({
+const withFreeText = <T extends NewEvent>(event: T, text: unknown): T => ({
   ...event,
   body: { ...event.body, [event.type === 'wait.announced' ? 'payload' : 'reason']: text },
 })
-const ofEvent = ({ call, type }: NewEvent): Place => ofCall(call, type === 'wait.announced' ? 'announced' : 'reason')
+const eventField = ({ call, type }: NewEvent): FieldLocation =>
+  callField(call, type === 'wait.announced' ? 'announced' : 'reason')
 
-const posesAsSealed = (event: NewEvent): boolean => {
-  const text = textIn(event)
+const hasSealedLookingText = (event: NewEvent): boolean => {
+  const text = freeTextOf(event)
   return typeof text === 'string' && isSealedText(text)
 }
 
-/** A first look; what begins like this is sealed or broken. */
+/** Cheap prefix test. A text with this prefix is sealed or corrupt. */
 const looksSealed = (text: string | null): boolean => text !== null && isSealedText(text)

@@ -1,51 +1,56 @@
-// Group commit: concurrent changes share one transaction and one sync.
+// Group commit: concurrent changes share one transaction and one disk sync. Used by all three stores.
 //
-// One queue per process, one flush at a time, at most one flush per turn of the event loop: while a flush runs, the changes of
-// all other calls gather for the next. A writer that works elsewhere (a thread, a server) and those who wait for it work side by side.
-// A riding change has nobody waiting for it, so it lingers until another change comes along or a moment has passed; the queue keeps its
-// order, so it is durable no later than what follows it.
+// There is one queue per process, one flush at a time, and at most one flush per event-loop turn. While a flush runs,
+// further changes gather for the next one. A writer that runs elsewhere (a thread, a server) overlaps with the
+// callers' own work. A change written with `ride` has no waiting caller: it stays queued until another change arrives
+// or `lingerMs` has passed. The queue keeps its order, so a riding change is durable no later than the changes behind
+// it.
 
-import { PawlError } from '../core/errors.ts'
+import { asSentence, PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CallState } from './records/call-record.ts'
 import type { Change, Committed, Hint, Written } from './store.ts'
 
 interface Entry {
   readonly change: Change
-  readonly heard: (answer: Written) => void
+  readonly onResult: (answer: Written) => void
 }
 
 /**
- * Makes all changes durable in one transaction and answers for each: `failed` means that one alone broke. A writer that cannot know
- * whether anything is on record (a connection lost during the commit) throws instead: then all of the group are unavailable.
+ * Makes all changes durable in one transaction and returns a result per change; `failed` means that this change alone
+ * failed. If the writer cannot know whether the group was committed (connection lost during COMMIT), it throws, and
+ * every change of the group is answered with store_unavailable.
  */
 export type Write = (changes: readonly Change[]) => Written[] | Promise<Written[]>
 
-/** How long a riding change may wait for company. */
+/** How long a riding change waits for another change to share its sync with. */
 const lingerMs = 20
-/** A group worth halving. */
+/** Smallest group whose callers are answered in two halves. */
 const largeGroup = 16
 
 export class GroupCommit {
   #queue: Entry[] = []
   #flushing: Promise<void> | null = null
   #scheduled = false
-  /** Somebody waits for what is queued, or it has lingered long enough. */
-  #pressing = false
+  /** A caller waits for the queue, or a riding change has lingered long enough. */
+  #flushRequested = false
   #closed = false
-  /** More than one worker uses this store object: what one writes is news to the others. */
+  /** True if several workers use this store object: then a write by one of them is a hint for the others. */
   shared = false
-  #callOffLinger: (() => void) | null = null
+  #cancelLinger: (() => void) | null = null
   readonly #listeners = new Set<(hint: Hint) => void>()
   readonly #write: Write
-  readonly #halves: () => boolean
+  readonly #splitsGroups: () => boolean
   readonly #clock: Clock
 
-  /** `halves`: whether two smaller groups cost hardly more than a large one, so that one can be written while the other is answered. */
-  constructor(clock: Clock, write: Write, halves: () => boolean = () => false) {
+  /**
+   * `splitsGroups`: true if two small groups cost hardly more than one large group, so that one half of the callers
+   * can be answered while the next group is written.
+   */
+  constructor(clock: Clock, write: Write, splitsGroups: () => boolean = () => false) {
     this.#clock = clock
     this.#write = write
-    this.#halves = halves
+    this.#splitsGroups = splitsGroups
   }
 
   commit(change: Change): Promise<Committed> {
@@ -54,11 +59,11 @@ export class GroupCommit {
     })
   }
 
-  write(change: Change, heard: (answer: Written) => void, how?: { ride: boolean }): void {
-    if (this.#closed) return heard({ failed: new PawlError('store_unavailable', 'It was closed.') })
-    this.#queue.push({ change, heard })
+  write(change: Change, onResult: (answer: Written) => void, how?: { ride: boolean }): void {
+    if (this.#closed) return onResult({ failed: new PawlError('store_unavailable', 'The store is closed.') })
+    this.#queue.push({ change, onResult })
     if (!how?.ride) this.#schedule()
-    else this.#callOffLinger ??= this.#clock.timer(lingerMs, () => this.#schedule())
+    else this.#cancelLinger ??= this.#clock.timer(lingerMs, () => this.#schedule())
   }
 
   onHint(listener: (hint: Hint) => void): () => void {
@@ -70,15 +75,15 @@ export class GroupCommit {
     for (const listener of this.#listeners) listener(hint)
   }
 
-  /** Writes what is queued and takes no more. */
+  /** Writes the queued changes and rejects new ones. */
   async close(): Promise<void> {
     this.#closed = true
-    this.#callOffLinger?.()
+    this.#cancelLinger?.()
     while (this.#flushing || this.#queue.length > 0) await (this.#flushing ?? this.#flush())
   }
 
   #schedule(): void {
-    this.#pressing = true
+    this.#flushRequested = true
     if (this.#scheduled || this.#flushing) return
     this.#scheduled = true
     setImmediate(() => {
@@ -87,49 +92,50 @@ export class GroupCommit {
     })
   }
 
-  #flush(follows = false): Promise<void> {
-    const flushing = this.#flushOnce(follows).finally(() => {
+  #flush(afterPrevious = false): Promise<void> {
+    const flushing = this.#flushOnce(afterPrevious).finally(() => {
       if (this.#flushing !== flushing) return
       this.#flushing = null
-      if (this.#pressing && !this.#closed) this.#schedule()
+      if (this.#flushRequested && !this.#closed) this.#schedule()
     })
     this.#flushing = flushing
     return flushing
   }
 
-  async #flushOnce(follows: boolean): Promise<void> {
+  async #flushOnce(afterPrevious: boolean): Promise<void> {
     const entries = this.#queue
     if (entries.length === 0) return
     this.#queue = []
-    this.#pressing = false
-    this.#callOffLinger?.()
-    this.#callOffLinger = null
+    this.#flushRequested = false
+    this.#cancelLinger?.()
+    this.#cancelLinger = null
     let results: readonly Written[] | { readonly failed: PawlError }
-    let elsewhere = false
+    let isAsync = false
     try {
       const written = this.#write(entries.map((entry) => entry.change))
-      elsewhere = written instanceof Promise
+      isAsync = written instanceof Promise
       results = written instanceof Promise ? await written : written
     } catch (cause) {
       results = { failed: unavailable(cause) }
     }
-    // Those of the group before hear first.
-    if (follows) await Promise.resolve()
-    if (!elsewhere || 'failed' in results || !this.#halves()) return this.#tell(entries, results)
-    // Those who hear now write next. The writer should have something to do meanwhile: what has gathered is on its way before anybody hears;
-    // and if all there are have waited for this one group, half of them hear first.
-    const first = this.#pressing || entries.length < largeGroup ? 0 : entries.length >> 1
-    if (first > 0) {
-      this.#tell(entries.slice(0, first), results.slice(0, first))
+    // Callers of the previous group are answered first.
+    if (afterPrevious) await Promise.resolve()
+    if (!isAsync || 'failed' in results || !this.#splitsGroups()) return this.#deliverResults(entries, results)
+    // Callers that are answered now write their next change soon. To keep the writer busy meanwhile, the changes
+    // already queued are flushed before these callers are answered. If nothing is queued because every caller was in
+    // this group, half of them are answered first so that their next changes form the next group.
+    const firstHalf = this.#flushRequested || entries.length < largeGroup ? 0 : entries.length >> 1
+    if (firstHalf > 0) {
+      this.#deliverResults(entries.slice(0, firstHalf), results.slice(0, firstHalf))
       await new Promise((resolve) => setImmediate(resolve))
     }
-    if (this.#pressing) void this.#flush(true)
-    this.#tell(entries.slice(first), results.slice(first))
+    if (this.#flushRequested) void this.#flush(true)
+    this.#deliverResults(entries.slice(firstHalf), results.slice(firstHalf))
   }
 
-  #tell(entries: readonly Entry[], results: readonly Written[] | { readonly failed: PawlError }): void {
+  #deliverResults(entries: readonly Entry[], results: readonly Written[] | { readonly failed: PawlError }): void {
     if ('failed' in results) {
-      for (const entry of entries) tell(entry, results)
+      for (const entry of entries) deliver(entry, results)
       return
     }
     let wakes = false
@@ -138,16 +144,18 @@ export class GroupCommit {
       const { change } = entry
       const result = results[index] as Written
       if ('ok' in result && result.ok && mayWake(change)) wakes = true
-      tell(entry, 'failed' in result ? { failed: result.failed, alone: true } : result)
+      deliver(entry, 'failed' in result ? { failed: result.failed, alone: true } : result)
     }
     this.hint({ wakes: wakes || this.shared, outside: this.shared })
   }
 }
 
-/** Whoever throws at its answer must not keep the others of its group from theirs; what it threw is nobody's to catch here. */
-function tell({ heard }: Entry, answer: Written): void {
+/**
+ * An exception in one caller's callback must not keep the rest of the group from its answers. It is rethrown outside.
+ */
+function deliver({ onResult }: Entry, answer: Written): void {
   try {
-    heard(answer)
+    onResult(answer)
   } catch (error) {
     queueMicrotask(() => {
       throw error
@@ -155,16 +163,16 @@ function tell({ heard }: Entry, answer: Written): void {
   }
 }
 
-/** Whether a change may have made a call claimable, or answered a wait. */
+/** Whether a change may have made a call claimable or answered a wait. */
 const mayWake = ({ resolveWait, updateCall, insertCall }: Change): boolean =>
   resolveWait !== undefined ||
   (updateCall?.release === true && wantsWorker(updateCall.progress.state)) ||
   insertCall?.owner === null
 
-/** A call that is settled or parked is let go of, but there is nothing to claim. */
+/** A settled or parked call is released too, but leaves nothing to claim. */
 const wantsWorker = (state: CallState): boolean => state !== 'settled' && state !== 'parked'
 
 const unavailable = (cause: unknown): PawlError =>
   cause instanceof PawlError
     ? cause
-    : new PawlError('store_unavailable', `Writing failed: ${(cause as Error).message}.`, { cause })
+    : new PawlError('store_unavailable', asSentence(`Writing failed: ${(cause as Error).message}`), { cause })

@@ -1,8 +1,8 @@
-// All that is kept in a collection, page by page: what is looked through costs what there is, and nobody holds it all at once.
+// Iterates over all documents of a collection page by page, so that they are never all in memory at once.
 
 import type { StoredDocument, DocumentQuery, Store } from './store.ts'
 
-const pageOf = 200
+const pageSize = 200
 
 export async function* iterateDocuments(
   store: Pick<Store, 'documentsOf'>,
@@ -10,10 +10,10 @@ export async function* iterateDocuments(
   from = '',
 ): AsyncGenerator<StoredDocument, void> {
   for (let after = from; ;) {
-    const page = await store.documentsOf({ ...query, after, limit: pageOf })
+    const page = await store.documentsOf({ ...query, after, limit: pageSize })
     yield* page
     const last = page.at(-1)
-    if (!last || page.length < pageOf) return
+    if (!last || page.length < pageSize) return
     after = last.key
   }
 }

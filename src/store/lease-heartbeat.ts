@@ -1,17 +1,19 @@
-// What the event loop and a thread beside it know of a lease, in memory they share. The loop renews as long as it can. When a tool blocks
-// it, the thread renews in its place (DUR-7), but not for ever: a loop that is silent for long will hardly come back.
+// Lease state in memory shared by the event loop and the store's thread. The loop renews the lease as long as it
+// runs. While a tool blocks the loop, the thread renews instead, but only for a limited time: a loop that has been
+// silent for several leases will hardly come back.
 
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { systemClock } from '../core/clock.ts'
 
-/** How many leases long the event loop may be silent. After that the lease runs out. */
-const patience = 3
+/** Leases the event loop may stay silent before the thread stops renewing and the lease expires. */
+const maxSilentLeases = 3
 
-// The end of the lease and the last sign of life, in monotonic milliseconds; then what is counted.
+// Indexes into the shared memory: lease end and last event-loop activity in monotonic milliseconds, then two
+// counters.
 const instants = { until: 0, sign: 1 } as const
 const counts = { lapses: 4, renewals: 5 } as const
 
-export class Heart {
+export class LeaseHeartbeat {
   readonly leaseMs: number
   readonly memory: SharedArrayBuffer
   readonly #instants: BigInt64Array
@@ -24,63 +26,74 @@ export class Heart {
     this.#counts = new Int32Array(memory)
   }
 
-  /** Until when the store surely counts the worker as alive. Asked before `lapses`, it tells of no renewal that came too late. */
+  /**
+   * Until when the store certainly counts the worker as alive. Read this before `lapses`: a late renewal then shows
+   * in `lapses`.
+   */
   get until(): number {
     return Number(Atomics.load(this.#instants, instants.until))
   }
 
-  /** How often the lease had run out before it was renewed: each time, others may have taken what we held. */
+  /**
+   * How often the lease had already expired when it was renewed. Each time, other workers may have claimed our calls.
+   */
   get lapses(): number {
     return Atomics.load(this.#counts, counts.lapses)
   }
 
-  /** How often the thread had to step in. */
+  /** How often the thread renewed the lease. */
   get renewals(): number {
     return Atomics.load(this.#counts, counts.renewals)
   }
 
-  /** The event loop turns. */
-  sign(now: number): void {
+  /** Records that the event loop is running. */
+  recordActivity(now: number): void {
     Atomics.store(this.#instants, instants.sign, BigInt(Math.floor(now)))
   }
 
-  /** The store has renewed the lease, between `from` and `now`. */
-  renewed(from: number, now: number, by?: 'by the thread'): void {
+  /** Records a renewal that started at `from` and was confirmed at `now`. */
+  recordRenewal(from: number, now: number, by?: 'by the thread'): void {
     if (by) Atomics.add(this.#counts, counts.renewals, 1)
-    let known = Atomics.load(this.#instants, instants.until)
-    // Counted before the new end can be seen: who sees the lease as fresh again also sees that it was not.
-    if (BigInt(Math.floor(now)) >= known) Atomics.add(this.#counts, counts.lapses, 1)
-    const until = BigInt(Math.floor(from + this.leaseMs))
-    while (until > known) {
-      const found = Atomics.compareExchange(this.#instants, instants.until, known, until)
-      if (found === known) return
-      known = found
+    let current = Atomics.load(this.#instants, instants.until)
+    // The lapse is counted before the new end is published: a reader that sees the renewed lease also sees the lapse.
+    if (BigInt(Math.floor(now)) >= current) Atomics.add(this.#counts, counts.lapses, 1)
+    const newEnd = BigInt(Math.floor(from + this.leaseMs))
+    while (newEnd > current) {
+      const found = Atomics.compareExchange(this.#instants, instants.until, current, newEnd)
+      if (found === current) return
+      current = found
     }
   }
 
-  /** Whether the thread must renew now: half of the lease is gone, so the loop is late, and it is not late for too long. */
-  isWanted(now: number): boolean {
+  /**
+   * True if the thread must renew now: half of the lease has passed without a renewal, and the event loop has not
+   * been silent for too long.
+   */
+  needsRenewal(now: number): boolean {
     return (
       now > this.until - this.leaseMs / 2 &&
-      now - Number(Atomics.load(this.#instants, instants.sign)) < patience * this.leaseMs
+      now - Number(Atomics.load(this.#instants, instants.sign)) < maxSilentLeases * this.leaseMs
     )
   }
 }
 
-/** In the thread: looks six times per lease whether `renew` is wanted. That says whether the worker has a lease that could be renewed. */
-export function beat(heart: Heart, renew: () => MaybePromise<boolean>): void {
+/**
+ * Runs in the thread: checks six times per lease whether a renewal is needed. `renew` returns false if the worker no
+ * longer has a lease to renew.
+ */
+export function startHeartbeat(heart: LeaseHeartbeat, renew: () => MaybePromise<boolean>): void {
   let busy = false
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     const from = systemClock.monotonic()
-    if (busy || !heart.isWanted(from)) return
+    if (busy || !heart.needsRenewal(from)) return
     busy = true
     try {
-      if (await renew()) heart.renewed(from, systemClock.monotonic(), 'by the thread')
+      if (await renew()) heart.recordRenewal(from, systemClock.monotonic(), 'by the thread')
     } catch {
-      // the store is away: the next look tries again
+      // The store is unreachable: the next check tries again.
     } finally {
       busy = false
     }
   }
-  systemClock.every(heart.leaseMs / 6, () => void look())
+  systemClock.every(heart.leaseMs / 6, () => void check())
 }

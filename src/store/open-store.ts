@@ -1,11 +1,11 @@
-// Which store is meant, opened; and whether its records can be read here.
+// Opens the store named by the runtime's `store` option, and checks that its record format is known.
 
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { memoryStore } from './memory/memory-store.ts'
 import type { Store } from './store.ts'
 
-/** A Pool of the package `pg`, as far as it is told from a store. */
+/** The part of a `pg` Pool by which it is distinguished from a store object. */
 export interface PgPool {
   readonly totalCount: number
   readonly options: object
@@ -16,13 +16,13 @@ interface StoreChoice {
   readonly commit?: 'power' | 'process'
 }
 
-export const isStore = (given: string | Store | PgPool): given is Store =>
-  typeof given === 'object' && given !== null && !('totalCount' in given)
+export const isStore = (store: string | Store | PgPool): store is Store =>
+  typeof store === 'object' && store !== null && !('totalCount' in store)
 
 export async function openStore({ store, commit }: StoreChoice, clock: Clock): Promise<Store> {
   if (isStore(store)) return store
   if (commit !== undefined && commit !== 'power' && commit !== 'process') {
-    throw new PawlError('config_invalid', `commit is ${JSON.stringify(commit)}, not 'power' or 'process'.`)
+    throw new PawlError('config_invalid', `\`commit\` is ${JSON.stringify(commit)}; it must be 'power' or 'process'.`)
   }
   if (store === 'memory:') return memoryStore({ clock })
   if (typeof store === 'string' && store.startsWith('sqlite:')) {
@@ -32,10 +32,10 @@ export async function openStore({ store, commit }: StoreChoice, clock: Clock): P
   if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store))
     return openPostgres(store, commit ?? 'power', clock)
   if (typeof store === 'object' && store !== null) return openPostgres(store, commit ?? 'power', clock)
-  const told = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
+  const shown = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
   throw new PawlError(
     'config_invalid',
-    `store is ${told}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`,
+    `\`store\` is ${shown}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`,
   )
 }
 
@@ -50,12 +50,18 @@ async function openPostgres(connection: string | PgPool, commit: 'power' | 'proc
   })
 }
 
-/** The form in which values, outcomes, events and options are recorded. A migration that changes one raises the number in the store. */
+/**
+ * Version of the recorded form of values, outcomes, events and options. A migration that changes it raises the stored
+ * number.
+ */
 const knownFormat = 1
 
 export async function checkFormat(store: Store): Promise<void> {
   const format = await store.setting('format', String(knownFormat))
   if (!(Number(format) <= knownFormat)) {
-    throw new PawlError('store_newer', `Its records are of format ${format}; this version knows ${knownFormat}.`)
+    throw new PawlError(
+      'store_newer',
+      `Its record format is ${format}; this version of Pawl supports up to ${knownFormat}.`,
+    )
   }
 }

@@ -1,53 +1,65 @@
-// THE STORE PORT: what a place to keep things must promise. Promises, not tables: docs/decisions/0003.
+// The store port: what every store guarantees (docs/decisions/0003). Called by the engine and by everything that
+// persists state.
 //
-// The unit of writing is one Change: guards, state rows and events, all or nothing. Concurrent changes may share one
-// transaction; each has its own answer, so a refused one does not spoil its neighbours. Reads see every change whose commit()
-// has resolved. src/testing/store-cases holds the promises as cases; every store runs all of them.
+// The unit of writing is one Change: guards, state rows and events, applied atomically. Concurrent changes may share
+// one transaction, but each has its own result, so a refused change does not affect the others. Reads see every
+// change whose commit() has resolved. src/testing/store-cases tests these guarantees; every store passes all of them.
 
 import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from './records/call-record.ts'
 import type { EventRecord, NewEvent } from './records/event.ts'
 import type { AttachmentUse } from './records/attachment-refs.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Heart } from './lease-heartbeat.ts'
+import type { LeaseHeartbeat } from './lease-heartbeat.ts'
 
-/** What must be true at the moment of the write. Checked in the same transaction. */
+/** A precondition of a change, checked in the same transaction as its writes. */
 export type Guard =
-  /** No call stands at this position. */
+  /** No call exists at this position. */
   | { readonly kind: 'absent'; readonly position: CallPosition }
-  /** The call exists, is not settled, and its fence is this one: the writer still holds it. */
+  /** The call exists, is not settled, and has this fence: the writer still holds it. */
   | { readonly kind: 'holds'; readonly call: string; readonly fence: number }
-  /** The call exists and its fence is this one, settled or not: for what its last holder learns too late. */
+  /**
+   * The call exists and has this fence, settled or not. For facts that the last holder learns after the call settled.
+   */
   | { readonly kind: 'held'; readonly call: string; readonly fence: number }
-  /** The call exists and has no outcome, whoever holds it: for what is asked of it from outside. */
+  /**
+   * The call exists and is not settled, no matter which worker holds it. For requests from outside, such as a cancel.
+   */
   | { readonly kind: 'unsettled'; readonly call: string }
-  /** The wait exists and has no answer yet. */
+  /** The wait exists and is unanswered. */
   | { readonly kind: 'open'; readonly wait: string }
-  /** What is kept under this name has this revision; 0: nothing is. */
+  /** The document has this revision; 0: it does not exist. */
   | ({ readonly kind: 'kept'; readonly revision: number } & DocumentName)
-  /** There is room for all that the change takes. Never asked for by itself: it is what refuses a `take`. */
+  /** All requested slots are available. Callers never pass it: it is the refusal reason of `takeSlots`. */
   | { readonly kind: 'room'; readonly name: string }
 
 /**
- * Of some things only so many calls may have a place at once, on whatever worker: a key, an exclusive, the places of a tool. A place is the
- * call's, not its worker's: it outlives both until it is given back, or until its time has passed.
+ * A request for semaphore slots. A semaphore limits how many calls may hold a slot at once across all workers: a
+ * concurrency key, an exclusive tool, a tool's limit. A slot belongs to the call, not to its worker: it is held until
+ * it is released or expires, even if the worker dies.
  */
-export interface Take {
-  /** Whose places they are; what it has already is not counted against it, nor what the calls above it have. */
+export interface TakeSlots {
+  /**
+   * The call that takes the slots. Slots it already holds, and slots held by its ancestors (`above`), do not count
+   * against it.
+   */
   readonly holder: string
   readonly above?: readonly string[]
   readonly worker: string
-  readonly places: readonly TakenPlace[]
+  readonly slots: readonly TakenSlot[]
 }
 
-export interface TakenPlace {
+export interface TakenSlot {
   readonly name: string
   readonly capacity: number
-  /** It is free by itself after this time, and not before: for rates. Then `entry` is its holder, as one call may begin more than once. */
+  /**
+   * For rate limits: the slot frees itself after `ms`, and cannot be released earlier. Its holder is then `entry`,
+   * because one call may start several times.
+   */
   readonly lasts?: { readonly ms: number; readonly entry: string }
 }
 
-/** A place, or a turn in line for one (then it has a ticket). */
-export interface Hold {
+/** A held slot, or a queue entry for one (then `ticket` is set). */
+export interface SlotHold {
   readonly name: string
   readonly holder: string
   readonly worker: string
@@ -55,11 +67,12 @@ export interface Hold {
 }
 
 /**
- * Things that are kept by name beside calls: what waits for people, rules they made, connections, pins. `session` is '' for what belongs to the
- * whole tenant, `tenant` is '' for what belongs to nobody. Erased with its session or tenant.
+ * Name of a document: a JSON value stored by name, apart from calls (inbox items, remembered rules, connections,
+ * pins). `session` is '' for documents of the whole tenant, `tenant` is '' for documents of no tenant. A document is
+ * erased with its session or tenant.
  */
 export interface DocumentName {
-  /** Which collection. */
+  /** The collection. */
   readonly of: string
   readonly tenant: string
   readonly session: string
@@ -67,62 +80,67 @@ export interface DocumentName {
 }
 
 export interface StoredDocument extends DocumentName {
-  /** 1 when it is made; every write raises it. */
+  /** 1 when the document is created; every write increments it. */
   readonly revision: number
   readonly value: string
 }
 
 export interface DocumentQuery {
   readonly of: string
-  /** Everybody's if left out; then keys must be unique in the whole collection. */
+  /** Default: all tenants. Then keys must be unique in the whole collection. */
   readonly tenant?: string
-  /** All of the tenant's if left out; '' for what belongs to no session. */
+  /** Default: all sessions of the tenant. '' selects documents that belong to no session. */
   readonly session?: string
   readonly after: string
   readonly limit: number
-  /** The highest key first; then `after` is where to go on downwards. */
+  /** Descending key order; `after` is then the exclusive upper bound. */
   readonly newest?: boolean
 }
 
 export interface Change {
   readonly guards: readonly Guard[]
   readonly insertCall?: CallRecord
-  /** Replaces all that moves about a call. `release` also gives up ownership. */
+  /** Replaces the mutable part of a call. `release` also gives up ownership. */
   readonly updateCall?: { readonly uid: string; readonly progress: CallProgress; readonly release?: boolean }
   /**
-   * All of these places or none: where another has the last one, or stands in line before it (on a worker that lives), the change is refused
-   * with `room`. Those in line are not before one who has a place there, nor before what runs under another call: what that one has,
-   * they may be waiting for. Who had a ticket has a place instead.
+   * Takes all of these slots or none. If a semaphore has no free slot, or only slots for which another call queues
+   * ahead (on a living worker), the change is refused with `room`. The queue is skipped by a call that already holds
+   * a slot of that semaphore and by a call that runs under another call: the queued calls may be waiting for a slot
+   * its ancestor holds. Taking the slots removes the call's ticket.
    */
-  readonly take?: Take
+  readonly takeSlots?: TakeSlots
   /**
-   * A ticket for this name, and for no other any more. Its number is behind all there are; who has a ticket keeps its number wherever it goes,
-   * so that of any two who wait one is before the other everywhere.
+   * Queues the call for one semaphore and removes it from any other queue. A new ticket is higher than all existing
+   * ones. A call that moves to another queue keeps its ticket, so any two waiting calls have the same order
+   * everywhere, which prevents deadlock.
    */
-  readonly line?: { readonly holder: string; readonly worker: string; readonly name: string }
-  /** Places and tickets that are given back; of all names if none are told. */
-  readonly give?: { readonly holder: string; readonly names?: readonly string[] }
-  /** Each replaces what stands under its (call, key). */
+  readonly queueForSlot?: { readonly holder: string; readonly worker: string; readonly name: string }
+  /** Releases slots and tickets; those of all semaphores if `names` is left out. */
+  readonly releaseSlots?: { readonly holder: string; readonly names?: readonly string[] }
+  /** Each replaces the step with the same (call, key). */
   readonly steps?: readonly StepRecord[]
   readonly insertWaits?: readonly WaitRecord[]
-  /** Answers a wait; a call that is parked on it becomes queued, in the same transaction. */
+  /** Answers a wait. A call that is parked on it becomes queued in the same transaction. */
   readonly resolveWait?: { readonly id: string; readonly resolution: string }
-  /** An id names its bytes: one that is on record in its tenant stays as it was first written. */
+  /** An id identifies its bytes: an attachment that already exists in the tenant is not overwritten. */
   readonly attachments?: readonly AttachmentRecord[]
-  /** Which calls speak of which attachments: one is kept as long as any of them is. */
+  /** References from calls to attachments. An attachment is kept as long as one referencing call is. */
   readonly uses?: readonly AttachmentUse[]
-  /** Each replaces what is kept under its name; null: nothing is kept there any more. `secret`: sealed at rest, whatever else is. */
+  /** Each replaces the document of that name; null deletes it. `secret`: always sealed at rest. */
   readonly documents?: readonly (DocumentName & { readonly value: string | null; readonly secret?: true })[]
   readonly events: readonly NewEvent[]
 }
 
 export type Committed =
-  /** Everything in the change is on record, as durable as the store's commit mode says. */
+  /** Every part of the change is recorded, as durably as the store's commit mode says. */
   | { readonly ok: true }
-  /** Nothing of it is; this guard failed. */
+  /** Nothing was written; this guard failed. */
   | { readonly ok: false; readonly refused: Guard }
 
-/** Or it is not known; or, with `alone`, the store works, and this change can never be written: nothing of it is on record. */
+/**
+ * `failed` without `alone`: it is unknown whether the change was written. With `alone`: the store works, but this
+ * change can never be written, and nothing of it was.
+ */
 export type Written = Committed | { readonly failed: unknown; readonly alone?: boolean }
 
 export interface AttachmentRecord {
@@ -136,7 +154,7 @@ export interface AttachmentRecord {
 export interface EventQuery {
   readonly after: number
   readonly limit: number
-  /** One session only; all of them if left out. */
+  /** Default: all sessions. */
   readonly of?: { readonly tenant: string; readonly session: string }
 }
 
@@ -145,29 +163,32 @@ export interface CallPage {
   readonly limit: number
 }
 
-/** What is open, without its payloads. */
+/** An unsettled call, without its payloads. */
 export type Unsettled = Pick<
   CallRecord,
   'uid' | 'position' | 'tool' | 'state' | 'createdAt' | 'startedAt' | 'wait' | 'deaths' | 'owner'
 > & {
-  /** Whether its owner's lease holds, by the store's clock. */
+  /** Whether the owner's lease is valid by the store's clock. */
   readonly alive: boolean
 }
 
 export interface Scope {
   readonly tenant: string
-  /** All of the tenant's if left out. */
+  /** Default: all sessions of the tenant. */
   readonly session?: string
 }
 
 export interface EraseQuery {
-  /** Everybody's if left out. */
+  /** Default: all tenants. */
   readonly of?: Scope
-  /** Only calls that settled before this instant. Without it a session that has nothing left begins anew, from sequence 1. */
+  /**
+   * Erase only calls that settled before this instant (ms). If left out, a session with nothing left restarts at
+   * sequence 1.
+   */
   readonly settledBefore?: number
-  /** Where the page before ended; '' to begin. */
+  /** `next` of the previous page; '' to start. */
   readonly after: string
-  /** How many calls at most. */
+  /** Maximum number of calls. */
   readonly limit: number
 }
 
@@ -175,33 +196,33 @@ export interface ErasedPage {
   readonly calls: number
   readonly events: number
   readonly attachments: number
-  /** Where to go on; null when there is no more. */
+  /** Cursor for the next page; null at the end. */
   readonly next: string | null
 }
 
-/** How far the journal is no longer whole. */
+/** Up to where events have been erased from the journal. */
 export interface Erasure {
-  /** Of all erasures: each has its number. The last one that took events from what was asked about. */
+  /** Number of the last erasure that removed events from the scope. Erasures are numbered across the whole store. */
   readonly count: number
-  /** The highest position that was ever taken from it. */
+  /** Highest position ever erased from the scope. */
   readonly position: number
 }
 
-/** What a store can tell of itself. */
+/** The store's self-report, for health(). */
 export interface StoreFacts {
   readonly schema: number
   readonly bytes: number
-  /** The last position given out. */
+  /** The last position assigned. */
   readonly position: number
   readonly workers: readonly {
     readonly id: string
-    /** How long its lease still holds; not more than 0 if it does not. */ readonly leaseMs: number
+    /** Remaining lease time; 0 or less if it has expired. */ readonly leaseMs: number
   }[]
-  /** What is wrong with it, a sentence each. */
+  /** Problems found, one sentence each. */
   readonly problems: readonly string[]
 }
 
-/** A hint that something changed; never the truth, always followed by a read. */
+/** A hint that something changed. Hints may be spurious; the receiver always reads the store. */
 export interface Hint {
   /** The change may have made a call claimable or answered a wait. */
   readonly wakes: boolean
@@ -212,85 +233,97 @@ export interface Hint {
 export interface Store {
   readonly kind: string
 
-  /** Resolves when the change is durable (or refused). Rejects with store_unavailable when that cannot be known. */
+  /** Resolves when the change is durable or refused. Rejects with store_unavailable if the result is unknown. */
   commit(change: Change): Promise<Committed>
   /**
-   * The same for those who need no promise of it. With `ride` nobody waits for this one: it may linger a moment to share the sync of the
-   * next change. Order is kept.
+   * Like commit(), with a callback instead of a promise. With `ride` no caller waits: the change may stay queued
+   * briefly to share the sync of the next change. Order is preserved.
    */
-  write(change: Change, heard: (answer: Written) => void, how?: { ride: boolean }): void
+  write(change: Change, onResult: (answer: Written) => void, how?: { ride: boolean }): void
 
   callAt(position: CallPosition): MaybePromise<CallRecord | undefined>
   call(uid: string): MaybePromise<CallRecord | undefined>
-  /** The calls of a session whose uid comes after this one ('' for all), in the order of their uids. Costs no more for other sessions. */
+  /** Calls of a session with uid greater than `after`, ordered by uid. The cost does not depend on other sessions. */
   callsOf(of: { readonly tenant: string; readonly session: string }, page: CallPage): MaybePromise<CallRecord[]>
   /** All steps of a call, in one read. */
   steps(call: string): MaybePromise<StepRecord[]>
   waitsOf(call: string): MaybePromise<WaitRecord[]>
   wait(id: string): MaybePromise<WaitRecord | undefined>
   waitByKeyHash(hash: string): MaybePromise<WaitRecord | undefined>
-  /** Open waits whose deadline is at or before `now`, soonest first. */
+  /** Open waits whose deadline is at or before `now`, earliest first. */
   dueWaits(now: number, limit: number): MaybePromise<WaitRecord[]>
-  /** The soonest deadline of all open waits. */
+  /** The earliest deadline of all open waits. */
   nextDeadline(): MaybePromise<number | undefined>
   attachment(tenant: string, id: string): MaybePromise<AttachmentRecord | undefined>
   document(name: DocumentName): MaybePromise<StoredDocument | undefined>
-  /** In the order of their keys (or the other way round), after this one ('' for all). Costs what is found, not what there is. */
+  /**
+   * Documents after the given key ('' for all), ordered by key. The cost depends on the rows returned, not on the
+   * size of the collection.
+   */
   documentsOf(query: DocumentQuery): MaybePromise<StoredDocument[]>
-  /** Which of these collections have something of a session: one look instead of one for each. */
-  keptIn(of: readonly string[], scope: Required<Scope>): MaybePromise<string[]>
-  /** Events after a position, oldest first. Once a reader has seen position n, nothing below n appears later. */
+  /** Which of these collections contain documents of a session, in one query instead of one per collection. */
+  nonEmptyCollections(of: readonly string[], scope: Required<Scope>): MaybePromise<string[]>
+  /** Events after a position, oldest first. Once a reader has seen position n, no event below n appears later. */
   events(query: EventQuery): MaybePromise<EventRecord[]>
-  /** Of the newest event; 0 if there is none. */
+  /** Position of the newest event; 0 if there is none. */
   lastPosition(): MaybePromise<number>
-  /** What was erased of a session's events, or of all. */
+  /** The last erasure of a session's events, or of all events. */
   erased(of?: EventQuery['of']): MaybePromise<Erasure>
-  /** Calls that are not settled, in the order of their uids. Costs what is open, not what was. */
+  /** Unsettled calls, ordered by uid. The cost depends on open calls only, not on the history. */
   unsettled(page: CallPage & { readonly of?: Scope }): MaybePromise<Unsettled[]>
 
-  /** Whether each of these would be refused now. */
-  full(takes: readonly Take[]): MaybePromise<boolean[]>
-  /** All places and tickets that count now. */
-  holds(): MaybePromise<Hold[]>
+  /** Whether each request would be refused now. */
+  full(takes: readonly TakeSlots[]): MaybePromise<boolean[]>
+  /** All active slots and tickets. */
+  holds(): MaybePromise<SlotHold[]>
 
-  /** Makes this worker's lease count from now, by the store's clock. Everything it owns is protected by it. Tells how many workers live. */
+  /**
+   * Renews this worker's lease from now, by the store's clock. The lease protects every call the worker owns. Returns
+   * the number of living workers.
+   */
   renew(worker: string, leaseMs: number): MaybePromise<number>
   /**
-   * Takes calls that want a worker (received, queued, running) and have no living owner, oldest (createdAt) first: each gets
-   * this owner and the next fence, durably, and one that runs, or lands an answer, and whose worker died one more of its deaths. Two workers never get the same
-   * call, and none gets its own again, not even when its lease has run out: it is at work on it. What is open of a line goes to one worker,
-   * whatever the limit, and not while another that lives has some of it; what lands an answer (it has a wait) has left its line.
+   * Claims calls that need a worker (received, queued, running) and have no living owner, oldest (createdAt) first.
+   * Each gets this owner and the next fence, durably; one that was running, or processing an answer, when its worker
+   * died also gets one more death. Two workers never claim the same call, and a worker never claims its own call
+   * again, even after its lease expired, because it may still be running it. The open calls of one batch order
+   * (`line`) go to one worker, regardless of the limit, and are not claimed while another living worker owns one of
+   * them. A call that processes an answer (`wait` is set) no longer counts to its batch order.
    */
   claim(worker: string, tools: readonly string[], limit: number): MaybePromise<CallRecord[]>
   /**
-   * From now on, until leave() or close(), a thread with a connection of its own renews the lease whenever the heart says that the event
-   * loop is late with it. Only a store whose leases count by the system's clock or by its own has it; where there can be no thread it does
-   * nothing. Never keeps the program alive.
+   * Until leave() or close(), a thread with its own connection renews the lease whenever the heartbeat says that the
+   * event loop is late. Only stores whose leases use the system clock or their own clock have this method. Does
+   * nothing where threads are unavailable. The thread never keeps the process alive.
    */
-  keepAlive?(worker: string, heart: Heart): void
-  /** Ends the worker's lease: what it still owns may be claimed at once. */
+  keepAlive?(worker: string, heart: LeaseHeartbeat): void
+  /** Ends the worker's lease: its calls may be claimed at once. */
   leave(worker: string): MaybePromise<void>
 
   /**
-   * Forgets one page of settled calls: with their steps, waits and events, and with the attachments that no other call uses, in one
-   * transaction. A session that has an open call is left whole: a body or a batch that goes on asks for what it had called. After the last
-   * call come the events that tell of no call on record, many at a time: all of them, or with `settledBefore` those that are older. The
-   * sequence of a session goes on after what was erased; where one without `settledBefore` took the last, it begins anew.
+   * Erases one page of settled calls with their steps, waits, events, and attachments that no other call uses, in one
+   * transaction. Sessions with an open call are skipped, because a body or batch that resumes reads its earlier
+   * calls. After the last call, events that belong to no recorded call are erased in larger pages: all of them, or
+   * with `settledBefore` the older ones. A session's sequence continues after the erased events; without
+   * `settledBefore` a session with nothing left restarts at 1.
    */
   erase(query: EraseQuery): MaybePromise<ErasedPage>
-  /** Makes what was erased unreadable on the disk too, if that can be done in a moment; false if bytes of it may remain in unused parts. */
+  /** Removes the bytes of erased data from disk too, if that is quick; false if some may remain in unused pages. */
   scrub(): MaybePromise<boolean>
-  /** What the store knows of itself. Bounded, whatever is in it. */
+  /** Facts for health(). The cost is bounded, whatever the store holds. */
   inspect(): MaybePromise<StoreFacts>
 
-  /** A value kept with the store, written by whoever comes first; everyone reads the same. */
+  /**
+   * Reads a setting; writes `ifAbsent` first if it does not exist. The first writer wins, so all processes read the
+   * same value.
+   */
   setting(key: string, ifAbsent: string): MaybePromise<string>
-  /** The same, as far as there is one: writes nothing. */
+  /** Reads a setting without creating it. */
   settingNow(key: string): MaybePromise<string | undefined>
-  /** The host's secret: where the store can keep one privately, made on first use. */
+  /** The host's secret, created on first use, if the store can keep one privately. */
   secret(): MaybePromise<Uint8Array | undefined>
 
   onHint(listener: (hint: Hint) => void): () => void
-  /** Writes what is still queued, then lets go of everything. */
+  /** Writes the queued changes, then releases all resources. */
   close(): Promise<void>
 }

@@ -1,5 +1,5 @@
-// A thread beside the event loop, and questions to it. It never keeps the program alive but while a question is open, and what it was asked
-// is answered or rejected: a thread that dies leaves nobody waiting.
+// A worker thread with request/response messages. Used by the SQLite and PostgreSQL stores. The thread keeps the
+// process alive only while a request is pending. Every request is answered or rejected, also when the thread dies.
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -10,69 +10,75 @@ interface Answer {
   readonly threw?: unknown
 }
 
-/** A file beside the one that asks: `.ts` where this runs from source, `.js` where it is built. */
-export function besides(url: string, name: string): URL {
+/** URL of a module next to the caller's: `.ts` when run from source, `.js` when built. */
+export function siblingModule(url: string, name: string): URL {
   const { pathname } = new URL(url)
   return new URL(`./${name}${extname(pathname)}`, url)
 }
 
 export class Thread {
   readonly #worker: Worker
-  readonly #open = new Map<number, { resolve: (answer: never) => void; reject: (why: unknown) => void }>()
+  readonly #pending = new Map<number, { resolve: (answer: never) => void; reject: (reason: unknown) => void }>()
   readonly #ended: Promise<void>
   #next = 0
   #ending = false
-  /** It has said that it is there. */
+  /** The thread has reported that it is ready. */
   ready = false
   dead = false
-  /** When it is ready, or never will be. */
+  /** Resolves when the thread is ready or has died. */
   readonly #started: Promise<void>
 
   constructor(file: URL, data: unknown) {
-    // Flags of the program (loaders, inspectors) are none of its business.
+    // The thread must not inherit the program's loaders and inspector flags.
     this.#worker = new Worker(file, { workerData: data, execArgv: [], name: 'pawl' })
     this.#worker.unref()
     const started = Promise.withResolvers<void>()
     this.#started = started.promise
     this.#worker.on('message', (message: 'ready' | Answer) => {
-      if (message !== 'ready') return this.#heard(message)
+      if (message !== 'ready') return this.#settle(message)
       this.ready = true
       started.resolve()
     })
-    let why: unknown = new Error('The thread ended')
-    this.#worker.on('error', (error) => (why = error))
+    let reason: unknown = new Error('the store thread ended before it answered')
+    this.#worker.on('error', (error) => (reason = error))
     this.#ended = new Promise((resolve) => {
       this.#worker.on('exit', () => {
         this.dead = true
         this.ready = false
-        for (const { reject } of this.#open.values()) reject(why)
-        this.#open.clear()
+        for (const { reject } of this.#pending.values()) reject(reason)
+        this.#pending.clear()
         started.resolve()
         resolve()
       })
     })
   }
 
-  /** Whether it has come to be ready. Somebody waits for it, so the program does not end meanwhile. */
+  /** Waits until the thread is ready; false if it died. Keeps the process alive meanwhile. */
   async start(): Promise<boolean> {
     if (!this.ready && !this.dead) {
       this.#worker.ref()
       await this.#started
-      this.#rest()
+      this.#unrefWhenIdle()
     }
     return this.ready
   }
 
-  /** Rejects if the thread dies first: then nobody knows what it did. Throws what cannot travel, before anything is sent. */
+  /**
+   * Rejects if the thread dies first; its effect is then unknown. Throws if the message cannot be cloned, before
+   * anything is sent.
+   */
   ask<T>(question: object): Promise<T> {
     const id = this.tell(question)
-    if (this.#open.size === 0) this.#worker.ref()
+    if (this.#pending.size === 0) this.#worker.ref()
     return new Promise<T>((resolve, reject) => {
-      this.#open.set(id, { resolve, reject })
+      this.#pending.set(id, { resolve, reject })
     })
   }
 
-  /** Nobody waits for the answer. A thread that is still starting hears of it as soon as it listens, whatever the event loop does then. */
+  /**
+   * Sends a message without waiting for the answer. A thread that is still starting receives it when it starts to
+   * listen, even if the event loop is blocked by then.
+   */
   tell(question: object): number {
     const id = this.#next++
     // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread, not a window
@@ -82,20 +88,20 @@ export class Thread {
 
   async end(): Promise<void> {
     this.#ending = true
-    this.#worker.ref() // who waits for the end must live to see it
+    this.#worker.ref() // the process must stay alive until the thread has ended
     await this.#worker.terminate()
     await this.#ended
   }
 
-  /** If nobody waits for anything. */
-  #rest(): void {
-    if (this.#open.size === 0 && !this.#ending) this.#worker.unref()
+  /** Lets the process exit if no request is pending. */
+  #unrefWhenIdle(): void {
+    if (this.#pending.size === 0 && !this.#ending) this.#worker.unref()
   }
 
-  #heard({ id, answer, threw }: Answer): void {
-    const asked = this.#open.get(id)
-    if (this.#open.delete(id)) this.#rest()
-    if (threw === undefined) asked?.resolve(answer as never)
-    else asked?.reject(threw)
+  #settle({ id, answer, threw }: Answer): void {
+    const pending = this.#pending.get(id)
+    if (this.#pending.delete(id)) this.#unrefWhenIdle()
+    if (threw === undefined) pending?.resolve(answer as never)
+    else pending?.reject(threw)
   }
 }

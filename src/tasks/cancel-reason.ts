@@ -1,16 +1,18 @@
+// Validates the reason of a cancellation. Called by tasks.cancel and session.end.
+
 import { PawlError } from '../core/errors.ts'
 import type { BackgroundHost } from './ports.ts'
 
-/** Why something is called off, and by whom, as it goes on record: a reason is told in an event and stands in the outcome. */
-export function whyOf(
-  { longestReason }: BackgroundHost,
+/** Truncates both strings: they are recorded in an event and in the outcome of the cancelled call. */
+export function checkCancelReason(
+  { maxReasonLength }: BackgroundHost,
   reason: unknown,
   by: unknown,
 ): { reason: string; by: string | null } {
   if (typeof reason !== 'string' || (by !== undefined && by !== null && typeof by !== 'string'))
-    throw new PawlError('task_invalid', 'A reason is a text, and so is who gives it.')
+    throw new PawlError('task_invalid', '`reason` and `by` must be strings.')
   return {
-    reason: reason.slice(0, longestReason).toWellFormed(),
-    by: by?.slice(0, longestReason).toWellFormed() ?? null,
+    reason: reason.slice(0, maxReasonLength).toWellFormed(),
+    by: by?.slice(0, maxReasonLength).toWellFormed() ?? null,
   }
 }

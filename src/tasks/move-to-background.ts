@@ -1,5 +1,5 @@
-// A call that somebody waits for goes on as a task: its caller, its model or a rule moves it to the background. It stays the call it is, with its place,
-// its clocks and its attempts; from now on nobody waits for it, and how it ended is told as of any task.
+// Moves a running call to the background: it continues as a task. The caller, the model or a policy rule requests it.
+// The call keeps its position, timeouts and attempts, but its caller no longer waits; a notice reports its end.
 
 import { eventOf } from '../store/records/event.ts'
 import type { CallOptions, CallPosition, CallRecord } from '../store/records/call-record.ts'
@@ -8,12 +8,12 @@ import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '.
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import type { Store } from '../store/store.ts'
-import type { AdoptTask, Task } from '../tools/context/tasks.ts'
+import type { AdoptTask, Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { movedKind, readTask } from './read-task.ts'
-import { backgroundTool, checkWords, roomForModel, startsCollection, titleOf } from './start-task.ts'
+import { backgroundTool, checkTaskPolicies, reserveModelSlot, startsCollection, taskTitle } from './start-task.ts'
 
-/** Null if the call has settled: its outcome is there, and nobody need wait for it. */
+/** Null if the call has already settled: the caller can read its outcome directly. */
 export async function adoptTask(
   host: BackgroundHost,
   owner: Owner,
@@ -23,22 +23,23 @@ export async function adoptTask(
   const { store, clock } = host
   const { tenant, session } = call.position
   if (tenant !== owner.tenant || session !== owner.session)
-    throw new PawlError('task_unknown', 'It is not a call of this session.')
-  if (title !== undefined && typeof title !== 'string') throw new PawlError('task_invalid', 'The title is a text.')
+    throw new PawlError('task_unknown', 'The call belongs to another session.')
+  if (title !== undefined && typeof title !== 'string') throw new PawlError('task_invalid', '`title` must be a string.')
   const {
     name = call.tool,
     root,
     task,
   } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
   if (task) return (await readTask(host, owner, task.id)) ?? null
-  if (root !== undefined) throw new PawlError('task_invalid', 'It runs under another call, which waits for it.')
+  if (root !== undefined)
+    throw new PawlError('task_invalid', 'A nested call cannot be moved: its parent call waits for it.')
   const tool = backgroundTool(host, owner, { tool: name })
   const id = movedId(call.uid)
   const createdAt = clock.now()
   const row: TaskRow = {
     uid: call.uid,
     kind: movedKind,
-    title: titleOf(title, tool),
+    title: taskTitle(title, tool),
     tool: tool.name,
     wake,
     parent: null,
@@ -46,25 +47,26 @@ export async function adoptTask(
     createdAt,
     links: { call: call.uid },
   }
-  checkWords({ wake })
-  const place = taskName(owner, id)
-  const full = byModel && !(await store.document(place)) ? await roomForModel(host, owner) : null
+  checkTaskPolicies({ wake })
+  const taskDocumentName = taskName(owner, id)
+  const slot = byModel && !(await store.document(taskDocumentName)) ? await reserveModelSlot(host, owner) : null
   const ended = endName(owner, '')
-  const moved = await store.commit({
+  const committed = await store.commit({
     guards: [
       { kind: 'unsettled', call: call.uid },
-      { kind: 'kept', ...place, revision: 0 },
-      // Whoever ends the session sees to the tasks that it has then: none may come after.
+      { kind: 'kept', ...taskDocumentName, revision: 0 },
+      // session.end cancels the tasks that exist at that moment, so none may be added afterwards.
       { kind: 'kept', ...ended, revision: 0 },
-      ...(full?.guards ?? []),
+      ...(slot?.guards ?? []),
     ],
     documents: [
-      { ...place, value: JSON.stringify(row) },
+      { ...taskDocumentName, value: JSON.stringify(row) },
       { ...orderName(owner, call.uid), value: id },
-      // Whoever takes it up cannot tell that it was lost: it is on the list, whatever its policy.
+      // Listed whatever its wake policy: the worker that settles the call does not know of the move, and a task lost
+      // with its worker must be reported even if it is silent.
       { ...wakeName(owner, id), value: '1' },
       ...(wake === 'silent' ? [] : host.wakes.rows(owner, id, call.uid)),
-      ...(full?.documents ?? []),
+      ...(slot?.documents ?? []),
     ],
     events: [
       eventOf({ tenant, session, call: call.uid }, 'task.created', createdAt, {
@@ -74,28 +76,29 @@ export async function adoptTask(
       }),
     ],
   })
-  if (!moved.ok && moved.refused.kind === 'unsettled') return null
-  // Another start was first: it is counted anew.
-  if (!moved.ok && moved.refused.kind === 'kept' && moved.refused.of === startsCollection)
+  if (!committed.ok && committed.refused.kind === 'unsettled') return null
+  // Another start won the race: count the open tasks again.
+  if (!committed.ok && committed.refused.kind === 'kept' && committed.refused.of === startsCollection)
     return adoptTask(host, owner, call, { ...(title === undefined ? {} : { title }), wake, byModel })
-  host.moved(call.uid)
+  host.onMovedToBackground(call.uid)
   const found = await readTask(host, owner, id)
   if (!found && (await store.document(ended))) throw new PawlError('session_ended')
   return found ?? null
 }
 
-/** The call of this id: in its batch if that is named, else the one that is open. */
-export async function callMeant(
+/** The call with this id: in `batch` if it is given, otherwise the open one. */
+export async function findCall(
   { store, engine }: BackgroundHost,
   { tenant, session }: Owner,
   id: string,
   { batch, occurrence }: { batch: string | undefined; occurrence: number | undefined },
 ): Promise<CallRecord | undefined> {
-  if (!isName(id)) throw new PawlError('task_invalid', 'The id of a call is a text.')
-  const at = (place: Pick<CallPosition, 'batch' | 'id' | 'occurrence'>): Promise<CallRecord | undefined> =>
-    engine().recorded({ tenant, session, ...place })
-  const meant: CallPosition[] = []
-  // One that has only just been asked for is not among what is open yet.
+  if (!isName(id))
+    throw new PawlError('task_invalid', 'The call id must be a non-empty string of at most 512 characters.')
+  const at = (position: Pick<CallPosition, 'batch' | 'id' | 'occurrence'>): Promise<CallRecord | undefined> =>
+    engine().recorded({ tenant, session, ...position })
+  const matches: CallPosition[] = []
+  // A call that was submitted a moment ago may not be in the store's list of unsettled calls yet.
   const first = await at({ batch: batch ?? '', id, occurrence: occurrence ?? 0 })
   if (first && (first.state !== 'settled' || occurrence !== undefined)) return first
   for (let after = ''; ;) {
@@ -104,24 +107,24 @@ export async function callMeant(
       const same =
         position.batch === keyBatch
           ? (await callIdOf(store, uid)) === id
-          : position.id === id && !isOurs(position.batch)
-      if (same && (batch === undefined || position.batch === batch)) meant.push(position)
+          : position.id === id && !isReservedBatch(position.batch)
+      if (same && (batch === undefined || position.batch === batch)) matches.push(position)
     }
     const last = open.at(-1)
     if (!last || open.length < page) break
     after = last.uid
   }
-  if (new Set(meant.map((position) => position.batch)).size > 1)
-    throw new PawlError('task_invalid', `Several open calls have the id ${JSON.stringify(id)}: name the batch too.`)
-  const [only] = meant
+  if (new Set(matches.map((position) => position.batch)).size > 1)
+    throw new PawlError('task_invalid', `Several open calls have the id ${JSON.stringify(id)}. Pass \`batch\` as well.`)
+  const [only] = matches
   return only ? at(only) : first
 }
 
 const page = 200
-/** Where calls with an idempotency key lie. */
+/** The batch of calls with an idempotency key. */
 const keyBatch = 'pawl:key'
-/** Tasks, turns, and calls under others. */
-const isOurs = (batch: string): boolean => batch.startsWith('pawl:') && !isStepBatch(batch)
+/** Batches of tasks, turns and nested calls: their ids do not come from the caller. */
+const isReservedBatch = (batch: string): boolean => batch.startsWith('pawl:') && !isStepBatch(batch)
 
 async function callIdOf(store: Store, uid: string): Promise<string | undefined> {
   const options = (await store.call(uid))?.options ?? null

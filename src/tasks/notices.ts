@@ -1,36 +1,37 @@
-// What a session is to be told (TASK-9): tasks that have ended, and what open ones asked or told where their policy says so; what schedules and
-// triggers say. For a model it is a notice of the runtime, marked as one: nobody's words, and never the user's.
+// Notices of a session: ended tasks, messages and requests of open tasks (depending on their wake policy), and messages
+// of schedules and triggers. A notice carries a header that marks it as runtime text, so the model cannot take it for
+// the user.
 //
-// The end of a task is not written a second time: a task that wakes its session is on a list until somebody has read how it ended.
+// The end of a task has no row of its own: a task that wakes its session stays listed (task-wake) until acknowledged.
 
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
-import { noticeMark, quotedInNotice } from '../core/notice-text.ts'
+import { noticeHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
 import { isTerminal } from '../core/task-state.ts'
-import { eventOf, ofSession } from '../store/records/event.ts'
+import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { noticePrefix } from '../store/records/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../store/records/task-record.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
-import { unlessUnreadable } from '../store/read-or-report.ts'
+import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, DocumentName } from '../store/store.ts'
-import type { Task } from '../tools/context/tasks.ts'
-import type { BackgroundHost, Reading } from './ports.ts'
-import { readMoved, readTask, resultOf, toldOf } from './read-task.ts'
+import type { Task } from '../tools/context/task-interfaces.ts'
+import type { BackgroundHost, TaskReadPorts } from './ports.ts'
+import { readMovedTask, readTask, taskResult, modelSummary } from './read-task.ts'
 
 export interface Notice {
-  /** Say it to `acknowledge` when it has been told. */
+  /** Pass it to `acknowledge` after delivery. */
   readonly id: string
   readonly at: number
   readonly about: 'end' | NoticeRow['about']
   readonly task: string | null
-  /** What the model reads. */
+  /** The text for the model. */
   readonly text: string
 }
 
 export interface Notices {
-  /** What has not been acknowledged, oldest first. */
+  /** Notices that have not been acknowledged, oldest first. */
   list(): Promise<Notice[]>
-  /** They are not told again. Tells how many there were. */
+  /** Removes notices from the list. Returns how many were removed. */
   acknowledge(ids: readonly string[]): Promise<number>
 }
 
@@ -41,22 +42,22 @@ interface Scope {
 
 const endPrefix = 'end:'
 
-export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { tenant, session }: Scope): Notices {
+export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>, { tenant, session }: Scope): Notices {
   const { store, clock } = host
   const of = { tenant, session }
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
-    await host.learn(of)
+    await host.loadSecrets(of)
     for await (const { key, revision } of iterateDocuments(store, { of: 'task-wake', ...of })) {
-      // One that cannot be opened stands in the way of no other.
+      // One unreadable task must not hide the notices of the others.
       const task = await unlessUnreadable(() => readTask(host, of, key))
       if (!task || !isTerminal(task.state)) continue
-      if (tellsEnd(task))
+      if (announcesEnd(task))
         found.push({
-          ...endOf(task, await resultOf(host, of, key)),
+          ...endNotice(task, await taskResult(host, of, key)),
           ...(task.wake === 'silent' ? { about: 'lost' as const } : {}),
         })
-      // One that was moved is on the list whatever its policy, as it may be lost. It was not.
+      // A moved call is listed whatever its policy, in case its worker is lost. It was not lost: remove it.
       else
         await store.commit({
           guards: [{ kind: 'kept', ...wakeName(of, key), revision }],
@@ -68,11 +69,11 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
     const until = end ? (JSON.parse(end.value) as EndRow).at : Infinity
     for await (const { key, value } of iterateDocuments(store, { of: 'notice', ...of })) {
       const row = JSON.parse(value) as NoticeRow
-      // Of what goes on after its session nobody is told.
-      if (row.task === undefined || row.at <= until) found.push(told(key, row))
+      // Tasks that outlive their session do not report to it any more.
+      if (row.task === undefined || row.at <= until) found.push(noticeFromRow(key, row))
     }
     return found
-      .map((notice) => ({ ...notice, text: host.shown(notice.text) }))
+      .map((notice) => ({ ...notice, text: host.redactText(notice.text) }))
       .toSorted(
         (a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1),
       )
@@ -80,79 +81,79 @@ export function openNotices(host: Reading & Pick<BackgroundHost, 'clock'>, { ten
   return {
     list,
     async acknowledge(ids) {
-      let gone = 0
-      if (!Array.isArray(ids)) throw new PawlError('task_invalid', 'A list of ids of notices is needed.')
+      let removed = 0
+      if (!Array.isArray(ids)) throw new PawlError('task_invalid', '`ids` must be an array of notice ids.')
       const listed = new Set((await list()).map(({ id }) => id))
       for (const id of ids) {
-        // What has not been told cannot have been heard.
-        const name = listed.has(id) ? nameOf(of, id) : null
-        const kept = name && (await store.document(name))
-        // Of two who read it one has told it.
+        // Only a listed notice can have been delivered, so only those can be acknowledged.
+        const name = listed.has(id) ? noticeDocument(of, id) : null
+        const stored = name && (await store.document(name))
+        // If two readers acknowledge the same notice, the revision guard lets one of them succeed.
         if (
           name &&
-          kept &&
+          stored &&
           (
             await store.commit({
-              guards: [{ kind: 'kept', ...name, revision: kept.revision }],
+              guards: [{ kind: 'kept', ...name, revision: stored.revision }],
               documents: [{ ...name, value: null }],
-              events: [eventOf(ofSession(of), 'notice.acknowledged', clock.now(), { notice: id })],
+              events: [eventOf(sessionSubject(of), 'notice.acknowledged', clock.now(), { notice: id })],
             })
           ).ok
         )
-          gone++
+          removed++
       }
-      return gone
+      return removed
     },
   }
 }
 
-function nameOf(of: Scope, id: string): DocumentName | null {
+function noticeDocument(of: Scope, id: string): DocumentName | null {
   if (!isName(id)) return null
   if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
   return id.startsWith(noticePrefix) ? noticeName(of, id.slice(noticePrefix.length)) : null
 }
 
 /**
- * Whether the end of the task that a call has become is told in a notice: 'to come' as long as that is listed, also before it has ended. Null if it is not: then
- * nobody else tells of the call.
+ * Whether a notice reports the end of a call that was moved to the background: 'to come' while the task is listed, also
+ * before it has ended; 'told' after the notice was acknowledged. Null if no notice reports it.
  */
-export async function noticeOfMoved(
-  host: Reading,
+export async function movedCallNotice(
+  host: TaskReadPorts,
   { tenant, session }: Scope,
   uid: string,
 ): Promise<'to come' | 'told' | null> {
   const of = { tenant, session }
-  const task = await unlessUnreadable(() => readMoved(host, of, uid))
-  if (!task || !tellsEnd(task)) return null
+  const task = await unlessUnreadable(() => readMovedTask(host, of, uid))
+  if (!task || !announcesEnd(task)) return null
   return (await unlessUnreadable(() => host.store.document(wakeName(of, task.id)))) ? 'to come' : 'told'
 }
 
-const tellsEnd = ({ wake, state }: Task): boolean => wake !== 'silent' || state === 'abandoned'
+const announcesEnd = ({ wake, state }: Task): boolean => wake !== 'silent' || state === 'abandoned'
 
-/** What goes when it has been told. */
-export function rowsOfNotice(of: Scope, id: string): NonNullable<Change['documents']> {
-  const name = nameOf(of, id)
+/** Document writes that remove a delivered notice. */
+export function acknowledgeRows(of: Scope, id: string): NonNullable<Change['documents']> {
+  const name = noticeDocument(of, id)
   return name ? [{ ...name, value: null }] : []
 }
 
-/** A title cannot end the mark. */
-const named = (title: string): string => JSON.stringify(title.normalize('NFKC').replaceAll(/[[\]]/g, ' '))
+/** Quotes a title and removes brackets, so that it cannot end the notice header. */
+const quoteTitle = (title: string): string => JSON.stringify(title.normalize('NFKC').replaceAll(/[[\]]/g, ' '))
 
-function endOf(task: Task, given: string | null): Notice {
+function endNotice(task: Task, resultText: string | null): Notice {
   const { id, title, state, resultPath, logPath, finishedAt } = task
-  const { summary, result } = toldOf(task, given)
+  const { summary, result } = modelSummary(task, resultText)
   const lines = [
-    noticeMark(`Task ${named(title)} (${id}) finished: ${state}.`),
+    noticeHeader(`Task ${quoteTitle(title)} (${id}) finished: ${state}.`),
     `- tool: ${task.tool}`,
-    ...(summary === null ? [] : [`- summary: ${quotedInNotice(summary)}`]),
+    ...(summary === null ? [] : [`- summary: ${escapeNoticePrefix(summary)}`]),
     ...(resultPath === null ? [] : [`- result_path: ${resultPath}`]),
     ...(logPath === null ? [] : [`- log_path: ${logPath}`]),
-    ...(result === undefined ? [] : ['- result:', quotedInNotice(result)]),
+    ...(result === undefined ? [] : ['- result:', escapeNoticePrefix(result)]),
   ]
   return { id: `${endPrefix}${id}`, at: finishedAt ?? 0, about: 'end', task: id, text: lines.join('\n') }
 }
 
-const says: Readonly<Record<NoticeRow['about'], string>> = {
+const noticePhrases: Readonly<Record<NoticeRow['about'], string>> = {
   message: 'sent a message',
   request: 'is awaiting input',
   event: 'told',
@@ -161,13 +162,13 @@ const says: Readonly<Record<NoticeRow['about'], string>> = {
   trigger: 'was triggered',
 }
 
-function told(key: string, { at, about, task, title, text }: NoticeRow): Notice {
-  const who = task === undefined ? named(title ?? about) : `Task ${named(title ?? task)} (${task})`
+function noticeFromRow(key: string, { at, about, task, title, text }: NoticeRow): Notice {
+  const subject = task === undefined ? quoteTitle(title ?? about) : `Task ${quoteTitle(title ?? task)} (${task})`
   return {
     id: `${noticePrefix}${key}`,
     at,
     about,
     task: task ?? null,
-    text: `${noticeMark(`${who} ${says[about]}:`)}\n${quotedInNotice(text)}`,
+    text: `${noticeHeader(`${subject} ${noticePhrases[about]}:`)}\n${escapeNoticePrefix(text)}`,
   }
 }

@@ -1,4 +1,4 @@
-// A task as it stands, read from its call and from what is kept beside it.
+// Reads tasks: the current state of one is assembled from its call, its task row and the progress of its run.
 
 import type { CallRecord } from '../store/records/call-record.ts'
 import {
@@ -16,15 +16,15 @@ import {
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { type TaskState, taskStates } from '../core/task-state.ts'
-import { decode } from '../core/value.ts'
+import { decode } from '../core/tool-value.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
-import { unlessUnreadable } from '../store/read-or-report.ts'
+import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
-import type { Task, TaskQuery } from '../tools/context/tasks.ts'
-import { PendingAsks } from './pending-asks.ts'
-import type { Reading } from './ports.ts'
+import type { Task, TaskQuery } from '../tools/context/task-interfaces.ts'
+import { PendingAsks } from './pending-questions.ts'
+import type { TaskReadPorts } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
-import { readMonitor } from './monitor-task.ts'
+import { readMonitor } from './read-schedule-monitor.ts'
 
 interface Scope {
   readonly tenant: string
@@ -32,56 +32,54 @@ interface Scope {
 }
 
 const page = 100
-const mostListed = 500
+const maxListed = 500
 
-export async function readTask(host: Reading, { tenant, session }: Scope, id: string): Promise<Task | undefined> {
+export async function readTask(host: TaskReadPorts, { tenant, session }: Scope, id: string): Promise<Task | undefined> {
   if (typeof id !== 'string' || id === '') return undefined
-  const kept = await host.store.document(taskName({ tenant, session }, id))
-  return kept && taskIn(host, kept)
+  const stored = await host.store.document(taskName({ tenant, session }, id))
+  return stored && taskFromDocument(host, stored)
 }
 
-/** The task that a call has become. */
-export const readMoved = (host: Reading, of: Scope, uid: string): Promise<Task | undefined> =>
+/** The task of a call that was moved to the background. */
+export const readMovedTask = (host: TaskReadPorts, of: Scope, uid: string): Promise<Task | undefined> =>
   readTask(host, of, movedId(uid))
 
-/** Undefined if its call is gone: it was forgotten. */
-export async function taskIn(
-  { store, words, shown: told, shownIn: toldIn }: Reading,
-  kept: StoredDocument,
-  asked: PendingAsks = new PendingAsks(store),
+/** Undefined if the call of the task was pruned. */
+export async function taskFromDocument(
+  { store, redactOutcome, redactText, redactDeep }: TaskReadPorts,
+  stored: StoredDocument,
+  pendingAsks: PendingAsks = new PendingAsks(store),
 ): Promise<Task | undefined> {
-  const row = JSON.parse(kept.value) as TaskRow
-  if (row.kind === monitorKind) return readMonitor(store, kept, row)
-  const [call, run] = await Promise.all([store.call(row.uid), store.document(runName(kept, kept.key))])
+  const row = JSON.parse(stored.value) as TaskRow
+  if (row.kind === monitorKind) return readMonitor(store, stored, row)
+  const [call, run] = await Promise.all([store.call(row.uid), store.document(runName(stored, stored.key))])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
-  const outcome = call.outcome === null ? null : words(decode(call.outcome) as unknown as Outcome)
+  const outcome = call.outcome === null ? null : redactOutcome(decode(call.outcome) as unknown as Outcome)
   const ran = run ? (JSON.parse(run.value) as TaskRun) : newRun
   const own = stateOf(call, waits, ran.request)
-  // What it called, or an agent that works for it, may wait for people.
-  const state = own === 'running' && (await unlessUnreadable(() => asked.of(call))) ? 'awaiting_input' : own
-  return shown(kept.key, { ...row, title: told(row.title) }, { told, toldIn, call, outcome, run: ran, state })
+  // A nested call of the task, or an agent that works for it, may wait for people.
+  const state = own === 'running' && (await unlessUnreadable(() => pendingAsks.of(call))) ? 'awaiting_input' : own
+  const parts = { redactText, redactDeep, call, outcome, run: ran, state }
+  return buildTask(stored.key, { ...row, title: redactText(row.title) }, parts)
 }
 
-/** How it ended, in the words that a model reads of it; null while it has not, or of what stands for a schedule. */
-export async function resultOf(host: Reading, { tenant, session }: Scope, id: string): Promise<string | null> {
-  const kept =
+/** The result text as a model reads it; null while the task is open, and for a monitor. */
+export async function taskResult(host: TaskReadPorts, { tenant, session }: Scope, id: string): Promise<string | null> {
+  const stored =
     typeof id === 'string' && id !== '' ? await host.store.document(taskName({ tenant, session }, id)) : undefined
-  const call = kept && (await host.store.call((JSON.parse(kept.value) as TaskRow).uid))
-  return call?.state === 'settled' ? host.result(call) : null
+  const call = stored && (await host.store.call((JSON.parse(stored.value) as TaskRow).uid))
+  return call?.state === 'settled' ? host.resultText(call) : null
 }
 
-interface Found {
-  /** Without secrets. */
-  told(text: string): string
-  toldIn<T>(value: T): T
+interface TaskParts extends Pick<TaskReadPorts, 'redactText' | 'redactDeep'> {
   readonly call: CallRecord
   readonly outcome: Outcome | null
   readonly run: TaskRun
   readonly state: TaskState
 }
 
-function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, state }: Found): Task {
+function buildTask(id: string, row: TaskRow, { redactText, redactDeep, call, outcome, run, state }: TaskParts): Task {
   const hasFiles = call.position.batch === taskBatch
   const { uid, kind, title, tool, wake, parent, createdAt, links } = row
   return {
@@ -90,18 +88,18 @@ function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, sta
     title,
     tool,
     state,
-    status: run.status && told(run.status),
+    status: run.status && redactText(run.status),
     progress: run.progress && {
       ...run.progress,
-      ...(run.progress.label === undefined ? {} : { label: told(run.progress.label) }),
+      ...(run.progress.label === undefined ? {} : { label: redactText(run.progress.label) }),
     },
-    inputRequest: state === 'awaiting_input' && run.request ? toldIn(run.request) : null,
+    inputRequest: state === 'awaiting_input' && run.request ? redactDeep(run.request) : null,
     artifacts: run.artifacts.map((each) => ({
       ...each,
-      name: told(each.name),
-      ...(each.url === undefined ? {} : { url: told(each.url) }),
+      name: redactText(each.name),
+      ...(each.url === undefined ? {} : { url: redactText(each.url) }),
     })),
-    summary: outcome && summaryOf(outcome, told),
+    summary: outcome && summaryOf(outcome, redactText),
     outcome,
     logPath: hasFiles ? logPath(id) : null,
     resultPath: hasFiles ? resultPath(id) : null,
@@ -113,15 +111,15 @@ function shown(id: string, row: TaskRow, { told, toldIn, call, outcome, run, sta
     finishedAt: call.settledAt,
     updatedAt: Math.max(createdAt, run.updatedAt, call.startedAt ?? 0, call.settledAt ?? 0),
     call: uid,
-    links: { ...links, ...run.links, ...(run.links?.remote ? { remote: run.links.remote.map(told) } : {}) },
+    links: { ...links, ...run.links, ...(run.links?.remote ? { remote: run.links.remote.map(redactText) } : {}) },
   }
 }
 
-const longestSummary = 500
+const maxSummaryLength = 500
 
-/** One line about how it ended. */
-function summaryOf(outcome: Outcome, told: Found['told']): string {
-  const said =
+/** One line about the outcome. */
+function summaryOf(outcome: Outcome, redactText: TaskParts['redactText']): string {
+  const text =
     outcome.status === 'success'
       ? (outcome.summary ?? (typeof outcome.value === 'string' ? outcome.value : JSON.stringify(outcome.value)))
       : outcome.status === 'failure'
@@ -129,76 +127,80 @@ function summaryOf(outcome: Outcome, told: Found['told']): string {
         : outcome.status === 'cancelled'
           ? outcome.cancellation.message
           : outcome.unknown.message
-  // Before it is cut: half a secret is not known again.
-  return firstLine(told(said))
+  // Redact before truncating: the redactor does not recognize a truncated secret.
+  return firstLine(redactText(text))
 }
 
-function firstLine(said: string): string {
-  const line = said.split('\n', 1)[0] ?? ''
-  return line.length > longestSummary ? `${line.slice(0, longestSummary).toWellFormed()}…` : line
+function firstLine(text: string): string {
+  const line = text.split('\n', 1)[0] ?? ''
+  return line.length > maxSummaryLength ? `${line.slice(0, maxSummaryLength).toWellFormed()}…` : line
 }
 
-/** For a model: a line about how it ended, and all that it reads of it where that is more. What hooks took out of a result is in neither. */
-export function toldOf(
+/**
+ * A one-line summary for the model, and the full result text if it is longer. Both come from the text after hooks ran,
+ * so neither contains what a hook removed.
+ */
+export function modelSummary(
   { outcome, summary }: Pick<Task, 'outcome' | 'summary'>,
   result: string | null,
 ): { summary: string | null; result?: string } {
   if (result === null) return { summary }
-  const said = result.replace(head, '')
-  const line = outcome?.status === 'success' && outcome.summary !== undefined ? summary : firstLine(said)
-  return line === said ? { summary: line } : { summary: line, result }
+  const body = result.replace(statusHeader, '')
+  const line = outcome?.status === 'success' && outcome.summary !== undefined ? summary : firstLine(body)
+  return line === body ? { summary: line } : { summary: line, result }
 }
 
-/** How parts that tell of no success begin. */
-const head = /^\[Tool [a-z ]+\](?:\n|$)/
+/** The first line of a result text whose outcome is not a success. */
+const statusHeader = /^\[Tool [a-z ]+\](?:\n|$)/
 
-export async function listTasks(host: Reading, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
+export async function listTasks(host: TaskReadPorts, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
   const { store } = host
   const { state, kind, limit = 100, after } = query
   if (after !== undefined && typeof after !== 'string')
-    throw new PawlError('task_invalid', 'after is the id of a task.')
+    throw new PawlError('task_invalid', '`after` must be the id of a task.')
   if (state !== undefined && state !== 'open' && !taskStates.includes(state))
     throw new PawlError(
       'task_invalid',
       `Unknown state filter ${JSON.stringify(state)}. Valid states: ${taskStates.join(', ')}, open`,
     )
-  if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= mostListed))
-    throw new PawlError('task_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${mostListed}.`)
+  if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= maxListed))
+    throw new PawlError('task_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${maxListed}.`)
   const fits = (task: Task): boolean =>
     (kind === undefined || task.kind === kind) &&
     (state === undefined || state === task.state || (state === 'open' && task.outcome === null))
   const found: Task[] = []
-  const asked = new PendingAsks(store)
-  // What is open costs what is open; else page by page from the newest.
+  const pendingAsks = new PendingAsks(store)
+  // A filter on open states reads only open calls; any other filter pages through all tasks, newest first.
   const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
   const from = after === undefined ? undefined : await store.document(taskName(of, after))
-  if (after !== undefined && !from)
-    throw new PawlError('task_unknown', `The id to go on after is ${JSON.stringify(after)}.`)
+  if (after !== undefined && !from) throw new PawlError('task_unknown', `\`after\` is ${JSON.stringify(after)}.`)
   const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
-  for await (const some of together(isOpen ? openTasks(store, of, uid) : newest(store, of, uid)))
-    for (const task of await Promise.all(some.map((kept) => unlessUnreadable(() => taskIn(host, kept, asked)))))
+  for await (const some of inBatches(isOpen ? iterateOpenTasks(store, of, uid) : newestTasks(store, of, uid)))
+    for (const task of await Promise.all(
+      some.map((stored) => unlessUnreadable(() => taskFromDocument(host, stored, pendingAsks))),
+    ))
       if (task && fits(task) && found.push(task) === limit) return found
   return found
 }
 
-/** One among others: where it cannot be opened it stands still, and they go on. */
-export const taskRow = (store: Store, of: Scope, id: string): Promise<StoredDocument | undefined> =>
+/** Undefined for a row that cannot be read, so that one unreadable task does not hide the others. */
+export const taskDocument = (store: Store, of: Scope, id: string): Promise<StoredDocument | undefined> =>
   unlessUnreadable(() => store.document(taskName(of, id)))
 
-/** Some at a time: a store that is far away is asked for them at once. */
-const atOnce = 20
+/** Rows read in parallel, to save round trips to a remote store. */
+const batchSize = 20
 
-async function* together<T>(all: AsyncIterable<T>): AsyncGenerator<T[], void> {
+async function* inBatches<T>(all: AsyncIterable<T>): AsyncGenerator<T[], void> {
   let some: T[] = []
   for await (const each of all) {
-    if (some.push(each) < atOnce) continue
+    if (some.push(each) < batchSize) continue
     yield some
     some = []
   }
   if (some.length > 0) yield some
 }
 
-async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<StoredDocument, void> {
+async function* newestTasks(store: Store, of: Scope, after: string): AsyncGenerator<StoredDocument, void> {
   for (let before = after; ;) {
     const rows = await store.documentsOf({
       of: 'task-order',
@@ -208,9 +210,9 @@ async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<S
       limit: page,
       newest: true,
     })
-    for (let from = 0; from < rows.length; from += atOnce) {
-      const some = rows.slice(from, from + atOnce).map(({ value: id }) => taskRow(store, of, id))
-      yield* (await Promise.all(some)).filter((kept) => kept !== undefined)
+    for (let from = 0; from < rows.length; from += batchSize) {
+      const some = rows.slice(from, from + batchSize).map(({ value: id }) => taskDocument(store, of, id))
+      yield* (await Promise.all(some)).filter((stored) => stored !== undefined)
     }
     const last = rows.at(-1)
     if (!last || rows.length < page) return
@@ -218,29 +220,29 @@ async function* newest(store: Store, of: Scope, after: string): AsyncGenerator<S
   }
 }
 
-/** The tasks of a session that have not ended, the newest first. */
-export async function* openTasks(store: Store, of: Scope, after = ''): AsyncGenerator<StoredDocument, void> {
+/** The task rows of a session that have not ended, newest first. */
+export async function* iterateOpenTasks(store: Store, of: Scope, after = ''): AsyncGenerator<StoredDocument, void> {
   const { tenant, session } = of
-  const open: { uid: string; kept: StoredDocument }[] = []
+  const open: { uid: string; stored: StoredDocument }[] = []
   for (let from = ''; ;) {
     const calls = await store.unsettled({ of: { tenant, session }, after: from, limit: page })
     for (const { uid, position } of calls) {
-      const kept = await taskRow(store, of, position.batch === taskBatch ? position.id : movedId(uid))
-      if (kept && (after === '' || uid < after)) open.push({ uid, kept })
+      const stored = await taskDocument(store, of, position.batch === taskBatch ? position.id : movedId(uid))
+      if (stored && (after === '' || uid < after)) open.push({ uid, stored })
     }
     const last = calls.at(-1)
     if (!last || calls.length < page) break
     from = last.uid
   }
-  // What stands for a schedule has no call.
+  // Monitors have no call: they are found through their schedules.
   for await (const { value } of iterateDocuments(store, { of: 'schedule', tenant, session })) {
     const { monitor, state } = JSON.parse(value) as { monitor?: string; state: string }
-    const kept = monitor === undefined || state === 'ended' ? undefined : await taskRow(store, of, monitor)
-    const uid = kept && (JSON.parse(kept.value) as TaskRow).uid
-    if (kept && uid !== undefined && (after === '' || uid < after)) open.push({ uid, kept })
+    const stored = monitor === undefined || state === 'ended' ? undefined : await taskDocument(store, of, monitor)
+    const uid = stored && (JSON.parse(stored.value) as TaskRow).uid
+    if (stored && uid !== undefined && (after === '' || uid < after)) open.push({ uid, stored })
   }
-  for (const { kept } of open.toSorted((a, b) => (a.uid < b.uid ? 1 : -1))) yield kept
+  for (const { stored } of open.toSorted((a, b) => (a.uid < b.uid ? 1 : -1))) yield stored
 }
 
-/** Of a task that began as a call somebody waited for. */
+/** The kind of a task that began as an ordinary call. */
 export const movedKind = 'moved_call'

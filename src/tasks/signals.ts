@@ -1,21 +1,21 @@
-// Signals and messages to a task (TASK-8). The n-th signal of a name meets the n-th wait for it: what has come is kept, and the wait that stands for
-// it is answered in the same write. calls/task-execution/task-context.ts is the other side.
+// Sends signals and messages to a task. The n-th signal of a name answers the n-th wait for it: signals are buffered,
+// and an open wait is answered in the same commit. calls/task-execution/task-context.ts is the receiving side.
 
 import { messageSignal, replySignal, checkSignal } from '../store/records/signal-names.ts'
 import { eventOf } from '../store/records/event.ts'
-import { arrived, type Came, keptIn, noSignals, type Signals } from '../store/records/signals.ts'
+import { addSignal, type SignalEntry, bufferedCharacters, noSignals, type Signals } from '../store/records/signals.ts'
 import { emittedName, messageName, runName, signalsName, type TaskRun } from '../store/records/task-record.ts'
 import { hash } from 'node:crypto'
 import type { WaitRecord } from '../store/records/call-record.ts'
-import { canonical } from '../core/canonical-json.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
-import { bytesIn, fits } from '../core/size-limits.ts'
+import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { isTerminal } from '../core/task-state.ts'
-import { decode, encode, fromRow, type Json, toRow } from '../core/value.ts'
+import { decode, encode, fromRow, type Json, toRow } from '../core/tool-value.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Guard, Store } from '../store/store.ts'
-import type { TaskEventRecord, SignalAnswer, Task, TaskMessage } from '../tools/context/tasks.ts'
+import type { TaskEventRecord, SignalAnswer, Task, TaskMessage } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { movedKind } from './read-task.ts'
@@ -24,18 +24,18 @@ interface Signal {
   readonly name: string
   readonly value: Json
   readonly key?: string
-  /** The message that it is. */
+  /** Set if the signal carries a message. */
   readonly message?: TaskMessage
-  /** What must hold for it to count: who sends it is a body. */
+  /** Guards of a sending body: it still holds the lease of its call. */
   readonly fence?: readonly Guard[]
 }
 
-/** Others may be first; each time one of them gets on. */
-const mostTries = 1_000
-const none: readonly Guard[] = []
-/** Of one name, in all; and what is kept of them for a body that does not listen. */
-const mostSignals = 10_000
-const mostKept = 4 * 1024 * 1024
+/** A failed compare-and-set means that another sender succeeded, so many retries are safe. */
+const maxAttempts = 1_000
+const noGuards: readonly Guard[] = []
+/** Limits per signal name: the total count, and the characters buffered while the body does not wait for it. */
+const maxSignals = 10_000
+const maxBuffered = 4 * 1024 * 1024
 
 export async function sendSignal(
   host: BackgroundHost,
@@ -44,56 +44,61 @@ export async function sendSignal(
   { name, value, key, fence }: { name: string; value: unknown; key?: string; fence?: readonly Guard[] },
 ): Promise<SignalAnswer> {
   checkSignal(name)
-  const sent = await send(host, owner, task, { name, value: valueOf(value, host), ...said(key, fence) })
+  const sent = await send(host, owner, task, { name, value: checkValue(value, host), ...keyAndFence(key, fence) })
   return 'full' in sent ? { accepted: false, why: sent.full } : { accepted: true, number: sent.number }
 }
 
-const said = (key: string | undefined, fence: readonly Guard[] | undefined): Pick<Signal, 'key' | 'fence'> => {
+const keyAndFence = (key: string | undefined, fence: readonly Guard[] | undefined): Pick<Signal, 'key' | 'fence'> => {
   if (key !== undefined && !isName(key))
-    throw new PawlError('task_invalid', 'The key of a signal or message is a text.')
+    throw new PawlError('task_invalid', '`key` must be a non-empty string of at most 512 characters.')
   return { ...(key === undefined ? {} : { key }), ...(fence === undefined ? {} : { fence }) }
 }
 
-type Sent = { readonly number: number; readonly came: Came } | { readonly full: string }
+type SendResult = { readonly number: number; readonly came: SignalEntry } | { readonly full: string }
 
-async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<Sent> {
+async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Signal): Promise<SendResult> {
   const { store, clock } = host
-  const { name, value, key, message, fence = none } = signal
+  const { name, value, key, message, fence = noGuards } = signal
   if (task.kind === monitorKind)
-    throw new PawlError('task_invalid', 'A monitor stands for a schedule: it hears nothing.')
+    throw new PawlError('task_invalid', 'A monitor represents a schedule and cannot receive signals.')
   if (task.kind === movedKind)
-    throw new PawlError('task_invalid', 'It began as a call that somebody waited for: it hears nothing.')
-  const place = signalsName(owner, task.id, name)
+    throw new PawlError('task_invalid', 'The task is a call moved to the background and cannot receive signals.')
+  const documentName = signalsName(owner, task.id, name)
   const { tenant, session } = owner
   const row = toRow(value)
-  const own = key === undefined ? {} : { key, hash: hash('sha256', canonical(row), 'base64url') }
-  const came: Came = { value: row, ...own, ...(message ? { message: { id: message.id, at: message.at } } : {}) }
-  for (let tries = 0; tries < mostTries; tries++) {
-    const kept = await store.document(place)
-    const signals = kept ? (JSON.parse(kept.value) as Signals) : noSignals
+  const dedup = key === undefined ? {} : { key, hash: hash('sha256', canonicalJson(row), 'base64url') }
+  const came: SignalEntry = {
+    value: row,
+    ...dedup,
+    ...(message ? { message: { id: message.id, at: message.at } } : {}),
+  }
+  for (let tries = 0; tries < maxAttempts; tries++) {
+    const stored = await store.document(documentName)
+    const signals = stored ? (JSON.parse(stored.value) as Signals) : noSignals
     const before = key === undefined ? -1 : signals.came.findIndex((each) => each.key === key)
-    // Whoever did not hear the answer may ask again, also when the task has gone on or ended by it.
+    // A sender that lost the response may retry with its key, even after the task has continued or ended.
     const same = signals.came[before]
-    if (same && same.hash !== own.hash) throw new PawlError('signal_conflict', `The key is ${JSON.stringify(key)}.`)
+    if (same && same.hash !== dedup.hash) throw new PawlError('signal_conflict', `The key is ${JSON.stringify(key)}.`)
     if (same) return { number: before + 1, came: same }
     if (isTerminal(task.state)) throw new PawlError('task_over', `The task '${task.id}' is ${task.state}.`)
     if (message?.inReplyTo !== undefined) await checkReply(store, owner, task, message.inReplyTo, signals)
-    if (signals.came.length >= mostSignals) return { full: `${mostSignals} signals of this name have come already.` }
-    const { wait, over } = await firstOpen(store, signals.waiting)
-    if (!wait && keptIn(signals) + JSON.stringify(row).length > mostKept)
-      return { full: 'The task does not listen, and more than 4 MiB would be kept for it.' }
-    const next = arrived(came, signals, { over, ...(wait ? { for: wait.id } : {}) })
+    if (signals.came.length >= maxSignals)
+      return { full: `The task has already received ${maxSignals} signals of this name.` }
+    const { wait, over } = await firstOpenWait(store, signals.waiting)
+    if (!wait && bufferedCharacters(signals) + JSON.stringify(row).length > maxBuffered)
+      return { full: 'The task does not wait for this signal, and its buffer of 4 MiB is full.' }
+    const next = addSignal(came, signals, { over, ...(wait ? { for: wait.id } : {}) })
     const guards: Guard[] = [
-      { kind: 'kept', ...place, revision: kept?.revision ?? 0 },
+      { kind: 'kept', ...documentName, revision: stored?.revision ?? 0 },
       { kind: 'unsettled', call: task.call },
       ...fence,
     ]
     const at = clock.now()
     const subject = { tenant, session, call: task.call }
     const documents = [
-      { ...place, value: JSON.stringify(next) },
+      { ...documentName, value: JSON.stringify(next) },
       ...(message
-        ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(rowOf(message)) }]
+        ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(messageRow(message)) }]
         : []),
     ]
     const events = [
@@ -105,18 +110,21 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     const call = wait && (await store.call(task.call))
     const written =
       wait && call
-        ? await host.engine().answer(wait, call, { value }, { guards, documents: documents, events })
-        : (await store.commit({ guards, documents: documents, events })).ok
+        ? await host.engine().answer(wait, call, { value }, { guards, documents, events })
+        : (await store.commit({ guards, documents, events })).ok
     if (written) return { number: next.came.length, came }
     const now = await store.call(task.call)
     if (!now || now.state === 'settled') throw new PawlError('task_over', `The task '${task.id}' has ended.`)
-    if (fence.length > 0 && !(await holds(store, fence))) throw new PawlError('lease_lost')
+    if (fence.length > 0 && !(await stillHolds(store, fence))) throw new PawlError('lease_lost')
   }
-  throw new PawlError('store_unavailable', 'Others were always first to signal this task.')
+  throw new PawlError(
+    'store_unavailable',
+    'Too many concurrent senders signal this task; the signal was not recorded. Try again.',
+  )
 }
 
-/** Of those that stand for a signal, the first whose time is not over; and those whose is. */
-async function firstOpen(
+/** The first unresolved wait for a signal, and the ids of the waits before it that have timed out. */
+async function firstOpenWait(
   store: Store,
   waiting: readonly string[],
 ): Promise<{ wait?: WaitRecord; over: readonly string[] }> {
@@ -129,14 +137,14 @@ async function firstOpen(
   return { over }
 }
 
-/** Whether a body still holds its call. */
-async function holds(store: Store, fence: readonly Guard[]): Promise<boolean> {
+/** Whether the sending body still holds the lease of its call. */
+async function stillHolds(store: Store, fence: readonly Guard[]): Promise<boolean> {
   for (const guard of fence)
     if (guard.kind === 'holds' && (await store.call(guard.call))?.fence !== guard.fence) return false
   return true
 }
 
-/** What the task asks, by what its runner has told; one reply is taken. */
+/** Throws unless the task has an open request with this id and no reply yet. */
 async function checkReply(
   store: Store,
   owner: Owner,
@@ -162,8 +170,8 @@ export async function sendMessage(
 ): Promise<TaskMessage> {
   if (typeof text !== 'string' || !text.isWellFormed())
     throw new PawlError('task_invalid', 'The text of a message must be a string.')
-  const value = { text, ...(data === undefined ? {} : { data: valueOf(data, host) }) }
-  valueOf(value, host)
+  const value = { text, ...(data === undefined ? {} : { data: checkValue(data, host) }) }
+  checkValue(value, host)
   const reply = inReplyTo === undefined ? {} : { inReplyTo }
   const message: TaskMessage = {
     id: `to.${host.ids.next()}`,
@@ -173,22 +181,22 @@ export async function sendMessage(
     at: host.clock.now(),
   }
   const name = inReplyTo === undefined ? messageSignal : replySignal(inReplyTo)
-  const sent = await send(host, owner, task, { name, value, message, ...said(key, fence) })
+  const sent = await send(host, owner, task, { name, value, message, ...keyAndFence(key, fence) })
   if ('full' in sent) throw new PawlError('tasks_full', sent.full)
-  // Sent before under its key, it is the one that was.
+  // If the key was used before, the id and the time are those of the first message.
   return { ...message, ...sent.came.message }
 }
 
-const rowOf = (message: TaskMessage): TaskMessage =>
+const messageRow = (message: TaskMessage): TaskMessage =>
   message.data === undefined ? message : { ...message, data: toRow(message.data) }
 
-function messageIn(row: string): TaskMessage {
+function parseMessage(row: string): TaskMessage {
   const message = JSON.parse(row) as TaskMessage
   return message.data === undefined ? message : { ...message, data: fromRow(message.data) }
 }
 
-/** Both ways, oldest first. */
-export async function messages(
+/** Messages in both directions, oldest first. `last`: only the newest ones. */
+export async function listMessages(
   store: Store,
   { tenant, session }: Owner,
   task: string,
@@ -198,7 +206,7 @@ export async function messages(
   let seen = after === undefined
   for await (const { key, value } of iterateDocuments(store, { of: 'task-message', tenant, session }, `${task}:`)) {
     if (!key.startsWith(`${task}:`)) break
-    const message = messageIn(value)
+    const message = parseMessage(value)
     if (seen && found.push(message) >= limit && last === undefined) break
     if (last !== undefined && found.length > last) found.shift()
     seen ||= message.id === after
@@ -206,8 +214,8 @@ export async function messages(
   return found
 }
 
-/** What it emitted, oldest first. */
-export async function events(
+/** Events that the task emitted, oldest first. */
+export async function listTaskEvents(
   store: Store,
   { tenant, session }: Owner,
   task: string,
@@ -224,10 +232,10 @@ export async function events(
   return found
 }
 
-/** In its recorded form, if it is one and not too large. */
-function valueOf(value: unknown, { mostBytes }: BackgroundHost): Json {
+/** The value as it will be read back from the record. Throws if it cannot be recorded or is too large. */
+function checkValue(value: unknown, { maxBytes }: BackgroundHost): Json {
   const text = encode(value ?? null)
-  if (!fits(text, mostBytes))
-    throw new PawlError('task_invalid', `It has ${bytesIn(text)} bytes; at most ${mostBytes} are taken.`)
+  if (!fits(text, maxBytes))
+    throw new PawlError('task_invalid', `The value has ${utf8Bytes(text)} bytes; at most ${maxBytes} are accepted.`)
   return decode(text)
 }

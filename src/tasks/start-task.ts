@@ -1,6 +1,7 @@
-// Starts a task (TASK-1): a call at a place of its own, on record together with what makes a task of it. Any worker that has the tool runs it.
+// Starts a task: records a call at a position of its own in one commit with the task row. Any worker that has the tool
+// runs it. Called by tasks.start, the scheduler and event delivery.
 
-import { sameContent } from '../engine/call-content.ts'
+import { sameContent } from '../engine/compare-call-content.ts'
 import { eventOf } from '../store/records/event.ts'
 import {
   childName,
@@ -17,42 +18,45 @@ import { filePath } from '../storage/files/file-path.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
-import { decode, encode } from '../core/value.ts'
+import { decode, encode } from '../core/tool-value.ts'
 import type { Change, Guard, DocumentName } from '../store/store.ts'
-import { hides, untoldProblem } from '../tools/hidden-fields.ts'
+import { mayHideFields, withoutReceived } from '../tools/hidden-arguments.ts'
 import type { Problem } from '../tools/schema.ts'
-import type { StartTask } from '../tools/context/tasks.ts'
+import type { StartTask } from '../tools/context/task-interfaces.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
-import { openTasks } from './read-task.ts'
+import { iterateOpenTasks } from './read-task.ts'
 
-/** What started it, besides what was asked for. */
-export interface HowStarted {
+/** Where a task comes from, in addition to its spec. */
+export interface TaskOrigin {
   readonly kind: string
-  /** The task whose body starts it. */
+  /** The task whose body starts this one. */
   readonly parent?: string
   readonly links?: TaskRow['links']
-  /** Tasks that must have settled before it begins. */
+  /** Ids of tasks that must settle before this one begins. */
   readonly after?: readonly string[]
-  /** Written with it; should a guard refuse, nothing is. */
+  /** Attached writes, committed with the task. If one of the guards is rejected, nothing is written. */
   readonly also?: Pick<Change, 'guards' | 'documents'> & Partial<Pick<Change, 'events'>>
 }
 
-/** Null if a guard of `also` refused it. `there`: it was started before, and nothing was written now. */
+/**
+ * Null if a guard of `also` rejected the commit. `existed`: the task was started before, and nothing was written now.
+ */
 export async function startTask(
   host: BackgroundHost,
   owner: Owner,
   spec: StartTask,
-  how: HowStarted,
-): Promise<{ id: string; there?: true } | null> {
-  if (typeof spec !== 'object' || spec === null) throw new PawlError('task_invalid', 'A task is { tool, input, … }.')
-  const { kind, parent, links = {}, after = [], also } = how
+  origin: TaskOrigin,
+): Promise<{ id: string; existed?: true } | null> {
+  if (typeof spec !== 'object' || spec === null)
+    throw new PawlError('task_invalid', 'The spec must be an object: { tool, input, … }.')
+  const { kind, parent, links = {}, after = [], also } = origin
   const tool = backgroundTool(host, owner, spec)
-  if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, how)
-  const id = checkedId(spec.id ?? `task_${host.ids.next()}`)
+  if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, origin)
+  const id = checkTaskId(spec.id ?? `task_${host.ids.next()}`)
   const { wake = 'on_terminal', onEnd = 'cancel', deadline } = spec
-  checkWords(spec)
+  checkTaskPolicies(spec)
   const terms: TaskTerms = {
     id,
     wake,
@@ -60,11 +64,11 @@ export async function startTask(
     ...(after.length === 0 ? {} : { after }),
   }
   const call = { id, name: tool.name, input: spec.input, ...(deadline === undefined ? {} : { deadline }) }
-  const asked = host.ask(owner, call, { batch: taskBatch, task: terms })
+  const request = host.ask(owner, call, { batch: taskBatch, task: terms })
   const at = host.clock.now()
   const { tenant, session } = owner
-  const title = titleOf(spec.title, tool)
-  const put = await host.engine().put(asked, (uid) => {
+  const title = taskTitle(spec.title, tool)
+  const put = await host.engine().submit(request, (uid) => {
     const row: TaskRow = {
       uid,
       kind,
@@ -79,7 +83,7 @@ export async function startTask(
     return {
       guards: [
         { kind: 'kept', ...endName(owner, ''), revision: 0 },
-        // What stands for a schedule has no call, and has its id all the same.
+        // A monitor has a task id but no call, so the position of the call alone does not exclude it.
         { kind: 'kept', ...taskName(owner, id), revision: 0 },
         ...(also?.guards ?? []),
       ],
@@ -96,29 +100,29 @@ export async function startTask(
       ],
     }
   })
-  // Which of several guards is told is the store's affair.
-  const there = put.as === 'put' ? undefined : await host.store.callAt(asked.position)
-  if (put.as === 'refused' && !there) {
+  // The store may report any of several failed guards, so the state is read instead of the reported guard.
+  const existing = put.as === 'put' ? undefined : await host.store.callAt(request.position)
+  if (put.as === 'refused' && !existing) {
     if (await host.store.document(endName(owner, ''))) throw new PawlError('session_ended')
     if (await host.store.document(taskName(owner, id))) throw new PawlError('task_conflict', `The id is '${id}'.`)
     return null
   }
   if (put.as === 'put') return { id }
-  if (there && !sameContent(there, asked)) throw new PawlError('task_conflict', `The id is '${id}'.`)
-  return { id, there: true }
+  if (existing && !sameContent(existing, request)) throw new PawlError('task_conflict', `The id is '${id}'.`)
+  return { id, existed: true }
 }
 
-/** Which starts of a session went before: two that count at once must not both find the last place. */
+/** Serializes model starts of a session: two that count open tasks at once must not both get the last free slot. */
 export const startsCollection = 'task-starts'
 const startsName = ({ tenant, session }: Owner): DocumentName => ({ of: startsCollection, tenant, session, key: '' })
 
-/** Of a model nothing waits in line: it is told so, and can mend what it asked for. */
+/** A start by a model is checked at once instead of being queued, so that the model can correct its request. */
 async function startForModel(
   host: BackgroundHost,
   owner: Owner,
   spec: StartTask,
   tool: Tool,
-  how: HowStarted,
+  origin: TaskOrigin,
 ): Promise<{ id: string } | null> {
   if (tool.internal) throw new PawlError('task_invalid', `Unknown tool: ${tool.name}`)
   const { input = {} } = spec
@@ -128,54 +132,58 @@ async function startForModel(
   if (!checked.ok)
     throw new PawlError(
       'task_invalid',
-      `The arguments of '${tool.name}' are not valid: ${problemsIn(tool, checked.problems)}`,
+      `The arguments of '${tool.name}' are not valid: ${describeProblems(tool, checked.problems)}`,
     )
   for (;;) {
-    // A rerun of whoever asked finds what it had started.
+    // A rerun of the body that made the request finds the task it started before.
     if (spec.id !== undefined && (await host.store.document(taskName(owner, spec.id))))
-      return startTask(host, owner, spec, how)
-    const room = await roomForModel(host, owner)
+      return startTask(host, owner, spec, origin)
+    const slot = await reserveModelSlot(host, owner)
     const also = {
-      guards: [...(how.also?.guards ?? []), ...room.guards],
-      documents: [...(how.also?.documents ?? []), ...room.documents],
-      events: how.also?.events ?? [],
+      guards: [...(origin.also?.guards ?? []), ...slot.guards],
+      documents: [...(origin.also?.documents ?? []), ...slot.documents],
+      events: origin.also?.events ?? [],
     }
-    const started = await startTask(host, owner, spec, { ...how, also })
-    if (started || !(await room.isGone())) return started // else another start was first
+    const started = await startTask(host, owner, spec, { ...origin, also })
+    if (started || !(await slot.isGone())) return started // otherwise another start won: count again
   }
 }
 
-/** As many tasks of a session as a model may have; throws if they are open. What it gives makes the count hold until the write. */
-export async function roomForModel(
-  { store, mostTasks }: BackgroundHost,
+/**
+ * Throws tasks_full if the session has as many open tasks as a model may have. The returned guards and documents keep
+ * the count valid until the commit.
+ */
+export async function reserveModelSlot(
+  { store, maxTasks }: BackgroundHost,
   owner: Owner,
 ): Promise<{ guards: Guard[]; documents: NonNullable<Change['documents']>; isGone(): Promise<boolean> }> {
-  const place = startsName(owner)
-  const revision = (await store.document(place))?.revision ?? 0
+  const name = startsName(owner)
+  const revision = (await store.document(name))?.revision ?? 0
   let open = 0
-  for await (const { value } of openTasks(store, owner)) if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
-  if (open >= mostTasks)
+  for await (const { value } of iterateOpenTasks(store, owner))
+    if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
+  if (open >= maxTasks)
     throw new PawlError(
       'tasks_full',
-      `Maximum ${mostTasks} active background runs per session. Wait for an existing run to finish before starting another.`,
+      `Maximum ${maxTasks} active background runs per session. Wait for an existing run to finish before starting another.`,
     )
   return {
-    guards: [{ kind: 'kept', ...place, revision }],
-    documents: [{ ...place, value: '1' }],
-    isGone: async () => ((await store.document(place))?.revision ?? 0) !== revision,
+    guards: [{ kind: 'kept', ...name, revision }],
+    documents: [{ ...name, value: '1' }],
+    isGone: async () => ((await store.document(name))?.revision ?? 0) !== revision,
   }
 }
 
-const problemsIn = (tool: Tool, problems: readonly Problem[]): string =>
+const describeProblems = (tool: Tool, problems: readonly Problem[]): string =>
   problems
     .slice(0, 10)
-    .map((each) => (hides(tool) ? untoldProblem(each) : each))
+    .map((each) => (mayHideFields(tool) ? withoutReceived(each) : each))
     .map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
     .join('; ')
 
-/** The tool that is meant, if it can run in the background. */
-export function backgroundTool(host: BackgroundHost, owner: Owner, { tool: named }: Pick<StartTask, 'tool'>): Tool {
-  const name = typeof named === 'string' ? named.trim() : (named as { name?: unknown } | undefined)?.name
+/** Resolves the tool of a spec. Throws task_invalid if there is none or it cannot run in the background. */
+export function backgroundTool(host: BackgroundHost, owner: Owner, spec: Pick<StartTask, 'tool'>): Tool {
+  const name = typeof spec.tool === 'string' ? spec.tool.trim() : (spec.tool as { name?: unknown } | undefined)?.name
   if (typeof name !== 'string' || name === '') throw new PawlError('task_invalid', 'Missing required parameter: tool')
   const tool = host.tool(owner, name)
   if (!tool) throw new PawlError('task_invalid', `Unknown tool: ${name.slice(0, 80)}`)
@@ -183,17 +191,18 @@ export function backgroundTool(host: BackgroundHost, owner: Owner, { tool: named
   return tool
 }
 
-const longestTitle = 200
+const maxTitleLength = 200
 
-/** What people call it, if nobody has said: by the title of its tool. Null: it is a message. */
-export function titleOf(given: unknown, tool: Pick<Tool, 'name' | 'title'> | null): string {
-  const said = typeof given === 'string' ? given.toWellFormed().trim().slice(0, longestTitle).toWellFormed() : ''
-  if (said !== '') return said
+/** The title shown to people: the requested one, or one derived from the tool. `tool` is null for a message. */
+export function taskTitle(requested: unknown, tool: Pick<Tool, 'name' | 'title'> | null): string {
+  const title =
+    typeof requested === 'string' ? requested.toWellFormed().trim().slice(0, maxTitleLength).toWellFormed() : ''
+  if (title !== '') return title
   return tool ? (tool.title ?? `Background ${tool.name}`) : 'Message'
 }
 
-/** What it writes has a folder by its name. */
-export function namesFolder(id: string): boolean {
+/** The log and the result of a task are in a folder named after its id, so the id must be a valid file name. */
+export function isFolderName(id: string): boolean {
   const path = logPath(id)
   try {
     return filePath(path).path === path
@@ -202,21 +211,24 @@ export function namesFolder(id: string): boolean {
   }
 }
 
-export function checkedId(id: unknown): string {
-  // It stands in paths and keys.
-  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && namesFolder(id)) return id
+export function checkTaskId(id: unknown): string {
+  // The id is part of file paths and document keys.
+  if (isName(id) && /^[A-Za-z0-9_.-]{1,128}$/.test(id) && isFolderName(id)) return id
   throw new PawlError(
     'task_invalid',
-    `The id is ${formatValue(id)}; it must be 1 to 128 of A-Z a-z 0-9 _ . -, and be the name of a folder on every machine.`,
+    `The task id is ${formatValue(id)}; it must be 1 to 128 characters of A-Z a-z 0-9 _ . -, and a valid folder name on every operating system.`,
   )
 }
 
-const wakes: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activity']
-const ends: readonly unknown[] = [undefined, 'cancel', 'abandon']
+const wakePolicies: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activity']
+const endPolicies: readonly unknown[] = [undefined, 'cancel', 'abandon']
 
-export function checkWords({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
-  if (!wakes.includes(wake))
-    throw new PawlError('task_invalid', `wake is ${formatValue(wake)}, not 'silent', 'on_terminal' or 'on_activity'.`)
-  if (!ends.includes(onEnd))
-    throw new PawlError('task_invalid', `onEnd is ${formatValue(onEnd)}, not 'cancel' or 'abandon'.`)
+export function checkTaskPolicies({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
+  if (!wakePolicies.includes(wake))
+    throw new PawlError(
+      'task_invalid',
+      `wake is ${formatValue(wake)}; it must be 'silent', 'on_terminal' or 'on_activity'.`,
+    )
+  if (!endPolicies.includes(onEnd))
+    throw new PawlError('task_invalid', `onEnd is ${formatValue(onEnd)}; it must be 'cancel' or 'abandon'.`)
 }

@@ -1,14 +1,14 @@
-// What the model's task tools give, and what people read of them: schemas of results, examples, and sentences in two languages, as every tool of the box
-// has. Results may grow: who reads them takes what they know. A task is not named in the sentences, as what runs in it may be nobody's business; how its
-// starter called it is.
+// Output schemas, examples and narrations (English and German) of the task tools in task-tools.ts. The output schemas
+// allow additional properties, so results can gain fields. Narrations show the title that the starter chose, but never
+// the id or the arguments of a task: those may be confidential.
 
-import type { Json } from '../core/value.ts'
+import type { Json } from '../core/tool-value.ts'
 import { taskStates } from '../core/task-state.ts'
-import type { Hints } from '../tools/hints.ts'
-import { type Narrate, type Narration, narrate } from '../tools/narration/tool-narration.ts'
+import type { Hints } from '../tools/tool-hints.ts'
+import { type Narrate, type Narration, narrate } from '../tools/narration/narration-templates.ts'
 import type { JsonSchema } from '../tools/schema.ts'
 
-interface Form {
+interface TaskToolSchemas {
   readonly output: JsonSchema
   readonly examples: readonly { [key: string]: Json }[]
   readonly narrate: Narrate<{ readonly [key: string]: Json }>
@@ -18,12 +18,12 @@ interface Form {
 type Fields = { readonly [name: string]: Json }
 
 const text = (description: string): Json => ({ type: 'string', description })
-const maybe = (description: string): Json => ({ type: ['string', 'null'], description })
+const nullableText = (description: string): Json => ({ type: ['string', 'null'], description })
 const flag = (description: string): Json => ({ type: 'boolean', description })
-const whole = (description: string): Json => ({ type: 'integer', minimum: 0, description })
+const count = (description: string): Json => ({ type: 'integer', minimum: 0, description })
 
-/** Those named must be there, and there may be more than is listed. */
-const open = (properties: Fields, required: readonly string[]): { [key: string]: Json } => ({
+/** An object schema that allows properties beyond the listed ones. */
+const openObject = (properties: Fields, required: readonly string[]): { [key: string]: Json } => ({
   type: 'object',
   properties: { ...properties },
   required: [...required],
@@ -33,7 +33,7 @@ const open = (properties: Fields, required: readonly string[]): { [key: string]:
 const state: Json = { type: 'string', enum: [...taskStates], description: 'How far it is' }
 
 const task: { [key: string]: Json } = {
-  ...open(
+  ...openObject(
     {
       task_id: text('The id of the task'),
       kind: text('What sort of task it is'),
@@ -47,14 +47,14 @@ const task: { [key: string]: Json } = {
       artifacts: { type: 'array', items: { type: 'object' }, description: 'Files that it has made' },
       log_path: text('The file with what it said'),
       result_path: text('The file with its result'),
-      attempt: whole('How many times it was begun'),
+      attempt: count('How many times it was begun'),
     },
     ['task_id', 'kind', 'title', 'tool', 'state', 'attempt'],
   ),
   description: 'The task as it stands',
 }
 
-const message = open(
+const message = openObject(
   {
     id: text('The id of the message'),
     direction: { type: 'string', enum: ['in', 'out'], description: 'To the task, or of it' },
@@ -64,18 +64,18 @@ const message = open(
   ['id', 'direction', 'text'],
 )
 
-const words = (
+const narration = (
   en: Narration,
   de: Narration,
   about?: (input: { readonly [key: string]: Json }) => unknown,
-): Form['narrate'] => narrate({ en, de }, about)
+): TaskToolSchemas['narrate'] => narrate({ en, de }, about)
 
 const example = 'task_V1StGXR8Z5jdHi6B'
-/** It changes something, and each time anew; nothing is lost by it, and nothing outside is reached. */
+/** For tools that change state, are not idempotent, destroy nothing and reach nothing outside. */
 const changes: Hints = { readOnly: false, destructive: false, idempotent: false, openWorld: false }
 
-export const spawnForm: Form = {
-  output: open(
+export const spawnSchemas: TaskToolSchemas = {
+  output: openObject(
     {
       task_id: text('The id of the task'),
       run_id: text('The same id'),
@@ -85,15 +85,15 @@ export const spawnForm: Form = {
       status: text('How far it is; scheduled, if it runs later'),
       signal_on_completion: flag('Whether you are told when it has ended'),
       artifact_dir: text('The folder of its files'),
-      log_path: maybe('The file with what it says'),
-      result_path: maybe('The file in which its result will be'),
+      log_path: nullableText('The file with what it says'),
+      result_path: nullableText('The file in which its result will be'),
       created: flag('A schedule was made'),
       schedule_id: text('The id of the schedule'),
       schedule_type: { type: 'string', enum: ['oneshot', 'recurring'], description: 'Once, or again and again' },
-      cron_expression: maybe('When it runs, again and again'),
-      scheduled_at: maybe('When it runs, once'),
+      cron_expression: nullableText('When it runs, again and again'),
+      scheduled_at: nullableText('When it runs, once'),
       timezone: text('The time zone of the schedule'),
-      next_trigger_at: maybe('When it runs next'),
+      next_trigger_at: nullableText('When it runs next'),
       enabled: flag('Whether it will run'),
     },
     ['task_id', 'title', 'tool', 'status', 'signal_on_completion'],
@@ -102,7 +102,7 @@ export const spawnForm: Form = {
     { tool: 'export_orders', args: { customer: 'ada' }, title: 'Export of orders' },
     { tool: 'check_stock', args: {}, schedule: { cron_expression: '0 9 * * 1-5', timezone: 'Europe/Berlin' } },
   ],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Starting in the background: {}',
       completed: 'Started in the background: {}',
@@ -118,17 +118,17 @@ export const spawnForm: Form = {
   hints: changes,
 }
 
-export const listForm: Form = {
-  output: open(
+export const listSchemas: TaskToolSchemas = {
+  output: openObject(
     {
       tasks: { type: 'array', items: task, description: 'The newest first' },
-      count: whole('How many are listed'),
+      count: count('How many are listed'),
       more: flag('There are others: go on after the last one'),
     },
     ['tasks', 'count', 'more'],
   ),
   examples: [{}, { state: 'open' }],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Looking through the background tasks',
       completed: 'Looked through the background tasks',
@@ -143,13 +143,13 @@ export const listForm: Form = {
   hints: { readOnly: true },
 }
 
-export const getForm: Form = {
-  output: open(
+export const getSchemas: TaskToolSchemas = {
+  output: openObject(
     { task, messages: { type: 'array', items: message, description: 'The last ones, both ways, oldest first' } },
     ['task', 'messages'],
   ),
   examples: [{ task_id: example }],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Looking at a background task',
       completed: 'Looked at a background task',
@@ -164,8 +164,8 @@ export const getForm: Form = {
   hints: { readOnly: true },
 }
 
-export const messageForm: Form = {
-  output: open(
+export const messageSchemas: TaskToolSchemas = {
+  output: openObject(
     {
       task_id: text('The id of the task'),
       message_id: text('The id of the message'),
@@ -177,7 +177,7 @@ export const messageForm: Form = {
     { task_id: example, message: 'Only orders of this year, please.' },
     { task_id: example, message: 'yes', in_reply_to: 'tmsg_1' },
   ],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Telling a background task something',
       completed: 'Told a background task something',
@@ -192,10 +192,10 @@ export const messageForm: Form = {
   hints: changes,
 }
 
-export const moveForm: Form = {
-  output: open({ task, note: text('Why there is no task') }, []),
+export const moveSchemas: TaskToolSchemas = {
+  output: openObject({ task, note: text('Why there is no task') }, []),
   examples: [{ call_id: 'call_7' }],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Moving a call to the background',
       completed: 'Moved a call to the background',
@@ -210,8 +210,8 @@ export const moveForm: Form = {
   hints: { idempotent: true },
 }
 
-export const cancelForm: Form = {
-  output: open(
+export const cancelSchemas: TaskToolSchemas = {
+  output: openObject(
     {
       task_id: text('The id of the task'),
       state,
@@ -221,7 +221,7 @@ export const cancelForm: Form = {
     ['task_id', 'state', 'cancel_requested', 'note'],
   ),
   examples: [{ task_id: example, reason: 'The customer has what they need' }],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Cancelling a background task',
       completed: 'Asked a background task to stop',
@@ -236,13 +236,13 @@ export const cancelForm: Form = {
   hints: { idempotent: true },
 }
 
-export const waitForm: Form = {
-  output: open({ task, timed_out: flag('The time is over, and it goes on'), message: text('What to do then') }, [
+export const waitSchemas: TaskToolSchemas = {
+  output: openObject({ task, timed_out: flag('The time is over, and it goes on'), message: text('What to do then') }, [
     'task',
     'timed_out',
   ]),
   examples: [{ task_id: example }, { task_id: example, timeout_seconds: 60 }],
-  narrate: words(
+  narrate: narration(
     {
       started: 'Waiting for a background task',
       completed: 'Waited for a background task',

@@ -1,16 +1,24 @@
-// The model's task tools (TASK-1, TASK-8): they appear by themselves where some tool can run in the background. Ordinary tools that use ctx.tasks, so code and
-// models go through the same functions.
+// The task tools of the model, registered automatically where some tool can run in the background. They are ordinary
+// tools that use ctx.tasks, so code and models go through the same functions.
 
 import { PawlError } from '../core/errors.ts'
 import { fail } from '../core/outcome.ts'
 import { isTerminal, messageTaskName, spawnName, taskStates } from '../core/task-state.ts'
-import type { Json } from '../core/value.ts'
-import type { ToolContext } from '../tools/context/context.ts'
+import type { Json } from '../core/tool-value.ts'
+import type { ToolContext } from '../tools/context/tool-context.ts'
 import type { JsonSchema } from '../tools/schema.ts'
-import type { StartTask, Task, TaskQuery } from '../tools/context/tasks.ts'
-import { toldOf } from './read-task.ts'
+import type { StartTask, Task, TaskQuery } from '../tools/context/task-interfaces.ts'
+import { modelSummary } from './read-task.ts'
 import { type Tool, tool } from '../tools/tool.ts'
-import { cancelForm, getForm, listForm, messageForm, moveForm, spawnForm, waitForm } from './task-tool-schemas.ts'
+import {
+  cancelSchemas,
+  getSchemas,
+  listSchemas,
+  messageSchemas,
+  moveSchemas,
+  spawnSchemas,
+  waitSchemas,
+} from './task-tool-schemas.ts'
 
 const text = (description: string): Json => ({ type: 'string', description })
 const object = (properties: { [name: string]: Json }, required: string[] = []): JsonSchema => ({
@@ -21,8 +29,8 @@ const object = (properties: { [name: string]: Json }, required: string[] = []): 
 })
 const taskId = text('The id of the task')
 
-/** What the model reads of a task: without what only programs need. */
-async function shown(ctx: ToolContext, task: Task): Promise<{ [key: string]: Json }> {
+/** A task as the model reads it, without the fields that only programs need. */
+async function describeTask(ctx: ToolContext, task: Task): Promise<{ [key: string]: Json }> {
   const {
     id,
     kind,
@@ -37,15 +45,15 @@ async function shown(ctx: ToolContext, task: Task): Promise<{ [key: string]: Jso
     resultPath,
     attempt,
   } = task
-  const { summary } = await ended(ctx, task)
-  const said = { status, progress, input_request: inputRequest, summary }
+  const { summary } = await readEnd(ctx, task)
+  const optional = { status, progress, input_request: inputRequest, summary }
   return {
     task_id: id,
     kind,
     title,
     tool: name,
     state,
-    ...(Object.fromEntries(Object.entries(said).filter(([, value]) => value !== null)) as { [key: string]: Json }),
+    ...(Object.fromEntries(Object.entries(optional).filter(([, value]) => value !== null)) as { [key: string]: Json }),
     ...(artifacts.length > 0 ? { artifacts: artifacts as unknown as Json } : {}),
     ...(logPath === null ? {} : { log_path: logPath }),
     ...(resultPath === null || !isTerminal(state) ? {} : { result_path: resultPath }),
@@ -53,25 +61,25 @@ async function shown(ctx: ToolContext, task: Task): Promise<{ [key: string]: Jso
   }
 }
 
-/** How it ended; and all that it gave, where a line is not all. */
-const ended = async (ctx: ToolContext, task: Task): Promise<ReturnType<typeof toldOf>> =>
-  toldOf(task, isTerminal(task.state) ? await ctx.tasks.result(task.id) : null)
+/** The summary of an ended task, and the full result if the summary is not all of it. */
+const readEnd = async (ctx: ToolContext, task: Task): Promise<ReturnType<typeof modelSummary>> =>
+  modelSummary(task, isTerminal(task.state) ? await ctx.tasks.result(task.id) : null)
 
-async function whole(ctx: ToolContext, task: Task): Promise<{ result?: string }> {
-  const { result } = await ended(ctx, task)
+async function fullResult(ctx: ToolContext, task: Task): Promise<{ result?: string }> {
+  const { result } = await readEnd(ctx, task)
   return result === undefined ? {} : { result }
 }
 
-/** What the model can mend it reads; the rest is ours. */
-async function told<T>(work: () => Promise<T>): Promise<T> {
+/** Turns errors that the model can correct into tool failures; other errors propagate. */
+async function reportToModel<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (!(error instanceof PawlError) || !mendable.has(error.code)) throw error
+    if (!(error instanceof PawlError) || !modelErrors.has(error.code)) throw error
     throw fail(error.message, { code: error.code })
   }
 }
-const mendable: ReadonlySet<string> = new Set([
+const modelErrors: ReadonlySet<string> = new Set([
   'task_invalid',
   'task_unknown',
   'task_conflict',
@@ -81,14 +89,14 @@ const mendable: ReadonlySet<string> = new Set([
   'schedules_full',
 ])
 
-const given = (value: Json | undefined): string => (typeof value === 'string' ? value.trim() : '')
+const trimmed = (value: Json | undefined): string => (typeof value === 'string' ? value.trim() : '')
 
 const spawn = tool({
   name: spawnName,
   title: 'Run a tool in the background',
   description:
     'Start a tool as a background task and go on without waiting for it. You get a task id at once; its result arrives later as a notice of the runtime. Only tools that support background execution can be started.',
-  ...spawnForm,
+  ...spawnSchemas,
   input: object(
     {
       tool: text('The name of the tool to run'),
@@ -112,14 +120,14 @@ const spawn = tool({
   onCrash: 'rerun',
   concurrency: 'parallel',
   async execute({ tool: named, args, title, schedule, signal_on_completion: signal = true }, ctx) {
-    const name = given(named)
+    const name = trimmed(named)
     if (name === '') throw fail('Missing required parameter: tool', { code: 'invalid_arguments' })
     if (name === spawnName) throw fail(`${spawnName} cannot target itself recursively`, { code: 'invalid_arguments' })
-    const about = given(title)
+    const trimmedTitle = trimmed(title)
     const wake = signal ? ('on_terminal' as const) : ('silent' as const)
-    const ask = { tool: name, input: args, ...(about === '' ? {} : { title: about }), wake }
-    if (schedule !== undefined) return told(() => scheduled(ctx, ask, schedule as Timed))
-    const task = await told(() => ctx.tasks.start({ ...ask, byModel: true }))
+    const spec = { tool: name, input: args, ...(trimmedTitle === '' ? {} : { title: trimmedTitle }), wake }
+    if (schedule !== undefined) return reportToModel(() => scheduleTask(ctx, spec, schedule as ScheduleInput))
+    const task = await reportToModel(() => ctx.tasks.start({ ...spec, byModel: true }))
     return {
       run_id: task.id,
       resource_id: task.id,
@@ -135,37 +143,37 @@ const spawn = tool({
   },
 })
 
-interface Timed {
+interface ScheduleInput {
   readonly cron_expression?: string
   readonly scheduled_at?: string
   readonly timezone?: string
 }
 
-async function scheduled(
+async function scheduleTask(
   ctx: ToolContext,
-  ask: StartTask,
-  { cron_expression: cron, scheduled_at: at, timezone }: Timed,
+  spec: StartTask,
+  { cron_expression: cron, scheduled_at: at, timezone }: ScheduleInput,
 ): Promise<Json> {
-  const times = { cron: given(cron), at: given(at) }
-  const wrong = (why: string): never => {
-    throw fail(why, { code: 'invalid_arguments' })
+  const times = { cron: trimmed(cron), at: trimmed(at) }
+  const reject = (message: string): never => {
+    throw fail(message, { code: 'invalid_arguments' })
   }
   if (times.cron === '' && times.at === '')
-    wrong('schedule must include exactly one of cron_expression (recurring) or scheduled_at (one-shot)')
+    reject('schedule must include exactly one of cron_expression (recurring) or scheduled_at (one-shot)')
   if (times.cron !== '' && times.at !== '')
-    wrong('schedule must not include both cron_expression and scheduled_at; provide exactly one')
-  const zone = given(timezone)
+    reject('schedule must not include both cron_expression and scheduled_at; provide exactly one')
+  const zone = trimmed(timezone)
   const when = {
     ...(times.cron === '' ? { at: times.at } : { cron: times.cron }),
     ...(zone === '' ? {} : { timezone: zone }),
   }
-  const { schedule, nextAt, task } = await ctx.tasks.schedule({ ...ask, byModel: true }, when)
+  const { schedule, nextAt, task } = await ctx.tasks.schedule({ ...spec, byModel: true }, when)
   return {
     created: true,
     status: 'scheduled',
     title: task.title,
     tool: task.tool,
-    signal_on_completion: ask.wake !== 'silent',
+    signal_on_completion: spec.wake !== 'silent',
     schedule_id: schedule,
     schedule_type: times.cron === '' ? 'oneshot' : 'recurring',
     cron_expression: times.cron === '' ? null : times.cron,
@@ -177,13 +185,13 @@ async function scheduled(
   }
 }
 
-const mostListed = 50
+const maxListed = 50
 
 const listTasks = tool({
   name: 'list_tasks',
   title: 'List background tasks',
   description: 'List the background tasks of this conversation, the newest first.',
-  ...listForm,
+  ...listSchemas,
   input: object({
     state: {
       type: 'string',
@@ -195,15 +203,15 @@ const listTasks = tool({
   }),
   async execute({ state, kind, after }, ctx) {
     const query = {
-      ...(after === undefined ? {} : { after: given(after) }),
+      ...(after === undefined ? {} : { after: trimmed(after) }),
       ...(state === undefined ? {} : { state: state as NonNullable<TaskQuery['state']> }),
-      ...(kind === undefined ? {} : { kind: given(kind) }),
+      ...(kind === undefined ? {} : { kind: trimmed(kind) }),
     }
-    // One more than is shown tells whether there are others.
-    const found = await told(() => ctx.tasks.list({ ...query, limit: mostListed + 1 }))
-    const tasks = found.slice(0, mostListed)
+    // Read one more than is shown, to know whether there are others.
+    const found = await reportToModel(() => ctx.tasks.list({ ...query, limit: maxListed + 1 }))
+    const tasks = found.slice(0, maxListed)
     return {
-      tasks: await Promise.all(tasks.map((task) => shown(ctx, task))),
+      tasks: await Promise.all(tasks.map((task) => describeTask(ctx, task))),
       count: tasks.length,
       more: found.length > tasks.length,
     }
@@ -214,15 +222,15 @@ const getTask = tool({
   name: 'get_task',
   title: 'Look at a background task',
   description: 'Look at a background task: its state, how far it is, and the last messages it sent and got.',
-  ...getForm,
+  ...getSchemas,
   input: object({ task_id: taskId }, ['task_id']),
   execute: ({ task_id: id }, ctx) =>
-    told(async () => {
-      const task = await found(ctx, given(id))
+    reportToModel(async () => {
+      const task = await requireTask(ctx, trimmed(id))
       const messages = await ctx.tasks.messages(task.id, { last: 20 })
       return {
-        task: await shown(ctx, task),
-        ...(await whole(ctx, task)),
+        task: await describeTask(ctx, task),
+        ...(await fullResult(ctx, task)),
         messages: messages.map(({ id: message, direction, text: words, asks }) => ({
           id: message,
           direction,
@@ -233,7 +241,7 @@ const getTask = tool({
     }),
 })
 
-async function found(ctx: ToolContext, id: string): Promise<Task> {
+async function requireTask(ctx: ToolContext, id: string): Promise<Task> {
   const task = await ctx.tasks.get(id)
   if (!task) throw fail(`No task found with id: ${id}`, { code: 'task_unknown' })
   return task
@@ -243,7 +251,7 @@ const messageTask = tool({
   name: messageTaskName,
   title: 'Send a message to a background task',
   description: 'Send a message to a background task. Give in_reply_to to answer what it asked.',
-  ...messageForm,
+  ...messageSchemas,
   input: object(
     { task_id: taskId, message: text('What to tell it'), in_reply_to: text('The id of the request that this answers') },
     ['task_id', 'message'],
@@ -251,10 +259,10 @@ const messageTask = tool({
   onCrash: 'rerun',
   concurrency: 'parallel',
   execute: ({ task_id: id, message, in_reply_to: reply }, ctx) =>
-    told(async () => {
-      const task = await found(ctx, given(id))
-      const inReplyTo = given(reply)
-      // The call's own key: sent again after a crash it is the same message.
+    reportToModel(async () => {
+      const task = await requireTask(ctx, trimmed(id))
+      const inReplyTo = trimmed(reply)
+      // Keyed by the call, so that a rerun after a crash does not send the message twice.
       const sent = await ctx.tasks.message(task.id, message as string, {
         key: ctx.idempotencyKey,
         ...(inReplyTo === '' ? {} : { inReplyTo }),
@@ -268,18 +276,18 @@ const moveCall = tool({
   title: 'Move a running call to the background',
   description:
     'Move a call that is still running to the background and go on without it. Its result arrives later as a notice of the runtime.',
-  ...moveForm,
+  ...moveSchemas,
   input: object({ call_id: text('The id of the call'), batch: text('The message it came with, if it has a name') }, [
     'call_id',
   ]),
   concurrency: 'parallel',
   execute: ({ call_id: id, batch }, ctx) =>
-    told(async () => {
-      const task = await ctx.tasks.adopt(given(id), {
+    reportToModel(async () => {
+      const task = await ctx.tasks.adopt(trimmed(id), {
         byModel: true,
-        ...(batch === undefined ? {} : { batch: given(batch) }),
+        ...(batch === undefined ? {} : { batch: trimmed(batch) }),
       })
-      return task ? { task: await shown(ctx, task) } : { note: 'It has ended: its result is there.' }
+      return task ? { task: await describeTask(ctx, task) } : { note: 'It has ended: its result is there.' }
     }),
 })
 
@@ -287,50 +295,50 @@ const cancelTask = tool({
   name: 'cancel_task',
   title: 'Cancel a background task',
   description: 'Ask a background task to stop.',
-  ...cancelForm,
+  ...cancelSchemas,
   input: object({ task_id: taskId, reason: text('Why it is to stop') }, ['task_id']),
   concurrency: 'parallel',
   execute: ({ task_id: id, reason }, ctx) =>
-    told(async () => {
-      const task = await found(ctx, given(id))
-      const asked = await ctx.tasks.cancel(task.id, given(reason) || 'The model cancelled it')
-      const now = await found(ctx, task.id)
+    reportToModel(async () => {
+      const task = await requireTask(ctx, trimmed(id))
+      const requested = await ctx.tasks.cancel(task.id, trimmed(reason) || 'The model cancelled it')
+      const now = await requireTask(ctx, task.id)
       return {
         task_id: task.id,
         state: now.state,
-        cancel_requested: asked,
-        note: asked ? 'cancellation requested' : 'task already terminal',
+        cancel_requested: requested,
+        note: requested ? 'cancellation requested' : 'task already terminal',
       }
     }),
 })
 
-const longestWait = 86_400
+const maxWaitSeconds = 86_400
 
 const waitTask = tool({
   name: 'wait_task',
   title: 'Wait for a background task',
   description: 'Wait until a background task has ended or asks for something, or until the time is over.',
-  ...waitForm,
+  ...waitSchemas,
   input: object(
     {
       task_id: taskId,
       timeout_seconds: {
         type: 'integer',
         minimum: 1,
-        maximum: longestWait,
+        maximum: maxWaitSeconds,
         description: 'How long to wait; 300 if left out',
       },
     },
     ['task_id'],
   ),
   execute: ({ task_id: id, timeout_seconds: seconds = 300 }, ctx) =>
-    told(async () => {
-      const { id: known } = await found(ctx, given(id))
+    reportToModel(async () => {
+      const { id: known } = await requireTask(ctx, trimmed(id))
       const task = await ctx.tasks.wait(known, { timeout: `${Number(seconds)}s`, until: 'input' })
       const over = isTerminal(task.state) || task.state === 'awaiting_input'
       return {
-        task: await shown(ctx, task),
-        ...(await whole(ctx, task)),
+        task: await describeTask(ctx, task),
+        ...(await fullResult(ctx, task)),
         timed_out: !over,
         ...(over ? {} : { message: 'It has not ended yet. Wait again, or go on: you will be told when it ends.' }),
       }

@@ -1,34 +1,35 @@
-// TASKS: work that outlives the call, the turn and the process that began it (TASK-8). Code, models and other doors come through here.
+// The tasks of one session: work that outlives the call, the turn and the process that started it. Host code, tool
+// bodies and the task tools of the model all use this interface.
 
 import { hash } from 'node:crypto'
 import { PawlError } from '../core/errors.ts'
 import { isTerminal } from '../core/task-state.ts'
 import type { Guard } from '../store/store.ts'
-import type { StartTask, Task, TasksOfSession, When } from '../tools/context/tasks.ts'
-import { adoptTask, callMeant } from './move-to-background.ts'
+import type { StartTask, Task, SessionTasks, When } from '../tools/context/task-interfaces.ts'
+import { adoptTask, findCall } from './move-to-background.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { taskName, type TaskRow } from '../store/records/task-record.ts'
 import { monitorKind } from '../core/task-state.ts'
-import { listTasks, readTask, resultOf } from './read-task.ts'
-import type { Monitor } from './monitor-task.ts'
-import { events, messages, sendMessage, sendSignal } from './signals.ts'
-import { checkedId, startTask } from './start-task.ts'
-import { checkCircle, untilTask } from './wait-task.ts'
-import { whyOf } from './cancel-reason.ts'
+import { listTasks, readTask, taskResult } from './read-task.ts'
+import type { Monitor } from './read-schedule-monitor.ts'
+import { listTaskEvents, listMessages, sendMessage, sendSignal } from './signals.ts'
+import { checkTaskId, startTask } from './start-task.ts'
+import { checkDeadlock, waitForTask } from './wait-task.ts'
+import { checkCancelReason } from './cancel-reason.ts'
 
-/** Who starts tasks. */
-export interface StartedBy {
-  /** The task that a body is, if it is one. */
+/** The caller that starts tasks; empty for the host program. */
+export interface TaskStarter {
+  /** The task that the calling body runs in. */
   readonly parent?: string
-  /** The call whose body it is, as events name it. */
+  /** The uid of the calling body's call, recorded in events. */
   readonly call?: string
-  /** Whether a model that is behind it has this tool. */
+  /** Whether the model behind the caller is offered this tool. */
   offers?(name: string): boolean
-  /** What must hold for a start of its to count. */
+  /** Guards of every start: the body still holds the lease of its call. */
   fence?(): readonly Guard[]
 }
 
-/** The schedules of a session, as far as tasks need them: schedules/schedules.ts implements it. */
+/** The part of a session's schedules that tasks use. schedules/schedules.ts implements it. */
 export interface MonitoredSchedules {
   create(
     spec: Pick<StartTask, 'tool' | 'input' | 'title' | 'wake'> & When & { readonly id: string },
@@ -43,21 +44,21 @@ export interface TasksHost extends BackgroundHost {
 export function openTasks(
   host: TasksHost,
   owner: Owner,
-  { parent, call, offers, fence }: StartedBy = {},
-): TasksOfSession {
+  { parent, call, offers, fence }: TaskStarter = {},
+): SessionTasks {
   const { store } = host
-  /** What a model does not see it cannot start either. */
+  /** A model cannot start a tool that it is not offered. */
   const checkOffered = ({ tool, byModel }: Pick<StartTask, 'tool' | 'byModel'>): void => {
     const name = typeof tool === 'string' ? tool.trim() : tool?.name
     if (byModel && offers && typeof name === 'string' && name !== '' && !offers(name))
       throw new PawlError('task_invalid', `Unknown tool: ${name.slice(0, 80)}`)
   }
-  const found = async (id: string): Promise<Task> => {
+  const requireTask = async (id: string): Promise<Task> => {
     const task = await readTask(host, owner, id)
     if (!task) throw new PawlError('task_unknown', `The id is ${JSON.stringify(id)}.`)
     return task
   }
-  const how = {
+  const origin = {
     kind: 'background_tool',
     ...(parent === undefined ? {} : { parent }),
     ...(call === undefined ? {} : { links: { call } }),
@@ -70,72 +71,75 @@ export function openTasks(
         host,
         owner,
         spec,
-        fence ? { ...how, also: { guards: fence(), documents: [] } } : how,
+        fence ? { ...origin, also: { guards: fence(), documents: [] } } : origin,
       )
       if (!started) throw new PawlError('lease_lost')
-      return found(started.id)
+      return requireTask(started.id)
     },
     async schedule({ tool, input, title, wake, id, byModel }, when, { place } = {}) {
       checkOffered({ tool, ...(byModel === undefined ? {} : { byModel }) })
       if (byModel && host.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
-      const name = checkedId(id ?? `task_${host.ids.next()}`)
-      // The body that made it runs again, and it is over meanwhile: it does not come back.
+      const name = checkTaskId(id ?? `task_${host.ids.next()}`)
+      // A rerun of the body that created this monitor must not create it again after it has ended.
       const before = place === undefined ? undefined : await store.document(taskName(owner, name))
-      const made = before && (JSON.parse(before.value) as TaskRow)
-      if (made?.ended && made.place === place)
-        return { schedule: made.links.schedule ?? '', nextAt: null, task: await found(name) }
-      const asked = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }
+      const existing = before && (JSON.parse(before.value) as TaskRow)
+      if (existing?.ended && existing.place === place)
+        return { schedule: existing.links.schedule ?? '', nextAt: null, task: await requireTask(name) }
+      const spec = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }
       const monitor = { id: name, ...(place === undefined ? {} : { place }), ...(call === undefined ? {} : { call }) }
       const { id: schedule, nextAt } = await host.schedules(owner, { monitor, fence }).create({
-        ...asked,
+        ...spec,
         ...when,
-        id: scheduleOf(name),
+        id: monitorScheduleId(name),
       })
-      return { schedule, nextAt, task: await found(name) }
+      return { schedule, nextAt, task: await requireTask(name) }
     },
-    async adopt(callId, { batch, occurrence, ...about } = {}) {
-      const record = await callMeant(host, owner, callId, { batch, occurrence })
-      if (!record) throw new PawlError('task_unknown', `There is no call ${JSON.stringify(callId)} on record here.`)
-      return adoptTask(host, owner, record, about)
+    async adopt(callId, { batch, occurrence, ...options } = {}) {
+      const record = await findCall(host, owner, callId, { batch, occurrence })
+      if (!record)
+        throw new PawlError('task_unknown', `This session has no call with the id ${JSON.stringify(callId)}.`)
+      return adoptTask(host, owner, record, options)
     },
     get: (id) => readTask(host, owner, id),
-    result: (id) => resultOf(host, owner, id),
+    result: (id) => taskResult(host, owner, id),
     list: (query) => listTasks(host, owner, query),
     async wait(id, waiting) {
-      const task = await found(id)
-      if (waiting.waits !== undefined) await checkCircle(store, owner, waiting.waits, id)
-      return isTerminal(task.state) ? task : untilTask(host, owner, task, waiting)
+      const task = await requireTask(id)
+      if (waiting.waits !== undefined) await checkDeadlock(store, owner, waiting.waits, id)
+      return isTerminal(task.state) ? task : waitForTask(host, owner, task, waiting)
     },
     async signal(id, name, value, { key } = {}) {
-      return sendSignal(host, owner, await found(id), {
+      return sendSignal(host, owner, await requireTask(id), {
         name,
         value,
         ...(key === undefined ? {} : { key }),
         ...fenced(),
       })
     },
-    async message(id, text, said = {}) {
-      return sendMessage(host, owner, await found(id), text, { ...said, ...fenced() })
+    async message(id, text, options = {}) {
+      return sendMessage(host, owner, await requireTask(id), text, { ...options, ...fenced() })
     },
     async events(id, page) {
-      await found(id)
-      return events(store, owner, id, page)
+      await requireTask(id)
+      return listTaskEvents(store, owner, id, page)
     },
     async messages(id, page) {
-      await found(id)
-      return messages(store, owner, id, page)
+      await requireTask(id)
+      return listMessages(store, owner, id, page)
     },
     async cancel(id, reason = 'The task was cancelled', by) {
-      const why = whyOf(host, reason, by)
-      const task = await found(id)
+      const cancellation = checkCancelReason(host, reason, by)
+      const task = await requireTask(id)
       if (task.kind === monitorKind)
         return !isTerminal(task.state) && host.schedules(owner).cancel(task.links.schedule ?? '')
-      return host.engine().cancel(task.call, why)
+      return host.engine().cancel(task.call, cancellation)
     },
   }
 }
 
-/** The schedule that a monitor stands for. Ids of tasks may be longer, and begin with a dot. */
-const scheduleOf = (monitor: string): string =>
+/**
+ * The id of a monitor's schedule. Hashed where the task id is not a valid schedule id: too long, or with a leading dot.
+ */
+const monitorScheduleId = (monitor: string): string =>
   monitor.length > 60 || monitor.startsWith('.') ? hash('sha256', monitor, 'base64url') : `${monitor}.s`

@@ -1,26 +1,26 @@
-// Waits until a task has ended, or needs somebody. Whoever waits for the end is told by the engine; what lies between is looked for when
-// something has changed.
+// Waits until a task has ended or asks for input. The engine reports the end; other states are read again whenever the
+// store hints at a change.
 
 import { runName, type TaskRun } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { milliseconds } from '../core/duration.ts'
 import { isTerminal } from '../core/task-state.ts'
 import type { Store } from '../store/store.ts'
-import type { Task, WaitForTask } from '../tools/context/tasks.ts'
+import type { Task, WaitForTask } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { readTask } from './read-task.ts'
 
-type How = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
+type WaitOptions = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
 
-/** The task as it stands then; also when the time is over before. Rejects with the reason of the signal. */
-export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, how: How): Promise<Task> {
+/** Resolves with the current task, also after the timeout. Rejects with the reason of the signal. */
+export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task, options: WaitOptions): Promise<Task> {
   const { store, clock } = host
-  const { until = 'end', timeout, signal } = how
+  const { until = 'end', timeout, signal } = options
   if (until !== 'end' && until !== 'input')
-    throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}, not 'end' or 'input'.`)
-  const untilAt = how.untilAt ?? (timeout === undefined ? Infinity : clock.now() + milliseconds(timeout, 'timeout'))
-  // A monitor has no call: what becomes of it is looked for.
+    throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}; it must be 'end' or 'input'.`)
+  const untilAt = options.untilAt ?? (timeout === undefined ? Infinity : clock.now() + milliseconds(timeout, 'timeout'))
+  // A monitor has no call that the engine could report on: its state is polled.
   const isMonitor = task.kind === monitorKind
   const call = await store.call(task.call)
   if (!call && !isMonitor) throw new PawlError('task_unknown', `The id is '${task.id}'.`)
@@ -30,29 +30,29 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
   const aborted = (): void => reject(stops.find((stop) => stop.aborted)?.reason as Error)
   if (stops.some((stop) => stop.aborted)) aborted()
   for (const stop of stops) stop.addEventListener('abort', aborted, { once: true })
-  const callOff = untilAt === Infinity ? () => {} : clock.timer(Math.max(0, untilAt - clock.now()), resolve)
-  const letGo = clock.hold()
-  let looking = false
-  let news = false
-  /** One look at a time; what happens during one makes another. */
-  const look = async (): Promise<void> => {
-    news = true
-    if (looking) return
-    looking = true
+  const cancelTimer = untilAt === Infinity ? () => {} : clock.timer(Math.max(0, untilAt - clock.now()), resolve)
+  const releaseHold = clock.hold()
+  let polling = false
+  let pollAgain = false
+  /** One read at a time; a hint during a read causes another one. */
+  const poll = async (): Promise<void> => {
+    pollAgain = true
+    if (polling) return
+    polling = true
     try {
-      while (news) {
-        news = false
+      while (pollAgain) {
+        pollAgain = false
         const now = await readTask(host, owner, task.id)
         if (!now || isTerminal(now.state) || now.state === 'awaiting_input') resolve()
       }
     } finally {
-      looking = false
+      polling = false
     }
   }
-  const lookAgain = (): void => void look().catch(reject)
-  const looks = until === 'input' || isMonitor
-  const stopListening = looks ? store.onHint(lookAgain) : () => {}
-  if (looks) lookAgain()
+  const startPoll = (): void => void poll().catch(reject)
+  const needsPolling = until === 'input' || isMonitor
+  const stopListening = needsPolling ? store.onHint(startPoll) : () => {}
+  if (needsPolling) startPoll()
   if (call)
     host
       .engine()
@@ -66,23 +66,26 @@ export async function untilTask(host: BackgroundHost, owner: Owner, task: Task, 
   } finally {
     for (const stop of stops) stop.removeEventListener('abort', aborted)
     stopListening()
-    callOff()
-    letGo()
+    cancelTimer()
+    releaseHold()
   }
 }
 
-/** TASK-8: a task that waits for itself, through others or not, would wait for ever. What each waits for is on record before it is looked at. */
-export async function checkCircle(store: Store, owner: Owner, waits: string, target: string): Promise<void> {
+/**
+ * Throws would_deadlock if `target` waits for `waits`, directly or through other tasks. Each task records what it waits
+ * for before this check, so of two tasks that begin to wait for each other at least one sees the cycle.
+ */
+export async function checkDeadlock(store: Store, owner: Owner, waits: string, target: string): Promise<void> {
   const seen = new Set([target])
-  // Those that are found on the way are looked at in turn.
+  // A Set iterates over elements added during the loop: this is a breadth-first search.
   for (const id of seen) {
     if (id === waits)
       throw new PawlError('would_deadlock', `The task '${waits}' waits for '${target}', which waits for it.`)
-    for (const next of await waitedFor(store, owner, id)) seen.add(next)
+    for (const next of await waitTargets(store, owner, id)) seen.add(next)
   }
 }
 
-async function waitedFor(store: Store, owner: Owner, id: string): Promise<readonly string[]> {
+async function waitTargets(store: Store, owner: Owner, id: string): Promise<readonly string[]> {
   const run = await store.document(runName(owner, id))
   return run ? (JSON.parse(run.value) as TaskRun).waitsFor : []
 }

@@ -1,16 +1,16 @@
-// A clock you move: nothing happens by itself, and what is due happens in order.
+// A clock for tests: time moves only by advance(), and due timers fire in order.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'
 
 export interface ManualClock extends Clock {
-  /** Moves time on, firing what falls due on the way, each at its own instant, and lets what it woke run. */
+  /** Moves time forward, fires due timers in order, each at its instant, and lets the woken code run. */
   advance(by: Duration): Promise<void>
-  /** How many timers are set. */
+  /** Number of timers that are set. */
   readonly pending: number
 }
 
-/** Lets everything that can run now run: promises, then the event loop a few times round. */
+/** Lets pending promises and a few rounds of the event loop run. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
@@ -25,7 +25,7 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
     monotonic: () => now - start + 1_000,
     timer(ms, fire) {
       const id = ++order
-      // Time is told in whole milliseconds, as a machine tells it: what is due in between is due at the next.
+      // now() has whole milliseconds, as a database column does, so a fractional delay is rounded up.
       timers.set(id, { at: now + Math.max(0, Math.ceil(ms)), fire })
       return () => void timers.delete(id)
     },
@@ -50,7 +50,7 @@ export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
         await settle()
       }
       now = until
-      // However far time went, a chore that is due is done once.
+      // A due interval runs once, however far time moved.
       for (const each of chores.values()) {
         if (now - each.last < each.ms) continue
         each.last = now

@@ -1,13 +1,14 @@
-// A recorded session as a test (KIT-3): the tools as they are now, given what was asked then. Each call is taken up as after a crash at its end: its recorded
-// steps and answers stand for the outside, so nothing is done again; what would differ is shown call by call.
+// replay(): runs the current tools against a recorded session and reports what differs, call by call. Each call is
+// resumed as after a crash right before its end. Its recorded steps and answers replace the outside world, so no effect
+// is repeated.
 
 import { difference } from '../engine/replay-difference.ts'
 import type { CallOptions, CallRecord, CallTerms } from '../store/records/call-record.ts'
-import { completionKey } from '../store/records/completion-key.ts'
+import { completionKey } from '../store/records/model-completion-key.ts'
 import { isTurn } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import { decode, encode } from '../core/value.ts'
+import { decode, encode } from '../core/tool-value.ts'
 import { createRuntime } from '../index.ts'
 import type { Runtime, RuntimeOptions } from '../index.ts'
 import type { RecordedCall, Recording } from '../index.ts'
@@ -15,17 +16,20 @@ import type { Session } from '../index.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
 import { openSealed } from '../store/open-encrypted.ts'
 import type { Store } from '../store/store.ts'
-import type { Question, ToolContext } from '../tools/context/context.ts'
-import { onCrashOf } from '../tools/hints.ts'
+import type { Question, ToolContext } from '../tools/context/tool-context.ts'
+import { onCrashOf } from '../tools/tool-hints.ts'
 import type { Tool } from '../tools/tool.ts'
 import { toolSearchName } from '../tools/tool-search.ts'
 import { withBody } from '../tools/derive-tool.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output' | 'hooks'> {
-  /** As they are now. */
+  /** The current tools. */
   readonly tools: readonly Tool[]
-  /** Runs the bodies of tools, too, that say they must not run twice: only where they do nothing here. Default: those are compared by their arguments alone. */
+  /**
+   * Also runs the bodies of tools that must not run twice. Use it only if they have no effects in the test. Default:
+   * false; of those tools only the arguments are checked.
+   */
   readonly effects?: boolean
 }
 
@@ -33,21 +37,21 @@ export interface ReplayedCall {
   readonly callId: string
   readonly batch: string
   readonly tool: string
-  /** `run`: its body. `checked`: its arguments alone. `skipped`: neither, as `why` says. */
+  /** `run`: the body ran. `checked`: only the arguments were checked. `skipped`: neither; `why` has the reason. */
   readonly how: 'run' | 'checked' | 'skipped'
   readonly why?: string
-  /** None: nothing would differ. */
+  /** Empty if nothing differs. */
   readonly differences: readonly string[]
 }
 
 export interface Replay {
   readonly same: boolean
   readonly calls: readonly ReplayedCall[]
-  /** For people: what differs, call by call. */
+  /** The differences call by call, for people. */
   readonly text: string
 }
 
-/** What is on record of a session, to be kept beside a test. */
+/** Exports the recording of a session, to be stored with a test. */
 export const record = (session: Session): Promise<Recording> => session.recording()
 
 export async function replay(of: Session | Recording, options: ReplayOptions): Promise<Replay> {
@@ -55,14 +59,14 @@ export async function replay(of: Session | Recording, options: ReplayOptions): P
   if (recording.format !== 1)
     throw new PawlError(
       'config_invalid',
-      `The format of the recording is ${String(recording.format)}; this version reads 1.`,
+      `The recording has format ${String(recording.format)}; this version reads format 1.`,
     )
-  const stage = await Stage.open(recording, options)
+  const stage = await ReplayRuntime.open(recording, options)
   const calls: ReplayedCall[] = []
   try {
     for (const call of recording.calls) {
-      const about = aboutOf(call.record)
-      if (about) calls.push({ ...about, ...(await stage.replayed(call)) })
+      const about = describeCall(call.record)
+      if (about) calls.push({ ...about, ...(await stage.replayCall(call)) })
     }
   } finally {
     await stage.close()
@@ -83,39 +87,42 @@ export async function replay(of: Session | Recording, options: ReplayOptions): P
 const optionsOf = ({ options }: Pick<CallRecord, 'options'>): CallOptions =>
   options === null ? {} : (JSON.parse(options) as CallOptions)
 
-/** Null for what no tool did: turns, and what the runtime keeps for itself. */
-function aboutOf(call: CallRecord): Pick<ReplayedCall, 'callId' | 'batch' | 'tool'> | null {
+/** Null for records that are not tool calls: turns and internal calls of the runtime. */
+function describeCall(call: CallRecord): Pick<ReplayedCall, 'callId' | 'batch' | 'tool'> | null {
   const [key = ''] = call.tool.split('@')
   const { callId = call.position.id, name = key, batch = call.position.batch } = optionsOf(call)
   return isTurn(call) || key.startsWith('pawl:') ? null : { callId, batch, tool: name }
 }
 
-type Told = Pick<ReplayedCall, 'how' | 'why' | 'differences'>
-const skipped = (why: string): Told => ({ how: 'skipped', why, differences: [] })
+type ReplayResult = Pick<ReplayedCall, 'how' | 'why' | 'differences'>
+const skipped = (why: string): ReplayResult => ({ how: 'skipped', why, differences: [] })
 
-class Stopped extends Error {}
+class ReplayStopped extends Error {}
 
-class Stage {
+class ReplayRuntime {
   readonly #store: Store
   readonly #clock: ManualClock
   readonly #tools: ReadonlyMap<string, Tool>
   readonly #effects: boolean
   #runtime: Runtime | null = null
-  /** The last call that is known of. */
-  #last = ''
-  /** The call whose body is run now. */
-  #now: { readonly call: RecordedCall; readonly taken: Set<string>; readonly found: string[] } | null = null
+  /** Uid of the newest known call. */
+  #lastUid = ''
+  /** The call whose body runs now. */
+  #current: { readonly call: RecordedCall; readonly taken: Set<string>; readonly found: string[] } | null = null
 
-  static async open(recording: Recording, { tools, effects = false, ...options }: ReplayOptions): Promise<Stage> {
+  static async open(
+    recording: Recording,
+    { tools, effects = false, ...options }: ReplayOptions,
+  ): Promise<ReplayRuntime> {
     const clock = manualClock(
       Math.max(0, ...recording.calls.map(({ record: { settledAt, createdAt } }) => settledAt ?? createdAt)) + 1,
     )
     const store = memoryStore({ clock })
-    // What was sealed is in the clear in a recording, and is sealed here again.
-    const stage = new Stage(await openSealed(store, options.keys), clock, tools, effects)
-    await stage.#fill(recording)
+    // A recording holds sealed values in the clear; they are sealed again here.
+    const stage = new ReplayRuntime(await openSealed(store, options.keys), clock, tools, effects)
+    await stage.#load(recording)
     const logger = { debug() {}, info() {}, warn() {}, error() {} }
-    const watched = tools.map((each) => stage.#watched(each))
+    const watched = tools.map((each) => stage.#guardedTool(each))
     stage.#runtime = await createRuntime({ ...options, store, clock, tools: watched, logger })
     return stage
   }
@@ -131,8 +138,8 @@ class Stage {
     await this.#runtime?.close({ grace: 0 })
   }
 
-  /** All as it was, and all of it over: what a body calls again is found. */
-  async #fill({ calls, attachments, tenant }: Recording): Promise<void> {
+  /** Loads all recorded calls as settled, so that nested calls of a body join their records. */
+  async #load({ calls, attachments, tenant }: Recording): Promise<void> {
     for (const { id, mediaType, name, base64 } of attachments)
       await this.#store.commit({
         guards: [],
@@ -144,8 +151,8 @@ class Stage {
         call.outcome === null
           ? { outcome: encode(unsettled), state: 'settled' as const, settledAt: this.#clock.now() }
           : {}
-      const settled = { ...call, ...ended, tool: this.#keyOf(call) }
-      if (call.uid > this.#last) this.#last = call.uid
+      const settled = { ...call, ...ended, tool: this.#toolKey(call) }
+      if (call.uid > this.#lastUid) this.#lastUid = call.uid
       await this.#store.commit({
         guards: [],
         insertCall: { ...settled, owner: null },
@@ -156,49 +163,49 @@ class Stage {
     }
   }
 
-  #find({ tool, options }: CallRecord): Tool | undefined {
+  #findTool({ tool, options }: CallRecord): Tool | undefined {
     const key = tool.split('@')[0] as string
     return this.#tools.get(optionsOf({ options }).name ?? key) ?? this.#tools.get(key)
   }
 
-  /** What a record calls the tool here: a session's own, or a provider's, is one of those that are given. */
-  #keyOf(call: CallRecord): string {
-    return call.tool.includes('@') ? (this.#find(call)?.id ?? call.tool) : call.tool
+  /** The tool key for this runtime: tools of a session or a provider are mapped to the given tools. */
+  #toolKey(call: CallRecord): string {
+    return call.tool.includes('@') ? (this.#findTool(call)?.id ?? call.tool) : call.tool
   }
 
-  /** Tools that no host gives: for tasks, and to look for others. */
-  #isOurs(name: string): boolean {
+  /** True for tools that the runtime adds itself: task tools and tool search. */
+  #isBuiltIn(name: string): boolean {
     return name === toolSearchName || this.#runtime?.tools.list().some((each) => each.name === name) === true
   }
 
-  async replayed(call: RecordedCall): Promise<Told> {
+  async replayCall(call: RecordedCall): Promise<ReplayResult> {
     const { record: was } = call
     const { task, root, absent } = optionsOf(was)
     if (was.outcome === null) return skipped('it has not ended')
     if (task) return skipped('it ran as a task')
-    if (root !== undefined) return skipped('it ran under another call, and is replayed with that')
+    if (root !== undefined) return skipped('it is a nested call and is replayed with its parent')
     const [key = ''] = was.tool.split('@')
-    const tool = this.#find(was)
-    if (!tool && this.#isOurs(key)) return skipped('it is a tool of the runtime itself')
+    const tool = this.#findTool(was)
+    if (!tool && this.#isBuiltIn(key)) return skipped('it is a built-in tool of the runtime')
     if (!tool)
       return absent
-        ? skipped('there was no such tool then')
-        : { how: 'checked', differences: [`there is no tool '${key}' any more`] }
-    const problems = await this.#problems(tool, was)
+        ? skipped('the tool did not exist when it was recorded')
+        : { how: 'checked', differences: [`tool '${key}' no longer exists`] }
+    const problems = await this.#checkArguments(tool, was)
     if (problems.length > 0 || was.attempt === 0) return { how: 'checked', differences: problems }
-    // How these ended was not for their bodies to say.
+    // The body did not determine these outcomes.
     const { status } = decode(was.outcome) as unknown as Outcome
     if (status === 'cancelled' || status === 'unknown')
       return { how: 'checked', why: `it ended as ${status}`, differences: [] }
     if (!this.#effects && onCrashOf(tool) !== 'rerun')
-      return { how: 'checked', why: 'it says that it must not run twice', differences: [] }
+      return { how: 'checked', why: 'it must not run twice', differences: [] }
     const differences = await this.#run(call)
-    const elsewhere = differences.find((each) => each === letsAgentWork || each === usesConnection)
+    const elsewhere = differences.find((each) => each === runsAgent || each === usesConnection)
     return elsewhere === undefined ? { how: 'run', differences } : skipped(elsewhere)
   }
 
-  /** Of the arguments, by the schema as it is now: as they were given, or as hooks, people or the tool itself had made them. */
-  async #problems(tool: Tool, { args, input, outcome }: CallRecord): Promise<string[]> {
+  /** Checks the arguments by the current schema: as given, or as changed by hooks, people or the tool itself. */
+  async #checkArguments(tool: Tool, { args, input, outcome }: CallRecord): Promise<string[]> {
     const wasInvalid = outcome?.includes('"invalid_arguments"') === true && args === null
     let checked: { ok: boolean; problems?: readonly { path: string; message: string }[] }
     try {
@@ -207,7 +214,7 @@ class Stage {
     } catch (error) {
       return [`its arguments could not be checked: ${(error as Error).message}`]
     }
-    if (wasInvalid) return checked.ok ? ['its arguments were not valid, and are now'] : []
+    if (wasInvalid) return checked.ok ? ['its arguments were invalid and are now valid'] : []
     return checked.ok
       ? []
       : (checked.problems ?? []).map(({ path, message }) => `arguments${path === '' ? '' : ` ${path}`}: ${message}`)
@@ -216,9 +223,10 @@ class Stage {
   async #run(call: RecordedCall): Promise<string[]> {
     const { record: was, steps } = call
     const now = { call, taken: new Set<string>(), found: [] as string[] }
-    this.#now = now
+    this.#current = now
     const { args, startedAt, trouble } = was
-    // As its worker had left it when all but the end was on record: the attempt that ended it is made again, and what it waited for is there.
+    // Reset the call to the state before its outcome was written: the last attempt runs again, and its waits are
+    // answered.
     const attempt = was.attempt - 1
     const terms = JSON.stringify({
       ...(JSON.parse(was.terms ?? '{}') as CallTerms),
@@ -232,68 +240,70 @@ class Stage {
       const ended = await this.#store.call(was.uid)
       if (ended?.outcome === null || ended?.outcome === undefined) continue
       const outcome = decode(ended.outcome) as unknown as Outcome
-      now.found.push(...(await this.#started(was)))
+      now.found.push(...(await this.#newTasks(was)))
       const stopped = now.found.length > 0 && outcome.status !== 'success'
-      if (!stopped) now.found.push(...differing(was.outcome as string, ended.outcome))
+      if (!stopped) now.found.push(...outcomeDifferences(was.outcome as string, ended.outcome))
       for (const { key } of stopped ? [] : steps)
         if (key.startsWith(stepPrefix) && !now.taken.has(key))
-          now.found.push(`step '${key.slice(stepPrefix.length)}' is no longer taken`)
+          now.found.push(`step '${key.slice(stepPrefix.length)}' no longer runs`)
       return now.found
     }
     return [...now.found, 'it does not end']
   }
 
-  /** Tasks that a body has started which are not on record. */
-  async #started({ position: { tenant, session } }: CallRecord): Promise<string[]> {
-    const more = await this.#store.callsOf({ tenant, session }, { after: this.#last, limit: 200 })
-    this.#last = more.at(-1)?.uid ?? this.#last
+  /** Tasks that the body started and that are not in the recording. */
+  async #newTasks({ position: { tenant, session } }: CallRecord): Promise<string[]> {
+    const more = await this.#store.callsOf({ tenant, session }, { after: this.#lastUid, limit: 200 })
+    this.#lastUid = more.at(-1)?.uid ?? this.#lastUid
     return more.flatMap((call) =>
-      optionsOf(call).task ? `it starts '${aboutOf(call)?.tool}' in the background, which it did not` : [],
+      optionsOf(call).task
+        ? `it starts '${describeCall(call)?.tool}' in the background; the recording has no such task`
+        : [],
     )
   }
 
-  /** The same tool, which does nothing that was not done before. */
-  #watched(tool: Tool): Tool {
+  /** Wraps a tool so that its body cannot do anything that is not recorded. */
+  #guardedTool(tool: Tool): Tool {
     const body = (input: never, ctx: ToolContext): unknown => {
-      // Not on record, and seen as such when it was started.
-      if (ctx.task) throw new Stopped('Not on record')
-      const now = this.#now
+      // An unrecorded task; #newTasks reports it.
+      if (ctx.task) throw new ReplayStopped('Not on record')
+      const now = this.#current
       const mine =
         now &&
         now.call.record.position.session === ctx.session &&
         (optionsOf(now.call.record).callId ?? now.call.record.position.id) === ctx.callId
       if (!now || !mine) {
-        now?.found.push(`it calls '${tool.name}', which it did not`)
-        throw new Stopped('Not on record')
+        now?.found.push(`it calls '${tool.name}'; the recording has no such call`)
+        throw new ReplayStopped('Not on record')
       }
-      return tool.execute(input, guarded(ctx, now))
+      return tool.execute(input, guardContext(ctx, now))
     }
     return withBody(tool, body, this.#effects ? { onCrash: 'rerun' } : {})
   }
 }
 
 const stepPrefix = 'step:'
-/** What an agent did is on record in its own session. */
-const letsAgentWork = 'it lets an agent work, and that is not done again'
-/** Tokens are on record nowhere. */
-const usesConnection = 'it uses what somebody has connected, and that is not on record'
+/** The calls of an agent are recorded in its own session. */
+const runsAgent = 'it runs an agent, which replay does not repeat'
+/** Connection tokens are never recorded. */
+const usesConnection = 'it uses a connection, whose token is not recorded'
 const unsettled: Outcome = {
   status: 'unknown',
   unknown: { message: 'It had not ended when it was recorded', startedAt: 0, evidence: null },
 }
 
-const differing = (was: string, is: string): string[] =>
+const outcomeDifferences = (was: string, is: string): string[] =>
   difference(was, is).map((each) => each.replace(/^input/, 'outcome'))
 
-/** A body that wants something of the outside that is not on record is stopped before it happens. */
-function guarded(
+/** Stops a body before it does anything external that is not recorded. */
+function guardContext(
   ctx: ToolContext,
   now: { readonly call: RecordedCall; readonly taken: Set<string>; readonly found: string[] },
 ): ToolContext {
   const recorded = new Set(now.call.steps.map(({ key }) => key))
   const stop = (what: string): never => {
     now.found.push(what)
-    throw new Stopped(what)
+    throw new ReplayStopped(what)
   }
   const step = (id: string, ...rest: unknown[]): unknown => {
     const key = `${stepPrefix}${id}`
@@ -304,21 +314,28 @@ function guarded(
   const later = (how: { name?: string } = {}): unknown =>
     now.call.waits.some(({ name }) => name === (how.name ?? 'later'))
       ? ctx.later(how)
-      : stop('it waits for the outside, which it did not')
+      : stop('it waits for an external answer; the recording has no such wait')
   const ask = (question: Question): unknown =>
     now.call.waits.some(({ name }) => name === `pawl:question:${question.name ?? ''}`)
       ? ctx.ask(question)
-      : stop('it asks a person, which it did not')
-  let asked = 0
-  const asks = (request: string | { name?: string }): unknown => {
+      : stop('it asks a person; the recording has no such question')
+  let completions = 0
+  const completeRecorded = (request: string | { name?: string }): unknown => {
     const { name } = typeof request === 'string' ? {} : request
-    return recorded.has(completionKey(name, () => ++asked))
+    return recorded.has(completionKey(name, () => ++completions))
       ? ctx.complete(request as string)
-      : stop('it asks a model, which it did not')
+      : stop('it calls a model; the recording has no such call')
   }
-  const turn = (): never => stop(letsAgentWork)
+  const turn = (): never => stop(runsAgent)
   const connection = (): never => stop(usesConnection)
-  const own: Partial<Record<keyof ToolContext, unknown>> = { step, later, ask, complete: asks, turn, connection }
+  const own: Partial<Record<keyof ToolContext, unknown>> = {
+    step,
+    later,
+    ask,
+    complete: completeRecorded,
+    turn,
+    connection,
+  }
   return new Proxy(ctx, {
     get(target, name) {
       const value: unknown = name in own ? own[name as keyof ToolContext] : Reflect.get(target, name, target)

@@ -1,5 +1,5 @@
-// A model that says what a script says: for tests, demos and work without a network (SESS-2). What it answers depends on the conversation alone, so another
-// process goes on with the same script after a crash.
+// A model that answers from a script, for tests and demos without a network. Its answers depend only on the
+// conversation, so another process continues with the same script after a crash.
 
 import { type AssistantPart, type ModelMessage, textOf } from '../models/message.ts'
 import {
@@ -10,23 +10,23 @@ import {
   type ModelRequest,
   type Usage,
 } from '../models/model.ts'
-import { encode, type Json } from '../core/value.ts'
+import { encode, type Json } from '../core/tool-value.ts'
 
 export interface ScriptedCall {
   readonly name: string
-  /** The arguments, or the text that stands for them. */
+  /** The arguments, or their JSON text as the model would write it. Default: {}. */
   readonly input?: unknown
   readonly id?: string
 }
 
 export interface ScriptedLine {
-  /** Said whenever the last thing said to the model holds this; else lines are said in their order, one an answer. */
+  /** Uses this line whenever the last message contains this. Lines without `when` are used in order, one per answer. */
   readonly when?: string | RegExp
   readonly say?: string
   readonly think?: string
   readonly call?: ScriptedCall | readonly ScriptedCall[]
   readonly usage?: Partial<Usage>
-  /** Fails so often before it answers; counted in this process. */
+  /** Fails this many times before it answers, counted in this process. */
   readonly fails?: {
     readonly times: number
     readonly what?: string
@@ -38,19 +38,19 @@ export interface ScriptedLine {
 
 export interface Seen {
   readonly request: ModelRequest
-  /** The text of the last message. */
+  /** Text of the last message. */
   readonly last: string
-  /** How many answers the conversation has so far. */
+  /** Number of answers in the conversation so far. */
   readonly answers: number
 }
 
-/** A text is said as it is; a function looks first. */
+/** A string is the answer text; a function chooses by what it sees. */
 export type Line = string | ScriptedLine | ((seen: Seen) => string | ScriptedLine)
 
 export interface ScriptedModel extends Model {
-  /** How often it was asked in this process, failures included. */
+  /** Number of requests in this process, failures included. */
   readonly asked: number
-  /** What it was given each time. */
+  /** All requests of this process. */
   readonly requests: readonly ModelRequest[]
 }
 
@@ -58,15 +58,15 @@ export interface ScriptedModelOptions {
   readonly name?: string
   readonly contextTokens?: number
   readonly price?: ModelPrice
-  /** Before each answer: for tests that need the model to take its time. */
+  /** Awaited before each answer, for tests that need a slow model. */
   readonly wait?: (seen: Seen, signal: AbortSignal) => Promise<void>
 }
 
 export function scriptedModel(lines: readonly Line[], options: ScriptedModelOptions = {}): ScriptedModel {
   const { name = 'scripted', contextTokens, price, wait } = options
   const requests: ModelRequest[] = []
-  /** By the line as it stands in the script. */
-  const failed = new Map<Line, number>()
+  /** Failures so far, by line of the script. */
+  const failures = new Map<Line, number>()
   return {
     name,
     ...(contextTokens === undefined ? {} : { contextTokens }),
@@ -78,30 +78,30 @@ export function scriptedModel(lines: readonly Line[], options: ScriptedModelOpti
     async generate(call) {
       const { request, signal } = call
       requests.push(request)
-      const seen = seenIn(request)
-      const { line, which, from } = chosen(lines, seen, name)
+      const seen = toSeen(request)
+      const { line, which, from } = chooseLine(lines, seen, name)
       await wait?.(seen, signal)
       signal.throwIfAborted()
-      const { fails, ...said } = typeof line === 'string' ? { say: line } : line
-      const before = failed.get(from) ?? 0
+      const { fails, ...reply } = typeof line === 'string' ? { say: line } : line
+      const before = failures.get(from) ?? 0
       if (fails && before < fails.times) {
-        failed.set(from, before + 1)
-        if (said.say !== undefined) call.told({ type: 'text', delta: said.say.slice(0, 5) })
+        failures.set(from, before + 1)
+        if (reply.say !== undefined) call.told({ type: 'text', delta: reply.say.slice(0, 5) })
         const { what = 'overloaded', tooLong = false, retryable = !tooLong, afterMs } = fails
         throw new ModelFailure(what, { retryable, tooLong, ...(afterMs === undefined ? {} : { afterMs }) })
       }
-      const parts = partsOf(said, seen.answers, which === null ? {} : { meta: { script: name, line: which } })
-      tell(parts, call)
+      const parts = partsOf(reply, seen.answers, which === null ? {} : { meta: { script: name, line: which } })
+      streamParts(parts, call)
       return {
         parts,
         finish: parts.some(({ type }) => type === 'call') ? 'calls' : 'stop',
-        usage: { ...guessed(request, parts), ...said.usage },
+        usage: { ...estimateUsage(request, parts), ...reply.usage },
       }
     },
   }
 }
 
-function seenIn(request: ModelRequest): Seen {
+function toSeen(request: ModelRequest): Seen {
   const last = request.messages.at(-1)
   return {
     request,
@@ -110,37 +110,37 @@ function seenIn(request: ModelRequest): Seen {
   }
 }
 
-interface Chosen {
+interface ChosenLine {
   readonly line: string | ScriptedLine
-  /** Its number, if it is one of those that are said in order. */
+  /** Its index among the lines that are used in order; null for a line with `when`. */
   readonly which: number | null
   readonly from: Line
 }
 
-function chosen(lines: readonly Line[], seen: Seen, name: string): Chosen {
+function chooseLine(lines: readonly Line[], seen: Seen, name: string): ChosenLine {
   const inOrder: Line[] = []
   for (const line of lines) {
     const { when } = typeof line === 'object' ? line : {}
     if (when === undefined) inOrder.push(line)
-    // Not test(): that remembers where it was.
+    // search(), because test() keeps a position for global expressions.
     else if (typeof when === 'string' ? seen.last.includes(when) : seen.last.search(when) !== -1)
       return { line: line as ScriptedLine, which: null, from: line }
   }
-  // After the last that was said: what came before it may have been summed up.
-  const which = seen.request.messages.reduce((next, message) => Math.max(next, lineOf(message, name) + 1), 0)
+  // Continue after the last used line; earlier answers may have been compacted away.
+  const which = seen.request.messages.reduce((next, message) => Math.max(next, scriptLine(message, name) + 1), 0)
   const from = inOrder[which]
   if (from === undefined)
     throw new ModelFailure(`the script has no line for ${JSON.stringify(seen.last.slice(0, 200))}`)
   return { line: typeof from === 'function' ? from(seen) : from, which, from }
 }
 
-/** Which line of the script it says; -1 for none. */
-function lineOf(message: ModelMessage, name: string): number {
-  const said =
+/** Index of the script line that a message came from; -1 for none. */
+function scriptLine(message: ModelMessage, name: string): number {
+  const metas =
     message.role === 'assistant'
       ? message.parts.map(({ meta }) => meta as { script?: unknown; line?: unknown } | undefined)
       : []
-  return Math.max(-1, ...said.map((meta) => (meta?.script === name && typeof meta.line === 'number' ? meta.line : -1)))
+  return Math.max(-1, ...metas.map((meta) => (meta?.script === name && typeof meta.line === 'number' ? meta.line : -1)))
 }
 
 function partsOf({ say, think, call = [] }: ScriptedLine, answers: number, meta: { meta?: Json }): AssistantPart[] {
@@ -159,8 +159,8 @@ function partsOf({ say, think, call = [] }: ScriptedLine, answers: number, meta:
   return parts.length > 0 ? parts : [{ type: 'text', text: '', ...meta }]
 }
 
-/** Word by word, as a provider would. */
-function tell(parts: readonly AssistantPart[], { told }: ModelCall): void {
+/** Streams word by word, as a provider does. */
+function streamParts(parts: readonly AssistantPart[], { told }: ModelCall): void {
   for (const part of parts) {
     if (part.type === 'call') told({ type: 'call', id: part.id, name: part.name })
     else for (const delta of part.text.match(/\S+\s*|\s+/g) ?? []) told({ type: part.type, delta })
@@ -168,12 +168,12 @@ function tell(parts: readonly AssistantPart[], { told }: ModelCall): void {
 }
 
 const perToken = 4
-function guessed({ instructions, messages }: ModelRequest, parts: readonly AssistantPart[]): Usage {
+function estimateUsage({ instructions, messages }: ModelRequest, parts: readonly AssistantPart[]): Usage {
   const read = messages.reduce((sum, message) => sum + textOf(message).length, instructions?.length ?? 0)
-  const said = parts.reduce((sum, part) => sum + (part.type === 'call' ? part.input.length : part.text.length), 0)
+  const written = parts.reduce((sum, part) => sum + (part.type === 'call' ? part.input.length : part.text.length), 0)
   return {
     inputTokens: Math.ceil(read / perToken),
-    outputTokens: Math.ceil(said / perToken),
+    outputTokens: Math.ceil(written / perToken),
     cachedTokens: 0,
     reasoningTokens: 0,
   }

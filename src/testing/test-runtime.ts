@@ -1,4 +1,4 @@
-// TESTING: a runtime in memory whose time stands still until it is moved.
+// testRuntime(): a runtime in memory with a manual clock.
 
 import { createRuntime } from '../index.ts'
 import type { Runtime, RuntimeOptions } from '../index.ts'
@@ -6,18 +6,18 @@ import type { Session } from '../index.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 
 export interface TestRuntimeOptions extends Omit<RuntimeOptions, 'store' | 'clock'> {
-  /** In memory if not said. */
+  /** Default: in memory. */
   readonly store?: RuntimeOptions['store']
-  /** Given to several runtimes, they share their time. */
+  /** Default: a new clock. Pass the same clock to several runtimes to share time. */
   readonly clock?: ManualClock
 }
 
 export interface TestRuntime {
   readonly runtime: Runtime
   readonly clock: ManualClock
-  /** One to begin with, named `test`. */
+  /** A session named `test`. */
   readonly session: Session
-  /** What the runtime and its tools logged, unless a logger was given. */
+  /** Log entries of the runtime and its tools; empty if a logger was given. */
   readonly logged: readonly Logged[]
 }
 

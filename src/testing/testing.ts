@@ -1,4 +1,4 @@
-// `pawl/testing`: for people who test their tools, for people who write a store, and for ourselves.
+// `pawl/testing`: helpers to test tools, and the conformance suite for stores.
 
 export { type ManualClock, manualClock } from './manual-clock.ts'
 export { crashTest, type CrashTestOptions } from './crash/crash-test.ts'

@@ -1,4 +1,4 @@
-// `pawl/toolbox`: default tools that are ready to be given to a model, and the parts they are made of.
+// `pawl/toolbox`: the default tools for models, whole or by capability.
 //
 // Each capability is a folder with a file per tool and one function that returns its tools. A new capability joins
 // `defaults`; one that an application must ask for by name (a shell) joins `onRequest`.

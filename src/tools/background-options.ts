@@ -1,35 +1,36 @@
-// A tool that can run in the background (TASK-1, TASK-6): what it is there, where that differs from what it is as a call.
+// The `background` option of a tool: how it runs as a task, where that differs from a normal call. tool() compiles it.
 
 import type { Duration } from '../core/duration.ts'
-import type { ToolContext } from './context/context.ts'
-import type { OnCrash } from './hints.ts'
+import type { ToolContext } from './context/tool-context.ts'
+import type { OnCrash } from './tool-hints.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
-import type { TaskContext, TaskSink } from './context/tasks.ts'
-import { checkFields, type Timeouts, timeoutsOf, positive } from './tool-options.ts'
+import type { TaskContext, TaskSink } from './context/task-interfaces.ts'
+import { checkFields, type Timeouts, timeoutsOf, durationMs } from './tool-options.ts'
 
-/** What a body may tell with ctx.emit, and what that means. */
+/** An event that a task body may emit with ctx.emit. */
 export interface TaskEvent {
-  /** What its payload looks like. */
+  /** Schema of the payload. */
   readonly schema?: AnySchema
-  /** It ends the task, with the payload as its result or as its failure. */
+  /** The event ends the task, with the payload as its result or as its failure. */
   readonly terminal?: 'succeeded' | 'failed'
-  /** The session hears of it (wake policy on_activity). */
+  /** The event notifies the session, under the wake policy `on_activity`. Default: false. */
   readonly wake?: boolean
 }
 
 export interface Background<Input, R> {
-  /** The body in the background; without it the tool's own. */
+  /** The body for background runs. Default: the tool's `execute`. */
   readonly execute?: (input: Input, ctx: ToolContext & { readonly task: TaskContext }, sink: TaskSink) => R | Promise<R>
   /**
-   * When its worker is lost: it runs again (`rerunnable`), it does not, and is abandoned with what is known of it (`owner_bound`), or its body only
-   * starts something elsewhere and returns a later, so that no worker owns it (`external`; lost while starting, it is abandoned). Default: as `onCrash`.
+   * Behaviour when the worker is lost. `rerunnable`: the body runs again. `owner_bound`: the task is abandoned with
+   * its last known state. `external`: the body only starts a job elsewhere and returns a `later`, so no worker owns the
+   * task; if the worker is lost while starting, the task is abandoned. Default: follows `onCrash`.
    */
   readonly recovery?: 'rerunnable' | 'owner_bound' | 'external'
-  /** Clocks in the background, where none runs by default; a bare duration is the attempt's. */
+  /** Timeouts in the background; a bare duration is the attempt timeout. Default: the tool's own `timeout`, or none. */
   readonly timeout?: Duration | Timeouts
-  /** How long it has to end by itself when it is told to stop. Default: 5 s. */
+  /** How long the body may take to stop after the signal aborts. Default: 5 s. */
   readonly grace?: Duration
-  /** A call of it that takes longer than this goes on in the background by itself. */
+  /** A call that takes longer than this moves to the background automatically. Default: never. */
   readonly after?: Duration
   /** Declared events, by type. */
   readonly events?: Readonly<Record<string, TaskEvent>>
@@ -41,8 +42,8 @@ export interface CompiledEvent {
   readonly wake: boolean
 }
 
-/** What differs in the background. */
-export interface BackgroundTerms {
+/** The compiled `background` option. */
+export interface CompiledBackground {
   readonly execute: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly onCrash: OnCrash | undefined
   readonly clocks: Timeouts
@@ -51,62 +52,66 @@ export interface BackgroundTerms {
   readonly events: ReadonlyMap<string, CompiledEvent>
 }
 
-type Wrong = (why: string) => never
+type Refuse = (why: string) => never
 
-/** Nothing in the background runs out of time unless it is said so. */
-const noAttemptClock = '3650d'
+/** Background runs have no attempt timeout unless one is configured. */
+const noAttemptTimeout = '3650d'
 const defaultGraceMs = 5_000
 const fields = ['execute', 'recovery', 'timeout', 'grace', 'after', 'events'] as const
-const recoveries: Readonly<Record<string, OnCrash>> = { rerunnable: 'rerun', owner_bound: 'stop', external: 'stop' }
-const eventShape = /^[a-z][a-z0-9_.-]{0,63}$/
+const onCrashByRecovery: Readonly<Record<string, OnCrash>> = {
+  rerunnable: 'rerun',
+  owner_bound: 'stop',
+  external: 'stop',
+}
+const eventTypePattern = /^[a-z][a-z0-9_.-]{0,63}$/
 
-export function backgroundOf(
-  given: unknown,
-  own: Duration | Timeouts | undefined,
+export function compileBackground(
+  background: unknown,
+  toolTimeout: Duration | Timeouts | undefined,
   name: string,
-  wrong: Wrong,
-): BackgroundTerms | undefined {
-  if (given === undefined || given === false) return undefined
-  const said = (given === true ? {} : given) as Background<never, unknown>
-  if (typeof said !== 'object' || said === null)
-    return wrong('background is true, or { execute, recovery, timeout, grace, after, events }')
-  checkFields(said, fields, 'background', wrong)
-  const { execute, recovery, timeout, grace, after, events = {} } = said
-  if (execute !== undefined && typeof execute !== 'function') wrong('background.execute is not a function')
-  if (recovery !== undefined && !Object.hasOwn(recoveries, recovery))
-    wrong(`background.recovery is ${JSON.stringify(recovery)}, not 'rerunnable', 'owner_bound' or 'external'`)
+  refuse: Refuse,
+): CompiledBackground | undefined {
+  if (background === undefined || background === false) return undefined
+  const options = (background === true ? {} : background) as Background<never, unknown>
+  if (typeof options !== 'object' || options === null)
+    return refuse('background must be true or { execute, recovery, timeout, grace, after, events }')
+  checkFields(options, fields, 'background', refuse)
+  const { execute, recovery, timeout, grace, after, events = {} } = options
+  if (execute !== undefined && typeof execute !== 'function') refuse('background.execute is not a function')
+  if (recovery !== undefined && !Object.hasOwn(onCrashByRecovery, recovery))
+    refuse(`background.recovery is ${JSON.stringify(recovery)}, not 'rerunnable', 'owner_bound' or 'external'`)
   const body = execute as ((input: never, ctx: ToolContext, sink: TaskSink) => unknown) | undefined
   return {
-    execute: body && ((input, ctx) => body(input, ctx, sinkOf(ctx))),
-    onCrash: recovery && recoveries[recovery],
-    clocks: { attempt: noAttemptClock, ...timeoutsOf(timeout ?? own, wrong) },
-    graceMs: grace === undefined ? defaultGraceMs : positive(grace, 'background.grace', wrong),
-    afterMs: after === undefined ? undefined : positive(after, 'background.after', wrong),
-    events: eventsOf(events, name, wrong),
+    execute: body && ((input, ctx) => body(input, ctx, taskSinkFor(ctx))),
+    onCrash: recovery && onCrashByRecovery[recovery],
+    clocks: { attempt: noAttemptTimeout, ...timeoutsOf(timeout ?? toolTimeout, refuse) },
+    graceMs: grace === undefined ? defaultGraceMs : durationMs(grace, 'background.grace', refuse),
+    afterMs: after === undefined ? undefined : durationMs(after, 'background.after', refuse),
+    events: compileEvents(events, name, refuse),
   }
 }
 
-function eventsOf(
+function compileEvents(
   events: Readonly<Record<string, TaskEvent>>,
   name: string,
-  wrong: Wrong,
+  refuse: Refuse,
 ): ReadonlyMap<string, CompiledEvent> {
   return new Map(
     Object.entries(events).map(([type, event]) => {
-      if (!eventShape.test(type))
-        wrong(
+      if (!eventTypePattern.test(type))
+        refuse(
           `background.events: the type ${JSON.stringify(type)} must be 1 to 64 of a-z 0-9 _ . - and begin with a letter`,
         )
-      checkFields(event, ['schema', 'terminal', 'wake'], `background.events.${type}`, wrong)
+      checkFields(event, ['schema', 'terminal', 'wake'], `background.events.${type}`, refuse)
       const { schema, terminal, wake = false } = event
       if (terminal !== undefined && terminal !== 'succeeded' && terminal !== 'failed')
-        wrong(`background.events.${type}.terminal is ${JSON.stringify(terminal)}, not 'succeeded' or 'failed'`)
+        refuse(`background.events.${type}.terminal is ${JSON.stringify(terminal)}, not 'succeeded' or 'failed'`)
       return [type, { schema: schema && compileSchema(schema, `Tool '${name}', event ${type}`), terminal, wake }]
     }),
   )
 }
 
-const sinkOf = (ctx: ToolContext): TaskSink => {
+const taskSinkFor = (ctx: ToolContext): TaskSink => {
   const task = ctx.task as TaskContext
   return {
     status: (text) => task.status(text),

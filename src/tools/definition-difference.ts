@@ -1,32 +1,33 @@
-// What changed between two definitions, for the person who decides about it (POL-9). Every line says where it is from, so no text of a
-// source can pass for a line of ours; nothing is left out without saying so, so nothing can be hidden behind something long.
+// The difference between two tool definitions, for the person who accepts or rejects a change; approvals/definition-pins.ts uses
+// it. Every line begins with the path of the field, so text of a provider cannot imitate a line of ours; every cut is
+// stated, so nothing can hide behind a long text.
 
-import type { Json } from '../core/value.ts'
-import { lookalikes, visible } from './visible-text.ts'
+import type { Json } from '../core/tool-value.ts'
+import { lookalikeNote, showInvisible } from './show-invisible-characters.ts'
 
-const longestLine = 2_000
-const longestInAll = 32_768
-/** How much of what is the same stands before a difference in a long line. */
-const before = 60
+const maxLineLength = 2_000
+const maxTotalLength = 32_768
+/** Characters of equal text shown before a difference in a long line. */
+const contextLength = 60
 
-/** What is read first, whatever its name: it is what a model and a policy go by. */
-const first = ['id', 'name', 'title', 'description', 'hints', 'version', 'onCrash', 'sensitive']
+/** Fields that models and policies rely on are listed first. */
+const leadingFields = ['id', 'name', 'title', 'description', 'hints', 'version', 'onCrash', 'sensitive']
 
-/** Lines with - and +; of two canonical texts. */
+/** Lines with - and + for two definitions in canonical JSON. */
 export function differenceOf(was: string, now: string): string {
-  const [old, young] = [leavesOf(was), leavesOf(now)]
-  const places = [...new Set([...old.keys(), ...young.keys()])]
-  const order = (place: string): number => {
-    const index = first.findIndex((each) => place === each || place.startsWith(`${each}.`))
-    return index === -1 ? first.length : index
+  const [oldLeaves, newLeaves] = [leavesOf(was), leavesOf(now)]
+  const paths = [...new Set([...oldLeaves.keys(), ...newLeaves.keys()])]
+  const order = (path: string): number => {
+    const index = leadingFields.findIndex((each) => path === each || path.startsWith(`${each}.`))
+    return index === -1 ? leadingFields.length : index
   }
-  const lines = places
+  const lines = paths
     .toSorted((a, b) => order(a) - order(b) || (a < b ? -1 : 1))
-    .flatMap((place) => changesAt(place, old.get(place) ?? [], young.get(place) ?? []))
+    .flatMap((path) => changesAt(path, oldLeaves.get(path) ?? [], newLeaves.get(path) ?? []))
   let length = 0
   let shown = 0
   for (const line of lines) {
-    if ((length += line.length + 1) > longestInAll) break
+    if ((length += line.length + 1) > maxTotalLength) break
     shown++
   }
   const rest = lines.length - shown
@@ -35,24 +36,24 @@ export function differenceOf(was: string, now: string): string {
   return [...lines.slice(0, shown), more].join('\n')
 }
 
-/** By place, the lines of what stands there. A list of plain values is one place, so that one more of them is one line. */
+/** The lines of each leaf, by path. A list of primitive values is one leaf, so that adding a value changes one line. */
 function leavesOf(text: string): Map<string, string[]> {
   const leaves = new Map<string, string[]>()
-  const walk = (value: Json, place: string): void => {
-    if (typeof value === 'string') leaves.set(place, value.split('\n').map(quoted))
-    else if (typeof value !== 'object' || value === null) leaves.set(place, [String(value)])
+  const walk = (value: Json, path: string): void => {
+    if (typeof value === 'string') leaves.set(path, value.split('\n').map(quoted))
+    else if (typeof value !== 'object' || value === null) leaves.set(path, [String(value)])
     else if (Array.isArray(value)) {
-      if (value.length === 0) leaves.set(place, ['[]'])
+      if (value.length === 0) leaves.set(path, ['[]'])
       else if (value.every((each) => typeof each !== 'object' || each === null))
         leaves.set(
-          `${place}[]`,
+          `${path}[]`,
           value.map((each) => (typeof each === 'string' ? quoted(each) : String(each))),
         )
-      else for (const [index, each] of value.entries()) walk(each, `${place}[${index}]`)
+      else for (const [index, each] of value.entries()) walk(each, `${path}[${index}]`)
     } else {
       const keys = Object.keys(value)
-      if (keys.length === 0 && place !== '') leaves.set(place, ['{}'])
-      for (const key of keys) walk(value[key] as Json, place === '' ? key : `${place}.${keyed(key)}`)
+      if (keys.length === 0 && path !== '') leaves.set(path, ['{}'])
+      for (const key of keys) walk(value[key] as Json, path === '' ? key : `${path}.${keyText(key)}`)
     }
   }
   walk(JSON.parse(text) as Json, '')
@@ -61,33 +62,38 @@ function leavesOf(text: string): Map<string, string[]> {
 
 const quoted = (text: string): string => `"${text}"`
 
-/** A key is the source's text as well. */
-const keyed = (key: string): string => (/^[\w$-]{1,64}$/.test(key) ? key : JSON.stringify(key))
+/** Keys are text of the provider too, so unusual ones are quoted. */
+const keyText = (key: string): string => (/^[\w$-]{1,64}$/.test(key) ? key : JSON.stringify(key))
 
-/** Without the lines that both begin or end with. */
-function changesAt(place: string, was: readonly string[], now: readonly string[]): string[] {
+/** The changed lines, without common lines at the beginning and the end. */
+function changesAt(path: string, was: readonly string[], now: readonly string[]): string[] {
   let head = 0
   while (head < was.length && head < now.length && was[head] === now[head]) head++
   let tail = 0
   while (tail < was.length - head && tail < now.length - head && was.at(-1 - tail) === now.at(-1 - tail)) tail++
-  const gone = was.slice(head, was.length - tail)
-  const come = now.slice(head, now.length - tail)
-  const [one, other] =
-    gone.length === 1 && come.length === 1 ? fromDifference(gone[0] as string, come[0] as string) : [gone, come]
-  const line = (sign: string, text: string): string => `${sign} ${shown(place)}: ${shown(text)}${lookalikes(text)}`
-  return [...one.map((text) => line('-', text)), ...other.map((text) => line('+', text))]
+  const removed = was.slice(head, was.length - tail)
+  const added = now.slice(head, now.length - tail)
+  const [removedLines, addedLines] =
+    removed.length === 1 && added.length === 1
+      ? cutToDifference(removed[0] as string, added[0] as string)
+      : [removed, added]
+  const line = (sign: string, text: string): string =>
+    `${sign} ${truncated(path)}: ${truncated(text)}${lookalikeNote(text)}`
+  return [...removedLines.map((text) => line('-', text)), ...addedLines.map((text) => line('+', text))]
 }
 
-/** Two long lines from shortly before the place where they part. */
-function fromDifference(was: string, now: string): [string[], string[]] {
-  if (Math.max(was.length, now.length) <= longestLine) return [[was], [now]]
+/** Cuts two long lines to start shortly before their first difference. */
+function cutToDifference(was: string, now: string): [string[], string[]] {
+  if (Math.max(was.length, now.length) <= maxLineLength) return [[was], [now]]
   let same = 0
   while (same < was.length && was[same] === now[same]) same++
-  const from = same - before
+  const from = same - contextLength
   return from <= 0 ? [[was], [now]] : [[`…${was.slice(from)}`], [`…${now.slice(from)}`]]
 }
 
-function shown(text: string): string {
-  const cut = text.length - longestLine
-  return cut <= 0 ? visible(text) : `${visible(text.slice(0, longestLine))}… (${cut} more characters not shown)`
+function truncated(text: string): string {
+  const cut = text.length - maxLineLength
+  return cut <= 0
+    ? showInvisible(text)
+    : `${showInvisible(text.slice(0, maxLineLength))}… (${cut} more characters not shown)`
 }

@@ -1,34 +1,40 @@
-// Tools that are others but for something.
+// Creates variants of an existing tool.
 
-import type { Hints } from './hints.ts'
-import { made } from './tool-brand.ts'
+import type { Hints } from './tool-hints.ts'
+import { brand } from './tool-brand.ts'
 import type { Tool } from './tool.ts'
 
-/** The same tool with another body, in the background too: for tests that look on. */
-export const withBody = (of: Tool, execute: Tool['execute'], more: Partial<Pick<Tool, 'onCrash'>> = {}): Tool =>
-  made({ ...of, execute, ...more, ...(of.background ? { background: made({ ...of.background, execute }) } : {}) })
+/** The same tool with another body, also for background runs. Used by the test tools. */
+export const withBody = (tool: Tool, execute: Tool['execute'], more: Partial<Pick<Tool, 'onCrash'>> = {}): Tool =>
+  brand({
+    ...tool,
+    execute,
+    ...more,
+    ...(tool.background ? { background: brand({ ...tool.background, execute }) } : {}),
+  })
 
 /**
- * The same tool as one of a provider (TOOL-2). What a source that is not trusted says of its tools may raise their risk and never
- * lower it: believed, its "readOnly" or "idempotent" would have them run again after a crash, retried, and side by side.
+ * The same tool as it is used when it comes from a provider. Hints of an untrusted provider may raise the risk but
+ * never lower it: a false `readOnly` or `idempotent` would make the tool run again after a crash, be retried and run in
+ * parallel.
  */
-export function remoteTool(of: Tool, about: { id: string; provider: string; trusted: boolean }): Tool {
-  const { id, provider, trusted } = about
-  const { hints } = of
+export function remoteTool(tool: Tool, origin: { id: string; provider: string; trusted: boolean }): Tool {
+  const { id, provider, trusted } = origin
+  const { hints } = tool
   const risks: Hints = {
     ...(hints.destructive ? { destructive: true } : {}),
     ...(hints.openWorld ? { openWorld: true } : {}),
   }
-  const doubted = {
+  const lessTrusted = {
     hints: risks,
-    concurrency: of.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : of.concurrency,
+    concurrency: tool.concurrency.kind === 'parallel' ? ({ kind: 'barrier' } as const) : tool.concurrency,
   }
-  return made({
-    ...of,
+  return brand({
+    ...tool,
     id,
     background: undefined,
     afterMs: undefined,
-    ...(trusted ? {} : doubted),
+    ...(trusted ? {} : lessTrusted),
     remote: { provider, trusted, hints },
   })
 }

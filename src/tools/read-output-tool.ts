@@ -1,10 +1,10 @@
-// read_output: how a model reads on in a result that was too long to be shown whole (VAL-7). An ordinary tool; where it is among the
-// tools, shortened results name it.
+// read_output: lets a model read the rest of a truncated result. An ordinary tool; truncated results mention it if the
+// session has it.
 
 import { PawlError } from '../core/errors.ts'
 import { fail } from '../core/outcome.ts'
-import type { OutputPage } from './context/context.ts'
-import { narrate } from './narration/tool-narration.ts'
+import type { OutputPage } from './context/tool-context.ts'
+import { narrate } from './narration/narration-templates.ts'
 import type { JsonSchema } from './schema.ts'
 import { type Tool, tool } from './tool.ts'
 
@@ -20,7 +20,7 @@ const input: JsonSchema = {
   additionalProperties: false,
 }
 
-/** A tool for `createRuntime({ tools })`, with which a model reads the whole of a result that it was shown a part of. */
+/** A tool for `createRuntime({ tools })` that lets a model read the rest of a truncated result. */
 export function readOutputTool(): Tool<{ handle: string; offset?: number }, string> {
   return tool({
     name: readOutputName,
@@ -55,12 +55,12 @@ export function readOutputTool(): Tool<{ handle: string; offset?: number }, stri
             code: 'output_unknown',
           })
         })
-      return `${page.text}${page.text === '' || page.text.endsWith('\n') ? '' : '\n'}[${placeOf(page, handle as string)}]`
+      return `${page.text}${page.text === '' || page.text.endsWith('\n') ? '' : '\n'}[${pageFooter(page, handle as string)}]`
     },
   }) as unknown as Tool<{ handle: string; offset?: number }, string>
 }
 
-function placeOf({ offset, nextOffset, totalBytes }: OutputPage, handle: string): string {
+function pageFooter({ offset, nextOffset, totalBytes }: OutputPage, handle: string): string {
   const range = `Bytes ${offset} to ${nextOffset ?? totalBytes} of ${totalBytes}`
   return nextOffset === null
     ? `${range}: the end`

@@ -1,49 +1,55 @@
-// The tools of a runtime, which come and go (TOOL-4, TOOL-5). Every change makes a new immutable toolset; who holds an older one is not
-// disturbed. From the lowest layer to the uppermost: providers (of two, the one that came first wins), the runtime's own, a session's own.
-// So a remote source never takes a local tool over.
+// The registry of a runtime's tools. Every change creates a new immutable toolset, so running batches keep theirs.
+// Layers from lowest to highest: providers (the one added first wins), the runtime's own tools, a session's own tools.
+// So a provider can never shadow a local tool.
 
 import { PawlError } from '../core/errors.ts'
-import { frame } from '../core/ids.ts'
-import type { Hints } from './hints.ts'
-import type { Provider } from './provider.ts'
-import { ProviderConnection, type ProviderPorts } from './provider-connection.ts'
+import { lengthPrefixed } from '../core/ids.ts'
+import type { Hints } from './tool-hints.ts'
+import type { Provider } from './tool-provider.ts'
+import { ProviderConnection, type ProviderPorts } from './tool-provider-connection.ts'
 import type { Tool } from './tool.ts'
-import { type Entry, layered, layerOf, type Toolset } from './toolset.ts'
+import { type Entry, combineLayers, createLayer, type Toolset } from './toolset.ts'
 
-/** A tool as `runtime.tools.list()` tells of it. */
+/** A tool as `runtime.tools.list()` returns it. */
 export interface ToolListing {
   readonly name: string
   readonly id: string
   readonly title: string | undefined
-  /** Until the contract has been fetched from its provider: what its list says, which is not what is pinned. */
+  /** Until the tool is resolved this is the text of the provider's list, which is not the pinned one. */
   readonly description: string
-  /** Changes when what the model is told does. Undefined while the contract has not been fetched from its provider. */
+  /** Changes when the model-visible definition changes. Undefined until the tool is resolved from its provider. */
   readonly fingerprint: string | undefined
   readonly hints: Hints | undefined
   readonly internal: boolean
-  /** Whose it is, if not the runtime's own. */
+  /** Name of the provider; undefined for the runtime's own tools. */
   readonly provider: string | undefined
-  /** False while its provider is away, or it is in quarantine. */
+  /** False while the provider is unavailable or the tool is in quarantine. */
   readonly available: boolean
-  /** When it was last asked for, its definition was not the accepted one: see runtime.quarantine. Its words are not shown here. */
+  /**
+   * The last resolved definition was not the accepted one; see runtime.quarantine. Title and description are left out
+   * then.
+   */
   readonly quarantined: boolean
 }
 
-/** The runtime's toolset, for its host. What changes is seen by batches that begin later; those under way keep what they have. */
+/** The runtime's toolset. Changes apply to batches that start later; running batches keep their tools. */
 export interface RuntimeTools {
-  /** Adds tools to the runtime's own, all or none. A name or id that is there already is `tool_duplicate`: remove that one first. */
+  /**
+   * Adds tools to the runtime's own, all or none. An existing name or id throws `tool_duplicate`: remove that tool
+   * first.
+   */
   add(tools: Tool | readonly Tool[]): void
-  /** Takes one of the runtime's own tools away, by name or id. False if there is none. */
+  /** Removes one of the runtime's own tools, by name or id. Returns false if there is none. */
   remove(name: string): boolean
-  /** The runtime's own and its providers' tools, internal ones too, sorted by name. */
+  /** The runtime's own tools and those of providers, including internal ones, sorted by name. */
   list(): readonly ToolListing[]
-  /** Adds a live source of tools. Resolves when it has listed them, or was found to be away; it is asked again then. */
+  /** Adds a provider. Resolves when it has listed its tools, or is known to be unavailable; then it is retried. */
   provide(provider: Provider): Promise<void>
-  /** Ends a provider, by its name. False if there is none. */
+  /** Removes and closes a provider, by name. Returns false if there is none. */
   withdraw(provider: string): Promise<boolean>
 }
 
-/** The own tools of one session, above whatever the runtime has at the moment. */
+/** A session's own tools on top of the runtime's current ones. */
 export interface SessionLayer {
   readonly toolset: Toolset
 }
@@ -54,14 +60,14 @@ interface Layer extends SessionLayer {
 
 export class Registry implements RuntimeTools {
   #own: readonly Entry[]
-  /** With which models handle tasks: there as soon as a tool can run in the background. */
-  readonly #forTasks: readonly Entry[]
-  /** What turns offer by themselves: no session lists it, and every worker can go on with it. */
+  /** Tools for handling tasks. Present as soon as any tool can run in the background. */
+  readonly #taskTools: readonly Entry[]
+  /** Tools that turns add themselves. No session lists them, but every worker can resume their calls. */
   readonly #unlisted: readonly Entry[]
   #base: Toolset
   #keys: readonly string[] = []
   readonly #host: ProviderPorts
-  readonly #sources = new Map<string, ProviderConnection>()
+  readonly #providers = new Map<string, ProviderConnection>()
   readonly #layers = new Map<string, Layer>()
   readonly #shadowed = new Set<string>()
   #changed = (): void => {}
@@ -76,55 +82,55 @@ export class Registry implements RuntimeTools {
     }: Omit<ProviderPorts, 'changed' | 'resolved'> & { backgroundTools?: readonly Tool[]; unlisted?: readonly Tool[] },
   ) {
     this.#host = { ...host, changed: () => this.#rebuild(), resolved: (tool) => this.#warn(tool) }
-    this.#forTasks = layerOf(backgroundTools)
-    this.#unlisted = layerOf(unlisted)
-    this.#own = layerOf(tools)
-    this.#base = layered([this.#own])
+    this.#taskTools = createLayer(backgroundTools)
+    this.#unlisted = createLayer(unlisted)
+    this.#own = createLayer(tools)
+    this.#base = combineLayers([this.#own])
     for (const tool of tools) this.#warn(tool)
     this.#rebuild()
   }
 
-  /** One listener: the runtime, which tells batches and engine. */
+  /** Sets the single listener: the runtime, which forwards changes to batches and engine. */
   onChange(listener: () => void): void {
     this.#changed = listener
   }
 
-  /** What records call the tools that can be run here now: a worker claims no others. */
+  /** Record keys of the tools that can run on this worker now. The worker claims only their calls. */
   get keys(): readonly string[] {
     return this.#keys
   }
 
-  /** What a batch of this session sees if it begins now. */
-  live(tenant: string, session: string): Toolset {
+  /** The toolset for a batch of this session that starts now. */
+  toolsetFor(tenant: string, session: string): Toolset {
     if (this.#layers.size === 0) return this.#base
-    return this.#layers.get(frame(tenant, session))?.toolset ?? this.#base
+    return this.#layers.get(lengthPrefixed(tenant, session))?.toolset ?? this.#base
   }
 
-  /** The session's own tools from now on, until others are given; an empty list ends them. */
-  layer(tenant: string, session: string, tools: readonly Tool[]): SessionLayer {
-    const place = frame(tenant, session)
-    const entries = layerOf(tools, `session:${place}`)
+  /** Replaces the session's own tools; an empty list removes them. */
+  setSessionTools(tenant: string, session: string, tools: readonly Tool[]): SessionLayer {
+    const key = lengthPrefixed(tenant, session)
+    const entries = createLayer(tools, `session:${key}`)
     for (const tool of tools) this.#warn(tool)
-    let over = this.#base
+    let builtOn = this.#base
     const base = (): Toolset => this.#base
-    const rebuilt = (): Toolset => layered([...this.#lower(entries), entries], undefined, this.#unlisted)
-    let set = rebuilt()
+    const build = (): Toolset => combineLayers([...this.#lowerLayers(entries), entries], undefined, this.#unlisted)
+    let cached = build()
     const layer: Layer = {
       entries,
       get toolset() {
-        if (over !== base()) [over, set] = [base(), rebuilt()]
-        return set
+        if (builtOn !== base()) [builtOn, cached] = [base(), build()]
+        return cached
       },
     }
-    const had = this.#layers.delete(place)
-    if (entries.length > 0) this.#layers.set(place, layer)
-    if (had || entries.length > 0) this.#tell()
+    const replaced = this.#layers.delete(key)
+    if (entries.length > 0) this.#layers.set(key, layer)
+    if (replaced || entries.length > 0) this.#publish()
     return layer
   }
 
   add(tools: Tool | readonly Tool[]): void {
     const more = Array.isArray(tools) ? (tools as readonly Tool[]) : [tools as Tool]
-    this.#own = layerOf([...this.#own.map(({ tool }) => tool as Tool), ...more])
+    this.#own = createLayer([...this.#own.map(({ tool }) => tool as Tool), ...more])
     for (const tool of more) this.#warn(tool)
     this.#rebuild()
   }
@@ -139,14 +145,14 @@ export class Registry implements RuntimeTools {
 
   list(): readonly ToolListing[] {
     return this.#base.entries.map(({ name, id, internal, tool, remote }) => {
-      const quarantined = remote?.held() ?? false
-      // Who makes a list for a model of this must not pass on what nobody has accepted.
-      const said = quarantined ? { title: undefined, description: '' } : (tool ?? remote)
+      const quarantined = remote?.quarantined() ?? false
+      // The list may be shown to a model, so it must not contain text that was not accepted.
+      const shown = quarantined ? { title: undefined, description: '' } : (tool ?? remote)
       return {
         name,
         id,
-        title: said?.title,
-        description: said?.description ?? '',
+        title: shown?.title,
+        description: shown?.description ?? '',
         fingerprint: tool?.fingerprint,
         hints: tool?.hints,
         internal,
@@ -159,60 +165,63 @@ export class Registry implements RuntimeTools {
 
   async provide(provider: Provider): Promise<void> {
     if (this.#closed) throw new PawlError('runtime_closed')
-    const source = new ProviderConnection(provider, this.#host)
-    if (this.#sources.has(source.name))
-      throw new PawlError('config_invalid', `There is a provider '${source.name}' already: withdraw it first.`)
-    this.#sources.set(source.name, source)
-    await source.open()
+    const connection = new ProviderConnection(provider, this.#host)
+    if (this.#providers.has(connection.name))
+      throw new PawlError('config_invalid', `A provider named '${connection.name}' already exists. Withdraw it first.`)
+    this.#providers.set(connection.name, connection)
+    await connection.open()
   }
 
   async withdraw(provider: string): Promise<boolean> {
-    const source = this.#sources.get(provider)
-    if (!source) return false
-    this.#sources.delete(provider)
+    const connection = this.#providers.get(provider)
+    if (!connection) return false
+    this.#providers.delete(provider)
     this.#rebuild()
-    await source.close()
+    await connection.close()
     return true
   }
 
-  /** Names of sources that cannot tell what they have. */
+  /** Names of providers that are unavailable. */
   get away(): readonly string[] {
-    return [...this.#sources.values()].filter((source) => source.away).map(({ name }) => name)
+    return [...this.#providers.values()].filter((source) => source.away).map(({ name }) => name)
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    await Promise.all([...this.#sources.values()].map((source) => source.close()))
+    await Promise.all([...this.#providers.values()].map((source) => source.close()))
   }
 
-  /** `above`: what a session has of its own. */
-  #lower(above: readonly Entry[] = []): readonly (readonly Entry[])[] {
-    // The last of the list is the uppermost, and of two providers the first wins.
-    const provided = [...this.#sources.values()].map(({ entries }) => entries).toReversed()
-    const inBackground = [...this.#own, ...above].some(({ tool }) => tool?.background)
-    return [...provided, ...(inBackground ? [this.#forTasks] : []), this.#own]
+  /** @param above A session's own entries. */
+  #lowerLayers(above: readonly Entry[] = []): readonly (readonly Entry[])[] {
+    // The last layer is the highest, and the provider added first wins.
+    const provided = [...this.#providers.values()].map(({ entries }) => entries).toReversed()
+    const hasBackgroundTool = [...this.#own, ...above].some(({ tool }) => tool?.background)
+    return [...provided, ...(hasBackgroundTool ? [this.#taskTools] : []), this.#own]
   }
 
   #rebuild(): void {
-    this.#base = layered(this.#lower(), (entry) => this.#hidden(entry), this.#unlisted)
-    this.#tell()
+    this.#base = combineLayers(this.#lowerLayers(), (entry) => this.#warnShadowed(entry), this.#unlisted)
+    this.#publish()
   }
 
-  #tell(): void {
+  #publish(): void {
     const layers = [...this.#layers.values()].map(({ entries }) => entries)
-    const ofSessions = layers.flat()
-    const forTasks = ofSessions.some(({ tool }) => tool?.background) ? this.#forTasks : []
-    const here = [...this.#base.entries, ...forTasks, ...ofSessions, ...this.#unlisted].filter(
+    const sessionEntries = layers.flat()
+    const taskTools = sessionEntries.some(({ tool }) => tool?.background) ? this.#taskTools : []
+    const runnable = [...this.#base.entries, ...taskTools, ...sessionEntries, ...this.#unlisted].filter(
       ({ remote }) => !remote?.away(),
     )
-    // A tool that got an id later is on record by its name.
-    this.#keys = here.flatMap(({ keys }) => keys)
+    // A tool that was given an id later is recorded under its name.
+    this.#keys = runnable.flatMap(({ keys }) => keys)
     this.#changed()
   }
 
-  /** Told once: a remote tool that nobody can reach is a surprise, or an attempt. */
-  #hidden({ name, remote }: Entry): void {
-    if (!remote) return // ours, and the host has its own
+  /**
+   * Logs once per tool: a provider's tool that cannot be reached is a mistake or an attempt to impersonate a local
+   * tool.
+   */
+  #warnShadowed({ name, remote }: Entry): void {
+    if (!remote) return // a local tool shadowed by a session's tool, on purpose
     const key = `${remote.provider} ${name}`
     if (this.#shadowed.has(key)) return
     this.#shadowed.add(key)

@@ -1,29 +1,32 @@
-// What a body may return besides a plain value: result(value, { raw, control, summary, cost, reveals }) keeps things beside it that the model does
-// not read (VAL-5, VAL-6, POL-8).
+// Return values of a body other than a plain value: result(value, { raw, control, summary, cost, reveals }) adds data
+// that the model does not read.
 
 import { PawlError } from '../core/errors.ts'
-import { badCost, type Control, isControl, isCost, type Outcome } from '../core/outcome.ts'
-import { type Json, recorded } from '../core/value.ts'
+import { costRequirement, type Control, isControl, isCost, type Outcome } from '../core/outcome.ts'
+import { type Json, toRecordedForm } from '../core/tool-value.ts'
 
 export interface ResultOptions {
-  /** Kept in the record for people and programs, never shown to the model. */
+  /** Recorded for people and programs; never shown to the model. */
   readonly raw?: unknown
-  /** What the turn is to do next. */
+  /** Ends, fails or hands over the turn. */
   readonly control?: Control
-  /** One line for people. */
+  /** One line for display. */
   readonly summary?: string
-  /** What it cost, in the unit of the budgets: a number from 0 on. */
+  /** Cost of the call in the unit of the budgets; 0 or more. */
   readonly cost?: number
-  /** The model reads the secrets in it, and nobody else does: for `sensitive` tools whose operator allows that. Without it they are taken out. */
+  /**
+   * Secrets in the value are shown to the model only, for `sensitive` tools whose operator allows it. Default: they are
+   * redacted.
+   */
   readonly reveals?: boolean
 }
 
-declare const carries: unique symbol
+declare const valueType: unique symbol
 
 export class ToolResult<T> {
   readonly value: T
   readonly options: ResultOptions
-  declare readonly [carries]?: T
+  declare readonly [valueType]?: T
   constructor(value: T, options: ResultOptions) {
     this.value = value
     this.options = options
@@ -32,10 +35,10 @@ export class ToolResult<T> {
 
 export const result = <T>(value: T, options: ResultOptions = {}): ToolResult<T> => new ToolResult(value, options)
 
-/** What connectionRequired() gives: returned alone, the call waits for whoever connects the provider. */
+/** The return value of connectionRequired(). The call waits until the provider is connected. */
 export class RequiredConnection {
   readonly provider: string
-  /** For the person who is asked. */
+  /** Shown to the person who is asked to connect. */
   readonly message: string | undefined
 
   constructor(provider: string, message: string | undefined) {
@@ -44,16 +47,19 @@ export class RequiredConnection {
   }
 }
 
-/** Says that a provider must be connected first: `return connectionRequired('github')`. The call waits, and runs again once it is. */
+/**
+ * Requires a connected provider: `return connectionRequired('github')`. The call waits and runs again once it is
+ * connected.
+ */
 export function connectionRequired(provider: string, options: { readonly message?: string } = {}): RequiredConnection {
   if (typeof provider !== 'string' || provider.trim() === '')
     throw new PawlError('value_invalid', 'connectionRequired needs the name of a provider.')
   return new RequiredConnection(provider, options.message)
 }
 
-/** The success a returned thing stands for. Throws what is none: an error that was returned was meant to be thrown. */
+/** Converts a return value to a success. A returned Error is thrown, because it was meant to be. */
 export function successOf(returned: unknown): Success {
-  if (!(returned instanceof ToolResult)) return { status: 'success', value: valueOf(returned) }
+  if (!(returned instanceof ToolResult)) return { status: 'success', value: toJson(returned) }
   const { raw, control, summary, cost, reveals } = returned.options
   if (control !== undefined && !isControl(control)) {
     throw new PawlError(
@@ -62,11 +68,12 @@ export function successOf(returned: unknown): Success {
     )
   }
   if (summary !== undefined && typeof summary !== 'string')
-    throw new PawlError('value_invalid', 'The summary of a result must be a text.')
-  if (cost !== undefined && !isCost(cost)) throw new PawlError('value_invalid', `The cost of a result ${badCost}`)
+    throw new PawlError('value_invalid', 'The summary of a result must be a string.')
+  if (cost !== undefined && !isCost(cost))
+    throw new PawlError('value_invalid', `The cost of a result ${costRequirement}`)
   return {
     status: 'success',
-    value: valueOf(returned.value),
+    value: toJson(returned.value),
     ...(raw === undefined ? {} : { raw: raw as Json }),
     ...(control === undefined ? {} : { control }),
     ...(summary === undefined ? {} : { summary }),
@@ -77,14 +84,14 @@ export function successOf(returned: unknown): Success {
 
 type Success = Extract<Outcome, { status: 'success' }>
 
-/** What has no JSON form at all is null, as nothing is. */
-function valueOf(returned: unknown): Json {
-  if (typeof returned !== 'object' || returned === null) {
-    return (typeof returned === 'function' || typeof returned === 'symbol' ? null : (returned ?? null)) as Json
+/** undefined, functions and symbols have no JSON form and become null. */
+function toJson(resultValue: unknown): Json {
+  if (typeof resultValue !== 'object' || resultValue === null) {
+    return (typeof resultValue === 'function' || typeof resultValue === 'symbol' ? null : (resultValue ?? null)) as Json
   }
-  if (returned instanceof Error) throw returned
-  // What it says it is may be nothing.
-  return typeof (returned as { toJSON?: unknown }).toJSON === 'function'
-    ? (recorded(returned) as Json)
-    : (returned as Json)
+  if (resultValue instanceof Error) throw resultValue
+  // toJSON() may return undefined.
+  return typeof (resultValue as { toJSON?: unknown }).toJSON === 'function'
+    ? (toRecordedForm(resultValue) as Json)
+    : (resultValue as Json)
 }

@@ -1,10 +1,10 @@
-// What tool() has checked and made. Nobody else can make one.
+// Marks the objects that tool() has checked, so that no other object can pass for a tool.
 
-const all = new WeakSet<object>()
+const branded = new WeakSet<object>()
 
-export function made<T extends object>(one: T): Readonly<T> {
-  all.add(one)
-  return Object.freeze(one)
+export function brand<T extends object>(value: T): Readonly<T> {
+  branded.add(value)
+  return Object.freeze(value)
 }
 
-export const isMade = (value: unknown): boolean => typeof value === 'object' && value !== null && all.has(value)
+export const isBranded = (value: unknown): boolean => typeof value === 'object' && value !== null && branded.has(value)

@@ -1,28 +1,27 @@
-// The terms a tool runs under: its clocks, its retries, its place in the queue. Checked when the tool is defined.
+// Execution options of a tool (timeouts, retries, concurrency, limits), checked when the tool is defined.
 
-import { type Duration, milliseconds } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
-import type { Json } from '../core/value.ts'
-import type { Hints } from './hints.ts'
+import { type Duration, notADuration, parseDuration } from '../core/duration.ts'
+import type { Json } from '../core/tool-value.ts'
+import type { Hints } from './tool-hints.ts'
 
-/** Durations. Attempt and idle stand still while the call waits for the outside; total is an instant and does not. */
+/** Attempt and idle timeouts are paused while the call waits for an external result; total is a deadline and is not. */
 export interface Timeouts {
-  /** One execution of the body. */
+  /** Maximum time of one execution of the body. */
   readonly attempt?: Duration
-  /** Without progress; reset by ctx.progress and ctx.output. */
+  /** Maximum time without progress; reset by ctx.progress and ctx.output. */
   readonly idle?: Duration
-  /** From arrival to outcome, all attempts and delays together. */
+  /** Maximum time from arrival to outcome, including all attempts and delays. */
   readonly total?: Duration
-  /** Waiting for its turn. */
+  /** Maximum time in the queue. */
   readonly queue?: Duration
 }
 
 export interface Retry {
-  /** How often in all. */
+  /** Total number of attempts, including the first. */
   readonly attempts: number
-  /** Before the second try; doubles each time. */
+  /** Delay before the second attempt; doubles each time. Default: 500 ms. */
   readonly base?: Duration
-  /** The longest wait, the tool's own `after` included. */
+  /** Maximum delay, also for a delay that the tool itself requests. Default: 30 s. */
   readonly cap?: Duration
 }
 
@@ -38,97 +37,94 @@ export interface Rate {
 }
 
 export interface ToolLimits {
-  /** How many of its calls may run at once. */
+  /** Maximum number of its calls that run concurrently. */
   readonly concurrent?: number
   readonly rate?: Rate
 }
 
 export type Concurrency =
   | { readonly kind: 'parallel' }
-  /** After all before it in its batch, before all after it. */
+  /** Runs after all earlier calls of its batch and before all later ones. */
   | { readonly kind: 'barrier' }
-  /** A barrier that also excludes the other exclusives of its session. */
+  /** A barrier that also excludes other exclusive calls of its session. */
   | { readonly kind: 'exclusive' }
   | { readonly kind: 'keyed'; readonly key: (input: Json) => string }
 
-type Wrong = (why: string) => never
+type Refuse = (why: string) => never
 
-/** A field that does not exist is a misspelt one: silently left out, what it says would not hold. */
-export function checkFields(given: object, fields: readonly string[], what: string, wrong: Wrong): void {
-  if (typeof given !== 'object' || given === null) wrong(`${what} is not an object`)
-  for (const field of Object.keys(given)) {
-    if (!fields.includes(field)) wrong(`${what} has no field '${field}'; there are ${fields.join(', ')}`)
+/** An unknown field is refused: it is probably misspelt, and ignoring it would drop the intended setting. */
+export function checkFields(value: object, fields: readonly string[], label: string, refuse: Refuse): void {
+  if (typeof value !== 'object' || value === null) refuse(`${label} is not an object`)
+  for (const field of Object.keys(value)) {
+    if (!fields.includes(field)) refuse(`${label} has no field '${field}'; the fields are ${fields.join(', ')}`)
   }
 }
 
-const clockNames = ['attempt', 'idle', 'total', 'queue'] as const
+const timeoutNames = ['attempt', 'idle', 'total', 'queue'] as const
 export const defaultRetry = { attempts: 3, baseMs: 500, capMs: 30_000 } as const satisfies RetryPolicy
 
-export function timeoutsOf(timeout: Duration | Timeouts | undefined, wrong: Wrong): Timeouts {
-  const clocks: Timeouts = typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
-  for (const [name, duration] of Object.entries(clocks)) {
-    if (!clockNames.includes(name as 'attempt'))
-      wrong(`timeout.${name} is not a clock; there are ${clockNames.join(', ')}`)
-    if (positive(duration, `timeout.${name}`, wrong) === 0) wrong(`timeout.${name} is zero`)
+export function timeoutsOf(timeout: Duration | Timeouts | undefined, refuse: Refuse): Timeouts {
+  const timeouts: Timeouts = typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
+  for (const [name, duration] of Object.entries(timeouts)) {
+    if (!timeoutNames.includes(name as 'attempt'))
+      refuse(`timeout has no field '${name}'; the fields are ${timeoutNames.join(', ')}`)
+    if (durationMs(duration, `timeout.${name}`, refuse) === 0) refuse(`timeout.${name} is zero`)
   }
-  return clocks
+  return timeouts
 }
 
-export function retryOf(retry: Retry | undefined, wrong: Wrong): RetryPolicy | undefined {
+export function retryOf(retry: Retry | undefined, refuse: Refuse): RetryPolicy | undefined {
   if (retry === undefined) return undefined
-  checkFields(retry, ['attempts', 'base', 'cap'], 'retry', wrong)
+  checkFields(retry, ['attempts', 'base', 'cap'], 'retry', refuse)
   if (!Number.isInteger(retry.attempts) || retry.attempts < 1)
-    wrong(`retry.attempts is ${retry.attempts}; it must be a whole number from 1`)
+    refuse(`retry.attempts is ${retry.attempts}; it must be a whole number from 1`)
   return {
     attempts: retry.attempts,
-    baseMs: retry.base === undefined ? defaultRetry.baseMs : positive(retry.base, 'retry.base', wrong),
-    capMs: retry.cap === undefined ? defaultRetry.capMs : positive(retry.cap, 'retry.cap', wrong),
+    baseMs: retry.base === undefined ? defaultRetry.baseMs : durationMs(retry.base, 'retry.base', refuse),
+    capMs: retry.cap === undefined ? defaultRetry.capMs : durationMs(retry.cap, 'retry.cap', refuse),
   }
 }
 
 export function concurrencyOf(
-  given: 'parallel' | 'exclusive' | { key: (input: Json) => string } | undefined,
+  concurrency: 'parallel' | 'exclusive' | { key: (input: Json) => string } | undefined,
   hints: Hints,
-  wrong: Wrong,
+  refuse: Refuse,
 ): Concurrency {
-  if (given === undefined) return { kind: hints.readOnly ? 'parallel' : 'barrier' }
-  if (given === 'parallel' || given === 'exclusive') return { kind: given }
-  if (typeof given === 'object' && typeof given.key === 'function') return { kind: 'keyed', key: given.key }
-  return wrong(`concurrency is ${JSON.stringify(given)}, not 'parallel', 'exclusive' or { key }`)
+  if (concurrency === undefined) return { kind: hints.readOnly ? 'parallel' : 'barrier' }
+  if (concurrency === 'parallel' || concurrency === 'exclusive') return { kind: concurrency }
+  if (typeof concurrency === 'object' && typeof concurrency.key === 'function')
+    return { kind: 'keyed', key: concurrency.key }
+  return refuse(`concurrency is ${JSON.stringify(concurrency)}, not 'parallel', 'exclusive' or { key }`)
 }
 
-export function limitsOf(limits: ToolLimits | undefined, wrong: Wrong): ToolLimits {
-  if (limits !== undefined) checkFields(limits, ['concurrent', 'rate'], 'limits', wrong)
-  if (limits?.concurrent !== undefined) checkLimit(limits.concurrent, 'limits.concurrent', wrong)
-  if (limits?.rate !== undefined) checkRate(limits.rate, 'limits.rate', wrong)
+export function limitsOf(limits: ToolLimits | undefined, refuse: Refuse): ToolLimits {
+  if (limits !== undefined) checkFields(limits, ['concurrent', 'rate'], 'limits', refuse)
+  if (limits?.concurrent !== undefined) checkLimit(limits.concurrent, 'limits.concurrent', refuse)
+  if (limits?.rate !== undefined) checkRate(limits.rate, 'limits.rate', refuse)
   return limits ?? {}
 }
 
-/** SCHED-3: zero or negative limits are refused when configured, not discovered as a deadlock. */
-export function checkLimit(limit: number, what: string, wrong: Wrong): void {
+/** Refuses zero and negative limits at configuration; at run time they would be a deadlock. */
+export function checkLimit(limit: number, label: string, refuse: Refuse): void {
   if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit >= 1))
-    wrong(`${what} is ${limit}; it must be a whole number from 1`)
+    refuse(`${label} is ${limit}; it must be a whole number from 1`)
 }
 
-export function checkRate(rate: Rate, what: string, wrong: Wrong): void {
-  checkFields(rate, ['count', 'per'], what, wrong)
-  checkLimit(rate.count, `${what}.count`, wrong)
-  if (positive(rate.per, `${what}.per`, wrong) === 0) wrong(`${what}.per is zero`)
+export function checkRate(rate: Rate, label: string, refuse: Refuse): void {
+  checkFields(rate, ['count', 'per'], label, refuse)
+  checkLimit(rate.count, `${label}.count`, refuse)
+  if (durationMs(rate.per, `${label}.per`, refuse) === 0) refuse(`${label}.per is zero`)
 }
 
-export function positive(duration: Duration, what: string, wrong: Wrong): number {
-  try {
-    return milliseconds(duration, what)
-  } catch (error) {
-    return wrong(error instanceof PawlError ? error.message : String(error))
-  }
+export function durationMs(duration: Duration, label: string, refuse: Refuse): number {
+  return parseDuration(duration) ?? refuse(notADuration(duration, label))
 }
 
-/** Whether a model sees the schema of a tool before it looks for it (SESS-8). */
+/** Whether the schema of a tool is hidden from the model until it searches for the tool. */
 export type Defer = 'never' | 'auto' | 'always'
 
-export function deferOf(given: unknown, wrong: (why: string) => never): Defer {
-  if (given === undefined) return 'auto'
-  if (given === 'never' || given === 'auto' || given === 'always') return given
-  return wrong(`defer is ${JSON.stringify(given)}, not 'never', 'auto' or 'always'`)
+export function deferOf(defer: unknown, refuse: (why: string) => never): Defer {
+  if (defer === undefined) return 'auto'
+  if (defer === 'never' || defer === 'auto' || defer === 'always') return defer
+  return refuse(`defer is ${JSON.stringify(defer)}, not 'never', 'auto' or 'always'`)
 }

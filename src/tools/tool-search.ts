@@ -1,66 +1,67 @@
-// TOOL SEARCH (SESS-8): where there are many tools a model is told what they are called and what they do, and is shown the schemas of those that it has
-// looked for. Here is which schemas are deferred, how tools are found, and the tool with which a model looks; turns offer it where something is deferred.
+// Tool search: with many tools a model sees only names and descriptions, and loads full schemas with the tool_search
+// tool. This file decides which schemas are deferred, ranks search results and defines tool_search; turns add it when
+// needed.
 
 import { PawlError } from '../core/errors.ts'
-import type { Json } from '../core/value.ts'
-import type { ToolContext } from './context/context.ts'
-import { narrate } from './narration/tool-narration.ts'
+import type { Json } from '../core/tool-value.ts'
+import type { ToolContext } from './context/tool-context.ts'
+import { narrate } from './narration/narration-templates.ts'
 import type { JsonSchema } from './schema.ts'
 import { checkFields } from './tool-options.ts'
 import { type Tool, tool } from './tool.ts'
 
 export const toolSearchName = 'tool_search'
 
-/** From so many tools on their schemas are deferred; false: no schema ever is. */
+/** `from`: number of tools from which on schemas are deferred (default 15). False: schemas are never deferred. */
 export type ToolSearch = { readonly from?: number } | false
 
 const defaultFrom = 15
 
-/** Null: never. */
-export function searchFrom(given: ToolSearch | undefined): number | null {
-  if (given === false) return null
-  const wrong = (why: string): never => {
+/** The number of tools from which on schemas are deferred; null for never. */
+export function deferThreshold(toolSearch: ToolSearch | undefined): number | null {
+  if (toolSearch === false) return null
+  const refuse = (why: string): never => {
     throw new PawlError('config_invalid', `${why}.`)
   }
-  if (given === undefined) return defaultFrom
-  checkFields(given, ['from'], 'toolSearch', wrong)
-  const { from = defaultFrom } = given
+  if (toolSearch === undefined) return defaultFrom
+  checkFields(toolSearch, ['from'], 'toolSearch', refuse)
+  const { from = defaultFrom } = toolSearch
   if (!Number.isSafeInteger(from) || from < 1)
-    wrong(`toolSearch.from is ${JSON.stringify(from)}; it must be a whole number from 1 on`)
+    refuse(`toolSearch.from is ${JSON.stringify(from)}; it must be a whole number, 1 or more`)
   return from
 }
 
-/** Those whose schema a model is not shown before it has looked for them. What was found once does not change how many there are. */
-export function deferredOf(tools: readonly Tool[], from: number | null): readonly Tool[] {
+/** The tools whose schema is deferred. Tools that were already found still count towards `from`. */
+export function deferredTools(tools: readonly Tool[], from: number | null): readonly Tool[] {
   if (from === null) return []
   return tools.filter(({ defer }) => defer === 'always' || (defer === 'auto' && tools.length >= from))
 }
 
-/** In place of a schema that is deferred: anything may be tried, and what a tool is given is checked as always. */
-export const anything: JsonSchema = { type: 'object', additionalProperties: true }
+/** Replaces a deferred schema. The model may try any input; it is still validated against the real schema. */
+export const anyInput: JsonSchema = { type: 'object', additionalProperties: true }
 
-const inName = 3
-const inDescription = 1
-const isName = 100
-const mostFound = 8
+const nameWeight = 3
+const descriptionWeight = 1
+const exactNameWeight = 100
+const maxResults = 8
 
-/** The best of what fits, in the order of how well it does. */
+/** The best matches, best first. */
 export function findTools(tools: readonly Tool[], query: string): readonly Tool[] {
   const terms = [...new Set(query.toLowerCase().match(/[\p{L}\p{N}_-]+/gu))]
   const scored = tools.map((each) => ({ each, score: scoreOf(each, terms) })).filter(({ score }) => score > 0)
-  const most = scored.reduce((max, { score }) => Math.max(max, score), 0)
+  const bestScore = scored.reduce((max, { score }) => Math.max(max, score), 0)
   return scored
-    .filter(({ score }) => score >= Math.ceil(most / 2))
+    .filter(({ score }) => score >= Math.ceil(bestScore / 2))
     .toSorted((a, b) => b.score - a.score || (a.each.name < b.each.name ? -1 : 1))
-    .slice(0, mostFound)
+    .slice(0, maxResults)
     .map(({ each }) => each)
 }
 
 function scoreOf({ name, description }: Tool, terms: readonly string[]): number {
-  const [called, said] = [name.toLowerCase(), description.toLowerCase()]
+  const [lowerName, lowerDescription] = [name.toLowerCase(), description.toLowerCase()]
   return terms.reduce((score, term) => {
-    const hits = (called.includes(term) ? inName : 0) + (said.includes(term) ? inDescription : 0)
-    return score + hits + (called === term ? isName : 0)
+    const hits = (lowerName.includes(term) ? nameWeight : 0) + (lowerDescription.includes(term) ? descriptionWeight : 0)
+    return score + hits + (lowerName === term ? exactNameWeight : 0)
   }, 0)
 }
 
@@ -68,8 +69,8 @@ const loaded = 'Full schemas loaded; these tools are callable with their full pa
 const noMatch = 'No tools matched the query. Try a different keyword.'
 const noQuery = 'Give a keyword, or the name of a tool, to load its full schema.'
 
-/** What a model reads of it. */
-export function foundTools(tools: readonly Tool[], found: readonly Tool[], query: string): Json {
+/** The search result as the model reads it. */
+export function searchResult(tools: readonly Tool[], found: readonly Tool[], query: string): Json {
   if (found.length === 0) {
     const message = query.trim() === '' ? noQuery : noMatch
     return { query, tools: [], loaded: 0, message, available_tools: tools.map(({ name }) => name) }
@@ -78,13 +79,13 @@ export function foundTools(tools: readonly Tool[], found: readonly Tool[], query
   return { query, tools: shown as unknown as Json, loaded: found.length, message: loaded }
 }
 
-/** What only this tool can ask of its ctx: to look through the tools of its turn, and to reveal what it found. */
-export const searching: unique symbol = Symbol('pawl.searching')
+/** The context method that only tool_search uses: it searches the tools of the turn and loads the schemas it finds. */
+export const toolSearchKey: unique symbol = Symbol('pawl.searching')
 export interface SearchContext extends ToolContext {
-  [searching](query: string): Promise<Json>
+  [toolSearchKey](query: string): Promise<Json>
 }
 
-/** Never among the tools of a session: a turn adds it where something is deferred. */
+/** Not part of a session's toolset: a turn adds it when schemas are deferred. */
 export const toolSearchTool: Tool = tool({
   name: toolSearchName,
   title: 'Look for tools',
@@ -130,5 +131,5 @@ export const toolSearchTool: Tool = tool({
     },
     (input: { readonly [key: string]: Json }) => input.query,
   ),
-  execute: ({ query }, ctx) => (ctx as SearchContext)[searching](query as string),
+  execute: ({ query }, ctx) => (ctx as SearchContext)[toolSearchKey](query as string),
 })

@@ -1,16 +1,15 @@
-// TOOL: a described function a model may ask for. tool() checks the definition once, so that nothing about it can fail
-// later, and carries its types.
+// tool(): checks and compiles a tool definition once, so that a mistake fails at definition and not during a call.
 
 import { createHash } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Duration } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Failure } from '../core/outcome.ts'
-import type { Json, Recorded } from '../core/value.ts'
-import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context/context.ts'
-import { type Hints, hintsOf, type OnCrash } from './hints.ts'
-import { isMade, made } from './tool-brand.ts'
-import type { Narrate } from './narration/tool-narration.ts'
+import type { Json, Recorded } from '../core/tool-value.ts'
+import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context/tool-context.ts'
+import { type Hints, hintsOf, type OnCrash } from './tool-hints.ts'
+import { isBranded, brand } from './tool-brand.ts'
+import type { Narrate } from './narration/narration-templates.ts'
 import {
   checkFields,
   timeoutsOf,
@@ -25,11 +24,18 @@ import {
   type ToolLimits,
   limitsOf,
 } from './tool-options.ts'
-import { type Background, backgroundOf, type BackgroundTerms, type CompiledEvent } from './background-options.ts'
+import {
+  type Background,
+  compileBackground,
+  type CompiledBackground,
+  type CompiledEvent,
+} from './background-options.ts'
 import type { RequiredConnection, ToolResult } from './result.ts'
 import { type AnySchema, type CompiledSchema, compileSchema, type TypedSchema } from './schema.ts'
 
-/** What the body receives: the schema's output in its recorded form, on the first run as on every replay. */
+/**
+ * The type the body receives: the schema's output in its recorded form, the same on the first run and on every replay.
+ */
 export type InputOf<S> =
   S extends StandardSchemaV1<unknown, infer Output>
     ? Recorded<Output>
@@ -37,15 +43,15 @@ export type InputOf<S> =
       ? Recorded<T>
       : { [key: string]: Json }
 
-/** What a caller of the tool may pass. */
-export type AskOf<S> =
+/** The type a caller of the tool may pass. */
+export type CallerInputOf<S> =
   S extends StandardSchemaV1<infer Input, unknown>
     ? Input
     : S extends TypedSchema<infer T>
       ? T
       : { [key: string]: Json }
 
-/** What the outcome's value is: what `execute` returns, unwrapped and recorded. */
+/** The type of the outcome's value: the return type of `execute`, unwrapped and recorded. */
 export type OutputOf<R> = [R] extends [void | undefined]
   ? null
   : R extends Later<infer T>
@@ -60,21 +66,24 @@ export type OutputOf<R> = [R] extends [void | undefined]
             ? null
             : Recorded<R>
 
-/** What `reconcile` found out about an interrupted attempt: its result, its failure, leave to run again, or nothing. */
+/**
+ * The answer of `reconcile` about an interrupted attempt: its result, its failure, permission to rerun, or undefined
+ * for unknown.
+ */
 export type ReconcileResult<R> =
   | { readonly value: R }
   | { readonly failure: Partial<Failure> & { message: string } }
   | { readonly rerun: true }
   | undefined
 
-/** What `prepare` may say: other arguments (validated again), a payload for the body, or the answer itself. */
+/** The return value of `prepare`: changed arguments (validated again), a payload for the body, or the result itself. */
 export type Prepared =
   | { readonly input?: unknown; readonly payload?: unknown }
   | { readonly answer: unknown }
   | undefined
   | void
 
-/** Whose call it is, for approval and preview. */
+/** The owner of the call, for `approval` and `preview`. */
 export interface ApprovalFacts {
   readonly tenant: string
   readonly session: string
@@ -88,61 +97,79 @@ export type PreviewGiven =
   | undefined
 
 export interface ToolDefinition<S extends AnySchema, R> {
-  /** What records mean by it; the name if not given. A renamed tool keeps its id. */
+  /** Identifies the tool in records. Default: the name. Keep the id when you rename a tool. */
   readonly id?: string
   readonly name: string
   readonly title?: string
   readonly description: string
   readonly input: S
-  /** What the value must look like; a mismatch is the tool's fault, not the model's. */
+  /** Schema of the result. A mismatch is an error of the tool, not of the model. */
   readonly output?: AnySchema
   readonly hints?: Hints
   /**
-   * Whether a person is asked first: always, never, or by a function of the final arguments, which says 'ask', 'allow' or 'deny', or whether
-   * approval is needed. One more vote beside the policy's: an ask or a deny of anybody is stronger than an allow.
+   * Whether a person must approve: always, never, or decided by a function of the final arguments that returns 'ask',
+   * 'allow', 'deny', or a boolean (approval needed). It is one vote among those of the policy: any ask or deny
+   * overrides an allow.
    */
   readonly approval?: 'always' | 'never' | ((input: InputOf<S>, about: ApprovalFacts) => unknown)
-  /** What will happen, for whoever is asked: a sentence, or more. Without it one is made of the arguments. */
+  /** Describes the effect of the call to the approver. Default: built from the arguments. */
   readonly preview?: (input: InputOf<S>, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>
-  /** Attempt, idle, total and queue clocks; a bare duration is the attempt's. Default: 60 s per attempt. */
+  /** Attempt, idle, total and queue timeouts; a bare duration is the attempt timeout. Default: 60 s per attempt. */
   readonly timeout?: Duration | Timeouts
-  /** How often a failure that may be tried again is tried. */
+  /** Retry policy for retryable failures. */
   readonly retry?: Retry
-  /** After a crash in mid-body: run again, or stop. Default: rerun if readOnly or idempotent, else stop. */
+  /** After a crash while the body runs: rerun or stop. Default: `rerun` if readOnly or idempotent, else `stop`. */
   readonly onCrash?: OnCrash
-  /** When nobody knows what an interrupted attempt did: the outcome is `unknown` (the default), or a person is asked. */
+  /**
+   * If the effect of an interrupted attempt is unknown: settle with the outcome `unknown` (the default), or ask a
+   * person.
+   */
   readonly onUnknown?: 'settle' | 'ask'
-  /** Together with others, alone in its session, or one at a time per key. Default: parallel if readOnly, else a barrier in its batch. */
+  /**
+   * Parallel, exclusive in its session, or serialized per key. Default: parallel if readOnly, else a barrier in its
+   * batch.
+   */
   readonly concurrency?: 'parallel' | 'exclusive' | { readonly key: (input: InputOf<S>) => string }
   readonly limits?: ToolLimits
-  /** Whether a model is shown its schema only once it has looked for it: never, where there are many tools (`auto`, the default), or always. */
+  /**
+   * Whether the schema is hidden until the model searches for the tool: never, with many tools (`auto`, the default),
+   * or always.
+   */
   readonly defer?: Defer
-  /** What people who watch read about a call of it. Without it a sentence is made of its title. */
+  /** Text about a call for people who follow the session. Default: a sentence built from the title. */
   readonly narrate?: Narrate<InputOf<S>>
-  /** Shown to the model where the provider can. */
+  /** Example inputs, sent to the model if the provider supports them. */
   readonly examples?: readonly unknown[]
-  /** Changes when recorded arguments would mean something else. */
+  /** Change it when recorded arguments would mean something else. */
   readonly version?: string
-  /** Turns recorded arguments of an older version into ones of this. */
+  /** Converts recorded arguments of an older version to this version. */
   readonly upgrade?: (recorded: { args: Json; version: string | undefined }) => unknown
-  /** Can be run by the host and by other tools, never by a model. */
+  /** Callable by the host and by other tools, never by a model. Default: false. */
   readonly internal?: boolean
-  /** Its payloads are sealed at rest, and those of calls it makes. */
+  /** Its payloads, and those of its nested calls, are encrypted at rest. Default: false. */
   readonly sensitive?: boolean
-  /** Mends argument text that is not JSON, once. */
+  /** Repairs argument text that is not valid JSON. Called once. */
   readonly repair?: (raw: string) => unknown
-  /** Runs once before the body; what it says is recorded and not asked again. */
+  /** Runs once before the body; its result is recorded and reused on replay. */
   readonly prepare?: (input: InputOf<S>, ctx: ToolContext) => Prepared | Promise<Prepared>
-  /** For `stop` tools: look up what an interrupted attempt did. Without it the outcome is `unknown`. */
+  /** For `stop` tools: looks up the effect of an interrupted attempt. Without it the outcome is `unknown`. */
   readonly reconcile?: (
     input: InputOf<S>,
     ctx: ToolContext,
   ) => ReconcileResult<NoInfer<Awaited<R>>> | Promise<ReconcileResult<NoInfer<Awaited<R>>>>
-  /** A call was cancelled while it waited for the outside: stop there what the key was handed to. May be called twice. */
+  /**
+   * The call was cancelled while it waited for an external result: stop the job that has the key. May be called twice.
+   */
   readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
-  /** The caller runs it: calls are handed out, and answered with session.answer. Then there is no `execute`; `timeout` is how long it has (300 s). */
+  /**
+   * The client runs the tool: calls are handed to it and answered with session.answer, and there is no `execute`.
+   * `timeout` is the time it has to answer (default 300 s).
+   */
   readonly client?: boolean
-  /** It can run as a task, which outlives who asked for it: with its own body (`true`), or as said here. */
+  /**
+   * The tool can run as a task, which outlives the call that started it. `true`: with the same body and default
+   * options.
+   */
   readonly background?: boolean | Background<InputOf<S>, NoInfer<Awaited<R>>>
   readonly execute?: (input: InputOf<S>, ctx: ToolContext) => R
 }
@@ -174,20 +201,23 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
   readonly cancel: ((wait: CancelledWait<never>, ctx: ToolContext) => unknown) | undefined
-  /** The caller runs it. */
+  /** The client runs the tool. */
   readonly client: boolean
-  /** The same tool as it runs in the background; undefined where it does not. */
+  /** The variant that runs in the background; undefined if the tool does not support it. */
   readonly background: Tool | undefined
-  /** How long it has to end by itself when it is told to stop. */
+  /** How long the body may take to stop after the signal aborts. */
   readonly graceMs: number
-  /** A call that takes longer goes on in the background. */
+  /** A call that takes longer than this moves to the background. */
   readonly afterMs: number | undefined
-  /** What it may emit as a task. */
+  /** Events that it may emit as a task. */
   readonly events: ReadonlyMap<string, CompiledEvent>
   readonly execute: (input: never, ctx: ToolContext) => unknown
-  /** Where it comes from, when it is a provider's. The hints are the provider's own words; of those above, what it is not trusted with is gone. */
+  /**
+   * Set if the tool comes from a provider. Its `hints` are the provider's; the tool's own `hints` keep only the trusted
+   * ones.
+   */
   readonly remote: Remote | undefined
-  /** Of what the model is told (name, description, schema, version): changes when that does, so drift is seen. */
+  /** Hash of the model-visible definition (id, name, description, schemas, hints, version), to detect drift. */
   readonly fingerprint: string
   /** Types only. */
   readonly types?: { ask: Ask; output: Output }
@@ -199,7 +229,7 @@ export interface Remote {
   readonly hints: Hints
 }
 
-export const nameShape = /^[A-Za-z0-9_-]{1,64}$/
+export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/
 const fields: readonly (keyof ToolDefinition<never, never>)[] = [
   'id',
   'name',
@@ -235,38 +265,45 @@ const functions = ['narrate', 'preview', 'upgrade', 'repair', 'prepare', 'reconc
 
 export function tool<const S extends AnySchema, R>(
   definition: ToolDefinition<S, R>,
-): Tool<AskOf<S>, OutputOf<Awaited<R>>> {
+): Tool<CallerInputOf<S>, OutputOf<Awaited<R>>> {
   const { name, description, onCrash } = definition
-  if (typeof name !== 'string' || !nameShape.test(name)) {
-    throw new PawlError('tool_invalid', `The name ${JSON.stringify(name)} must be 1 to 64 of A-Z a-z 0-9 _ -.`)
+  if (typeof name !== 'string' || !toolNamePattern.test(name)) {
+    throw new PawlError(
+      'tool_invalid',
+      `The tool name is ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -.`,
+    )
   }
-  // Harmless here, but provider packages look names up in plain objects: there it would be something else.
-  if (name in Object.prototype) throw new PawlError('tool_invalid', `The name '${name}' is one that every object has.`)
-  const wrong = (why: string): never => {
+  // Harmless here, but provider packages look names up in plain objects and would find the inherited property.
+  if (name in Object.prototype)
+    throw new PawlError(
+      'tool_invalid',
+      `The tool name '${name}' is a property of every JavaScript object. Choose another name.`,
+    )
+  const refuse = (why: string): never => {
     throw new PawlError('tool_invalid', `Tool '${name}': ${why}.`)
   }
-  checkFields(definition, fields, 'it', wrong)
+  checkFields(definition, fields, 'the definition', refuse)
   if (typeof description !== 'string' || description.trim() === '')
-    wrong('it needs a description, which the model reads')
-  const { client = false, execute = handedOut } = definition
-  if (typeof client !== 'boolean') wrong('client is not true or false')
-  if (client) checkClient(definition, wrong)
-  else if (typeof definition.execute !== 'function') wrong('execute is not a function')
+    refuse('description must be a non-empty string, because the model reads it')
+  const { client = false, execute = runByClient } = definition
+  if (typeof client !== 'boolean') refuse('client is not true or false')
+  if (client) checkClient(definition, refuse)
+  else if (typeof definition.execute !== 'function') refuse('execute is not a function')
   for (const each of functions) {
-    if (definition[each] !== undefined && typeof definition[each] !== 'function') wrong(`${each} is not a function`)
+    if (definition[each] !== undefined && typeof definition[each] !== 'function') refuse(`${each} is not a function`)
   }
   if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
-    wrong(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
+    refuse(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
   if (onCrash === 'rerun' && definition.reconcile)
-    wrong("reconcile is for tools that stop; with onCrash: 'rerun' it would never be called")
+    refuse("reconcile is never called with onCrash: 'rerun'; remove one of them")
   const { approval, onUnknown = 'settle' } = definition
   if (approval !== undefined && approval !== 'always' && approval !== 'never' && typeof approval !== 'function')
-    wrong(`approval is ${JSON.stringify(approval)}, not 'always', 'never' or a function`)
+    refuse(`approval is ${JSON.stringify(approval)}, not 'always', 'never' or a function`)
   if (onUnknown !== 'settle' && onUnknown !== 'ask')
-    wrong(`onUnknown is ${JSON.stringify(onUnknown)}, not 'settle' or 'ask'`)
+    refuse(`onUnknown is ${JSON.stringify(onUnknown)}, not 'settle' or 'ask'`)
   if (definition.sensitive !== undefined && typeof definition.sensitive !== 'boolean')
-    wrong('sensitive is not true or false')
-  const hints = hintsOf(definition.hints, wrong)
+    refuse('sensitive is not true or false')
+  const hints = hintsOf(definition.hints, refuse)
   const input = compileSchema(definition.input, `Tool '${name}', input`)
   const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)
   const id = definition.id ?? name
@@ -274,9 +311,9 @@ export function tool<const S extends AnySchema, R>(
   const fingerprint = createHash('sha256')
     .update(JSON.stringify([id, name, description, input.json, output?.json ?? null, hints, version ?? null]))
     .digest('base64url')
-  const background = backgroundOf(definition.background, definition.timeout, name, wrong)
-  if (client && background) wrong('background is for tools that run here, and the client runs this one')
-  const own = {
+  const background = compileBackground(definition.background, definition.timeout, name, refuse)
+  if (client && background) refuse('background cannot be used with client: true, because the client runs the tool')
+  const compiled = {
     id,
     name,
     title: definition.title,
@@ -287,12 +324,12 @@ export function tool<const S extends AnySchema, R>(
     approval,
     preview: definition.preview,
     onUnknown,
-    clocks: timeoutsOf(definition.timeout, wrong),
-    retry: retryOf(definition.retry, wrong),
+    clocks: timeoutsOf(definition.timeout, refuse),
+    retry: retryOf(definition.retry, refuse),
     onCrash: client ? 'rerun' : onCrash,
-    concurrency: concurrencyOf(definition.concurrency as never, hints, wrong),
-    limits: limitsOf(definition.limits, wrong),
-    defer: deferOf(definition.defer, wrong),
+    concurrency: concurrencyOf(definition.concurrency as never, hints, refuse),
+    limits: limitsOf(definition.limits, refuse),
+    defer: deferOf(definition.defer, refuse),
     narrate: definition.narrate,
     examples: definition.examples ?? [],
     version,
@@ -312,28 +349,31 @@ export function tool<const S extends AnySchema, R>(
     remote: undefined,
     fingerprint,
   }
-  return made({ ...own, background: background && inBackground(own, background) })
+  return brand({ ...compiled, background: background && backgroundTool(compiled, background) })
 }
 
-/** How long what was told to stop has to end by itself (TIME-1). */
+/** How long a body may take to stop after the signal aborts. */
 export const defaultGraceMs = 50
 const noEvents: ReadonlyMap<string, CompiledEvent> = new Map()
 
-/** The same tool as a task runs it. */
-function inBackground(own: Omit<Tool, 'types'>, { execute, onCrash, clocks, graceMs, events }: BackgroundTerms): Tool {
-  return made({ ...own, execute: execute ?? own.execute, onCrash: onCrash ?? own.onCrash, clocks, graceMs, events })
+/** The variant of the tool that runs as a task. */
+function backgroundTool(
+  base: Omit<Tool, 'types'>,
+  { execute, onCrash, clocks, graceMs, events }: CompiledBackground,
+): Tool {
+  return brand({ ...base, execute: execute ?? base.execute, onCrash: onCrash ?? base.onCrash, clocks, graceMs, events })
 }
 
-const handedOut = (): never => {
-  throw new PawlError('tool_invalid', 'A tool of the client is run by the client.')
+const runByClient = (): never => {
+  throw new PawlError('tool_invalid', 'The client runs this tool; it has no body here.')
 }
 
-/** Nothing of it happens here. */
-function checkClient(definition: object, wrong: (why: string) => never): void {
+/** Refuses options that only apply to tools with a body. */
+function checkClient(definition: object, refuse: (why: string) => never): void {
   for (const field of ['execute', 'reconcile', 'onCrash', 'onUnknown', 'cancel', 'retry'])
     if ((definition as Record<string, unknown>)[field] !== undefined)
-      wrong(`${field} is for tools that run here, and the client runs this one`)
+      refuse(`${field} cannot be used with client: true, because the client runs the tool`)
 }
 
-/** Whether tool() checked it: what plain JavaScript or a provider hands over may be anything. */
-export const isTool = (value: unknown): value is Tool => isMade(value)
+/** Whether the value was made with tool(). A provider or plain JavaScript may pass anything. */
+export const isTool = (value: unknown): value is Tool => isBranded(value)

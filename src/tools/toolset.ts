@@ -1,31 +1,32 @@
-// An immutable, layered collection of tools (TOOL-4). A name twice in one layer is an error; an upper layer shadows a lower one on purpose.
-// Names are looked up in a Map, so `__proto__` and `constructor` are ordinary absent names. Listings are sorted, so prompts cache.
+// An immutable, layered collection of tools. A duplicate name in one layer is an error; a higher layer shadows a lower
+// one. Names are looked up in a Map, so `__proto__` and `constructor` are simply absent. Listings are sorted, so
+// prompts can be cached.
 //
-// Ids and names are one space (TOOL-3): a renamed tool still answers to its id. So a lower tool is shadowed when an upper one uses its
-// name or its id, and what is recorded under an id never means two tools of one toolset.
+// Ids and names share one namespace: a renamed tool is still found by its id. So a tool is shadowed when a higher layer
+// uses its name or its id, and a recorded id never refers to two tools of one toolset.
 
 import { PawlError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Concurrency } from './tool-options.ts'
 import { isTool, type Tool } from './tool.ts'
 
-/** A tool as a toolset holds it. Its contract may still have to be fetched. */
+/** An entry of a toolset. A provider's tool may not be resolved yet. */
 export interface Entry {
   readonly name: string
   readonly id: string
   /**
-   * What records call it, the first of them on new ones. Says whose tool it is where that is not the runtime, so that after a crash
-   * no other tool of the same name is run instead (docs/decisions/0012).
+   * Keys under which calls of the tool are recorded; new records use the first. They include the owner unless it is the
+   * runtime, so that after a crash no other tool of the same name runs instead. See docs/decisions/0012.
    */
   readonly keys: readonly [string, ...string[]]
   readonly internal: boolean
-  /** Its payloads are sealed at rest. */
+  /** Its payloads are encrypted at rest. */
   readonly sensitive: boolean
-  /** Its place in the order of a batch, as far as it is known before the contract is here. */
+  /** Its role in the batch order, as far as it is known before the tool is resolved. */
   readonly kind: Concurrency['kind']
-  /** The contract, if it is here. */
+  /** The tool; undefined until it is resolved. */
   readonly tool: Tool | undefined
-  /** Where to fetch the contract; for tools of a provider only. */
+  /** Resolves the tool; only for tools of a provider. */
   readonly remote?: RemoteEntry
 }
 
@@ -33,99 +34,100 @@ export interface RemoteEntry {
   readonly provider: string
   readonly title: string | undefined
   readonly description: string
-  /** Its source does not answer. */
+  /** The provider is unavailable. */
   away(): boolean
-  /** When it was last asked for, its definition was not the accepted one (POL-9). */
-  held(): boolean
+  /** The last resolved definition was not the accepted one. */
+  quarantined(): boolean
   /**
-   * Fetches the contract, once for all who ask. Rejects if the source does not give it, and with ToolQuarantined if it is not the accepted
-   * one; asked again, it tries again.
+   * Resolves the tool; concurrent callers share one request. Rejects if the provider fails, and with ToolQuarantined if
+   * the definition is not the accepted one. The next call tries again.
    */
   load(): Promise<Tool>
   /**
-   * For who has a contract, perhaps from before a change: at once, if the one that the source gives now is the accepted one, or if the
-   * source is away or does not have the tool any more. Else a promise, which rejects as load() does.
+   * For a caller that has a tool from before a possible change: the current accepted tool. Synchronous if it is already
+   * resolved; undefined if the provider is unavailable or no longer has the tool. Otherwise a promise that rejects like
+   * load().
    */
   accepted(): MaybePromise<Tool | undefined>
 }
 
 export interface Toolset {
-  /** By name or by id: what is asked for. */
+  /** Finds an entry by name or id. */
   find(name: string): Entry | undefined
-  /** By what a record calls it: a tool that is shadowed now is still the one that a record means. */
-  recorded(key: string): Entry | undefined
-  /** The same, if its contract is here. */
+  /** Finds an entry by record key. A tool that is shadowed now is still found. */
+  findByKey(key: string): Entry | undefined
+  /** Finds a resolved tool by name or id. */
   get(name: string): Tool | undefined
-  /** All, internal ones too, sorted by name. */
+  /** All entries, including internal ones, sorted by name. */
   readonly entries: readonly Entry[]
-  /** What a model may be told of: without the internal ones. */
+  /** Names of the tools a model may see: without internal ones. */
   readonly offered: readonly string[]
-  /** The same as tools, those whose contract is here. */
+  /** The resolved tools among those a model may see. */
   readonly tools: readonly Tool[]
 }
 
-/** The entries of one layer. `where` says whose they are, if not the runtime's. */
-export function layerOf(tools: readonly Tool[], where = ''): readonly Entry[] {
-  const at = where === '' ? '' : `@${where}`
-  const used = new Map<string, Tool>()
+/** The entries of one layer. `owner` is empty for the runtime's own. */
+export function createLayer(tools: readonly Tool[], owner = ''): readonly Entry[] {
+  const suffix = owner === '' ? '' : `@${owner}`
+  const toolsByName = new Map<string, Tool>()
   return tools.map((tool) => {
-    if (!isTool(tool)) throw new PawlError('tool_invalid', 'A toolset takes what tool() gives.')
+    if (!isTool(tool)) throw new PawlError('tool_invalid', 'Every tool must be made with tool().')
     const { name, id, internal, sensitive, concurrency } = tool
-    const other = used.get(name) ?? used.get(id)
-    if (other?.name === name) throw new PawlError('tool_duplicate', `The name is '${name}'.`)
+    const other = toolsByName.get(name) ?? toolsByName.get(id)
+    if (other?.name === name) throw new PawlError('tool_duplicate', `The name '${name}' is used twice.`)
     if (other)
       throw new PawlError(
         'tool_duplicate',
-        `'${other.name}' and '${name}' clash: ids and names are one space, and both use '${used.has(id) ? id : name}'.`,
+        `'${other.name}' and '${name}' both use '${toolsByName.has(id) ? id : name}': names and ids share one namespace.`,
       )
-    used.set(name, tool).set(id, tool)
-    const keys = id === name ? ([`${id}${at}`] as const) : ([`${id}${at}`, `${name}${at}`] as const)
+    toolsByName.set(name, tool).set(id, tool)
+    const keys = id === name ? ([`${id}${suffix}`] as const) : ([`${id}${suffix}`, `${name}${suffix}`] as const)
     return { name, id, keys, internal, sensitive, kind: concurrency.kind, tool }
   })
 }
 
 /**
- * Layers from the lowest to the uppermost. `shadowed` hears of each tool that an upper layer hides. What is `unlisted` nobody is told of and nobody can
- * ask for: only records mean it.
+ * Combines layers, lowest first. `onShadowed` is called for each tool that a higher layer hides. `unlisted` entries are
+ * found only by record key.
  */
-export function layered(
+export function combineLayers(
   layers: readonly (readonly Entry[])[],
-  shadowed?: (entry: Entry) => void,
+  onShadowed?: (entry: Entry) => void,
   unlisted: readonly Entry[] = [],
 ): Toolset {
   const byName = new Map<string, Entry>()
   const byKey = new Map<string, Entry>()
   const all: Entry[] = []
   for (const layer of layers.toReversed()) {
-    const seen = layer.filter((entry) => {
+    const visible = layer.filter((entry) => {
       const hidden = byName.has(entry.name) || byName.has(entry.id)
-      if (hidden) shadowed?.(entry)
+      if (hidden) onShadowed?.(entry)
       return !hidden
     })
-    for (const entry of seen) byName.set(entry.name, entry).set(entry.id, entry)
-    keyed(byKey, layer)
-    all.push(...seen)
+    for (const entry of visible) byName.set(entry.name, entry).set(entry.id, entry)
+    indexKeys(byKey, layer)
+    all.push(...visible)
   }
-  keyed(byKey, unlisted)
-  return setOf(
+  indexKeys(byKey, unlisted)
+  return createToolset(
     all,
     (name) => byName.get(name),
     (key) => byKey.get(key),
   )
 }
 
-/** An id comes before a name: a tool may have the name that another one had. */
-function keyed(byKey: Map<string, Entry>, layer: readonly Entry[]): void {
+/** Ids take precedence over names: a tool may have a name that another tool had before. */
+function indexKeys(byKey: Map<string, Entry>, layer: readonly Entry[]): void {
   for (const entry of layer) if (!byKey.has(entry.keys[0])) byKey.set(entry.keys[0], entry)
   for (const entry of layer) for (const key of entry.keys) if (!byKey.has(key)) byKey.set(key, entry)
 }
 
-function setOf(all: readonly Entry[], find: Toolset['find'], recorded: Toolset['recorded']): Toolset {
+function createToolset(all: readonly Entry[], find: Toolset['find'], findByKey: Toolset['findByKey']): Toolset {
   const entries = all.toSorted((a, b) => (a.name < b.name ? -1 : 1))
   const open = entries.filter(({ internal }) => !internal)
   return {
     find,
-    recorded,
+    findByKey,
     get: (name) => find(name)?.tool,
     entries,
     offered: open.map(({ name }) => name),
@@ -135,23 +137,23 @@ function setOf(all: readonly Entry[], find: Toolset['find'], recorded: Toolset['
   }
 }
 
-/** The same, with those of these names alone: what is on record of the others still means them. */
-export function only(set: Toolset, names: readonly string[]): Toolset {
-  const kept = new Set(names.flatMap((name) => set.find(name) ?? []))
+/** The toolset restricted to these names. Record keys of the other tools still resolve. */
+export function restrictToolset(set: Toolset, names: readonly string[]): Toolset {
+  const included = new Set(names.flatMap((name) => set.find(name) ?? []))
   const find = (name: string): Entry | undefined => {
     const entry = set.find(name)
-    return entry && kept.has(entry) ? entry : undefined
+    return entry && included.has(entry) ? entry : undefined
   }
-  return setOf([...kept], find, (key) => set.recorded(key))
+  return createToolset([...included], find, (key) => set.findByKey(key))
 }
 
-/** The same, with one more. Its name is free there. */
-export const withOne = (set: Toolset, more: Entry): Toolset =>
-  setOf(
-    [...set.entries, more],
-    (name) => set.find(name) ?? (name === more.name || name === more.id ? more : undefined),
-    (key) => set.recorded(key),
+/** The toolset with one more entry, whose name must not be in use. */
+export const withEntry = (set: Toolset, entry: Entry): Toolset =>
+  createToolset(
+    [...set.entries, entry],
+    (name) => set.find(name) ?? (name === entry.name || name === entry.id ? entry : undefined),
+    (key) => set.findByKey(key),
   )
 
 export const toolset = (...layers: readonly (readonly Tool[])[]): Toolset =>
-  layered(layers.map((layer) => layerOf(layer)))
+  combineLayers(layers.map((layer) => createLayer(layer)))

@@ -1,14 +1,15 @@
-// One answer of a model: asked again where that may help, told to those who watch as it comes, and taken back where it broke off (SESS-2).
+// Requests one answer from a model: retries retryable failures, streams deltas as live events, and retracts them if
+// the answer breaks off.
 
 import { attachmentsOf } from '../calls/context/attachments.ts'
 import type { Execution } from '../engine/engine.ts'
-import { longestName } from '../core/ids.ts'
+import { maxNameLength } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
-import { encode, recorded } from '../core/value.ts'
+import { encode, toRecordedForm } from '../core/tool-value.ts'
 import type { AssistantPart } from '../models/message.ts'
 import {
   type FinishReason,
-  idleOf,
+  idleTimeoutOf,
   type Model,
   type ModelAnswer,
   type ModelDelta,
@@ -17,43 +18,43 @@ import {
   type Usage,
 } from '../models/model.ts'
 import type { TurnHost } from './ports.ts'
-import { listen } from './await-model.ts'
+import { awaitModel } from './await-model-answer.ts'
 
-const mostTries = 4
-const baseMs = 1_000
-const capMs = 60_000
+const maxTries = 4
+const retryBaseMs = 1_000
+const retryMaxMs = 60_000
 
-interface Asking {
+interface AskOptions {
   readonly request: ModelRequest
   readonly step: number
   readonly signal: AbortSignal
-  /** Nobody watches. */
+  /** Do not stream deltas. */
   readonly quiet?: boolean
-  /** An execution that is gone may have asked for it: whoever watched that one has read what nobody will say. */
-  readonly again?: boolean
+  /** An earlier execution may have streamed deltas of this answer; they are retracted first. */
+  readonly mayRetract?: boolean
 }
 
 export async function askModel(
   host: TurnHost,
   execution: Execution,
   model: Model,
-  { request: given, step, signal, quiet = false, again = false }: Asking,
+  { request: input, step, signal, quiet = false, mayRetract = false }: AskOptions,
 ): Promise<ModelAnswer> {
   const { position } = execution.request
   const about = { turn: position.id, step }
-  let told = again
-  const { instructions } = given
-  // What a user has just sent is not on record yet.
+  let hasStreamed = mayRetract
+  const { instructions } = input
+  // A file of a message just sent is not on record yet, so attachments are read through the execution.
   const { read } = attachmentsOf(execution, host.sizes)
-  const request = instructions === null ? given : { ...given, instructions: host.clean(instructions) }
+  const request = instructions === null ? input : { ...input, instructions: host.redact(instructions) }
   for (let tries = 1; ; tries++) {
-    if (told) host.live(execution, 'turn.retracted', about)
-    told = false
-    // What comes when it is over, late or after it broke off, is nobody's any more.
-    let over = false
-    const watched = watching(host, (delta) => host.live(execution, 'turn.delta', { ...about, ...delta }))
+    if (hasStreamed) host.emitLive(execution, 'turn.retracted', about)
+    hasStreamed = false
+    // Deltas that arrive after the answer ended or broke off are dropped.
+    let isClosed = false
+    const stream = redactedStream(host, (delta) => host.emitLive(execution, 'turn.delta', { ...about, ...delta }))
     try {
-      const answer = await listen(host.clock, { signal, idleMs: idleOf(model) }, (own, alive) =>
+      const answer = await awaitModel(host.clock, { signal, idleMs: idleTimeoutOf(model) }, (own, alive) =>
         model.generate({
           request,
           signal: own,
@@ -61,68 +62,71 @@ export async function askModel(
           alive,
           told: (delta) => {
             alive()
-            if (over || signal.aborted || quiet) return
-            told = true
-            watched.told(delta)
+            if (isClosed || signal.aborted || quiet) return
+            hasStreamed = true
+            stream.push(delta)
           },
         }),
       )
-      over = true
-      watched.end()
-      return checked(answer, step)
+      isClosed = true
+      stream.end()
+      return checkAnswer(answer, step)
     } catch (error) {
-      over = true
-      if (told) host.live(execution, 'turn.retracted', about)
-      told = false
+      isClosed = true
+      if (hasStreamed) host.emitLive(execution, 'turn.retracted', about)
+      hasStreamed = false
       if (signal.aborted) throw error
-      const failed = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
-      if (!failed.retryable || tries >= mostTries) throw failed
-      const { afterMs = NaN } = failed
-      const delayMs = Math.min(capMs, afterMs >= 0 ? afterMs : baseMs * 2 ** (tries - 1))
-      host.logger.warn('A model could not answer; it is asked again', {
+      const failure = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
+      if (!failure.retryable || tries >= maxTries) throw failure
+      const { afterMs = NaN } = failure
+      const delayMs = Math.min(retryMaxMs, afterMs >= 0 ? afterMs : retryBaseMs * 2 ** (tries - 1))
+      host.logger.warn('A model request failed; retrying', {
         model: model.name,
         tries,
         delayMs,
-        error: failed,
+        error: failure,
       })
-      await later(host.clock, delayMs, signal)
+      await delay(host.clock, delayMs, signal)
     }
   }
 }
 
-/** What people read while it comes: without secrets, of which one may come in two pieces. */
-function watching(host: TurnHost, tell: (delta: ModelDelta) => void): { told(delta: ModelDelta): void; end(): void } {
-  /** Thoughts and words may come by turns. */
-  const open = new Map<'text' | 'reasoning', ReturnType<TurnHost['pieces']>>()
-  const say = (type: 'text' | 'reasoning', delta: string): void => {
-    if (delta !== '') tell({ type, delta })
+/** Redacts deltas before they are emitted. A secret may be split across deltas, so each kind has its own redactor. */
+function redactedStream(
+  host: TurnHost,
+  emit: (delta: ModelDelta) => void,
+): { push(delta: ModelDelta): void; end(): void } {
+  /** Text and reasoning deltas may alternate. */
+  const open = new Map<'text' | 'reasoning', ReturnType<TurnHost['redactStream']>>()
+  const emitText = (type: 'text' | 'reasoning', delta: string): void => {
+    if (delta !== '') emit({ type, delta })
   }
   const end = (): void => {
-    for (const [type, pieces] of open) say(type, pieces.end())
+    for (const [type, pieces] of open) emitText(type, pieces.end())
     open.clear()
   }
   return {
-    told(delta) {
+    push(delta) {
       if (delta.type === 'call') {
         end()
-        return tell({ ...delta, name: host.clean(delta.name) })
+        return emit({ ...delta, name: host.redact(delta.name) })
       }
-      let pieces = open.get(delta.type)
-      if (!pieces) open.set(delta.type, (pieces = host.pieces()))
-      say(delta.type, pieces.push(delta.delta))
+      let redactor = open.get(delta.type)
+      if (!redactor) open.set(delta.type, (redactor = host.redactStream()))
+      emitText(delta.type, redactor.push(delta.delta))
     },
     end,
   }
 }
 
-function later(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+function delay(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const callOff = clock.timer(ms, () => {
+    const cancelTimer = clock.timer(ms, () => {
       signal.removeEventListener('abort', stop)
       resolve()
     })
     const stop = (): void => {
-      callOff()
+      cancelTimer()
       reject(signal.reason as Error)
     }
     if (signal.aborted) return stop()
@@ -130,23 +134,21 @@ function later(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
   })
 }
 
-/** What a provider gives may be anything; what goes on record has a form. */
-function checked(answer: ModelAnswer, step: number): ModelAnswer {
+/** Validates and normalizes a provider's answer for the record. */
+function checkAnswer(answer: ModelAnswer, step: number): ModelAnswer {
   try {
-    return formed(answer, step)
+    return normalizeAnswer(answer, step)
   } catch (cause) {
-    throw cause instanceof ModelFailure
-      ? cause
-      : new ModelFailure('its answer has no form that could be recorded', { cause })
+    throw cause instanceof ModelFailure ? cause : new ModelFailure('its answer cannot be recorded', { cause })
   }
 }
 
-function formed(answer: ModelAnswer, step: number): ModelAnswer {
+function normalizeAnswer(answer: ModelAnswer, step: number): ModelAnswer {
   if (typeof answer !== 'object' || answer === null || !Array.isArray(answer.parts))
-    throw new ModelFailure('it gave no answer')
+    throw new ModelFailure('it returned no answer')
   let calls = 0
   const parts = (answer.parts as AssistantPart[]).map((part): AssistantPart => {
-    const meta = part.meta === undefined ? {} : { meta: recorded(part.meta) }
+    const meta = part.meta === undefined ? {} : { meta: toRecordedForm(part.meta) }
     if (part.type !== 'call')
       return { type: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text.toWellFormed(), ...meta }
     calls++
@@ -159,20 +161,20 @@ function formed(answer: ModelAnswer, step: number): ModelAnswer {
       ...meta,
     }
   })
-  const finish = reasons.has(answer.finish) ? answer.finish : 'other'
-  const isCut = finish === 'length' || finish === 'filter'
-  const said = finish === 'calls' ? 'other' : finish
+  const finish = finishReasons.has(answer.finish) ? answer.finish : 'other'
+  const isTruncated = finish === 'length' || finish === 'filter'
+  const reason = finish === 'calls' ? 'other' : finish
   return {
-    parts: isCut ? cut(parts) : parts,
-    finish: calls > 0 && !isCut ? 'calls' : said,
-    usage: usageOf(answer.usage),
+    parts: isTruncated ? breakTruncatedCall(parts) : parts,
+    finish: calls > 0 && !isTruncated ? 'calls' : reason,
+    usage: normalizeUsage(answer.usage),
   }
 }
 
-const reasons: ReadonlySet<unknown> = new Set<FinishReason>(['stop', 'calls', 'length', 'filter', 'other'])
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>(['stop', 'calls', 'length', 'filter', 'other'])
 
-/** Cut off before the first character is not "no arguments": as half an object it is refused instead of run. */
-function cut(parts: readonly AssistantPart[]): readonly AssistantPart[] {
+/** A call cut off before its first argument character would read as "no arguments" and run; '{' makes it invalid. */
+function breakTruncatedCall(parts: readonly AssistantPart[]): readonly AssistantPart[] {
   const last = parts.at(-1)
   return last?.type === 'call' && last.input.trim() === '' ? [...parts.slice(0, -1), { ...last, input: '{' }] : parts
 }
@@ -180,16 +182,16 @@ function cut(parts: readonly AssistantPart[]): readonly AssistantPart[] {
 const isName = (value: unknown): value is string =>
   typeof value === 'string' &&
   value !== '' &&
-  value.length <= longestName &&
+  value.length <= maxNameLength &&
   value.isWellFormed() &&
   !value.includes('\0')
 
-const count = (value: unknown): number =>
+const tokenCount = (value: unknown): number =>
   typeof value === 'number' && Number.isFinite(value) && value > 0 ? Math.round(value) : 0
 
-const usageOf = (given: Partial<Usage> | undefined): Usage => ({
-  inputTokens: count(given?.inputTokens),
-  outputTokens: count(given?.outputTokens),
-  cachedTokens: count(given?.cachedTokens),
-  reasoningTokens: count(given?.reasoningTokens),
+const normalizeUsage = (usage: Partial<Usage> | undefined): Usage => ({
+  inputTokens: tokenCount(usage?.inputTokens),
+  outputTokens: tokenCount(usage?.outputTokens),
+  cachedTokens: tokenCount(usage?.cachedTokens),
+  reasoningTokens: tokenCount(usage?.reasoningTokens),
 })

@@ -1,28 +1,28 @@
-// One turn at a time in a session, on whatever worker (SESS-4). The session's head names the turn that is open; who wants to begin waits for the turns
-// before it, then puts its own name there, against whoever does the same at that moment.
+// Ensures that one turn at a time runs in a session, across workers. The session's head document names the open turn;
+// a new turn waits for earlier ones and then sets the head by compare-and-set.
 
 import type { Execution } from '../engine/engine.ts'
 import { headName, type HeadRow, turnBatch } from '../store/records/conversation.ts'
 import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
 import { endName, type EndRow } from '../store/records/task-record.ts'
-import { headOf } from './conversation/history.ts'
+import { readHead } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
-import { rowOfLast } from './last-turn.ts'
+import { lastTurnRows } from './last-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
 
-const page = 200
+const pageSize = 200
 
-/** Turns of this process in the order in which they were asked for: what has only just been asked for is not on record yet. */
-export class Line {
+/** Turns of this process in the order of their requests. A turn requested just now may not be on record yet. */
+export class TurnQueue {
   readonly #open = new Set<CallRequest>()
 
-  join(request: CallRequest): () => void {
+  add(request: CallRequest): () => void {
     this.#open.add(request)
     return () => void this.#open.delete(request)
   }
 
-  /** The first of its session that was asked for before it. */
-  before({ uid, position: { tenant, session } }: CallRequest): CallPosition | null {
+  /** The earliest turn of the same session requested before this one. */
+  firstBefore({ uid, position: { tenant, session } }: CallRequest): CallPosition | null {
     let first: CallRequest | null = null
     for (const each of this.#open)
       if (each.uid < (first?.uid ?? uid) && each.position.session === session && each.position.tenant === tenant)
@@ -31,27 +31,32 @@ export class Line {
   }
 }
 
-export interface Entered {
+export interface ClaimedSession {
   readonly head: HeadRow
-  /** An earlier execution of this turn was in before: it may have asked the model, and told what came. */
-  readonly again: boolean
+  /** An earlier execution of this turn held the session: it may have called the model and streamed deltas. */
+  readonly resumed: boolean
 }
 
-/** Resolves when the head names this turn, or with null if it is to stop before. */
-export async function enter(execution: Execution, host: TurnHost, line: Line, stop: TurnStop): Promise<Entered | null> {
+/** Resolves when the head names this turn, or with null if the turn must stop before that. */
+export async function claimSession(
+  execution: Execution,
+  host: TurnHost,
+  queue: TurnQueue,
+  stop: TurnStop,
+): Promise<ClaimedSession | null> {
   const { store, ids } = host
   const { uid, position } = execution.request
   for (;;) {
-    const { row, revision } = await headOf(store, position)
-    if (row?.turn === uid) return { head: row, again: true }
+    const { row, revision } = await readHead(store, position)
+    if (row?.turn === uid) return { head: row, resumed: true }
     if (execution.stopped || stop.outcome) return null
-    const before = line.before(execution.request) ?? (await firstBefore(host, execution, row))
-    if (before) {
-      await untilOver(execution, host, before, stop)
+    const earlier = queue.firstBefore(execution.request) ?? (await findEarlierTurn(host, execution, row))
+    if (earlier) {
+      await waitForTurn(execution, host, earlier, stop)
       continue
     }
-    const on = [...(await host.switches.on(position))]
-    const mine: HeadRow = { born: row?.born ?? ids.next(), turn: uid, ...(on.length > 0 ? { on } : {}) }
+    const on = [...(await host.switches.enabledIn(position))]
+    const claimed: HeadRow = { born: row?.born ?? ids.next(), turn: uid, ...(on.length > 0 ? { on } : {}) }
     const name = headName(position)
     const end = endName(position, '')
     const committed = await store.commit({
@@ -61,24 +66,25 @@ export async function enter(execution: Execution, host: TurnHost, line: Line, st
         { kind: 'kept', ...end, revision: 0 },
       ],
       documents: [
-        { ...name, value: JSON.stringify(mine) },
-        ...(host.wakes.maxConsecutive > 0 ? rowOfLast(execution) : []),
+        { ...name, value: JSON.stringify(claimed) },
+        ...(host.wakes.maxConsecutive > 0 ? lastTurnRows(execution) : []),
       ],
       events: [],
     })
-    if (committed.ok) return { head: mine, again: false }
-    // Another execution has the call, or another turn was first, or the session has ended: what ends its turns may have come before this one was on record.
+    if (committed.ok) return { head: claimed, resumed: false }
+    // Another execution holds the call, another turn won, or the session ended. In the last case the end chore
+    // may have run before this turn was on record, so the turn stops itself.
     if (committed.refused.kind !== 'kept') await execution.attached.flush()
-    const ended = await store.document(end)
-    if (ended) {
-      stop.sessionEnded(JSON.parse(ended.value) as EndRow)
+    const sessionEnd = await store.document(end)
+    if (sessionEnd) {
+      stop.sessionEnded(JSON.parse(sessionEnd.value) as EndRow)
       return null
     }
   }
 }
 
-/** The turn that is open, else the first that was asked for before this one. */
-async function firstBefore(
+/** The open turn, else the earliest unsettled turn requested before this one. */
+async function findEarlierTurn(
   { store }: TurnHost,
   { request: { uid, position } }: Execution,
   head: HeadRow | null,
@@ -89,38 +95,38 @@ async function firstBefore(
   }
   const { tenant, session } = position
   for (let after = ''; ;) {
-    const open = await store.unsettled({ of: { tenant, session }, after, limit: page })
+    const open = await store.unsettled({ of: { tenant, session }, after, limit: pageSize })
     for (const each of open) {
       if (each.uid >= uid) return null
       if (each.position.batch === turnBatch) return each.position
     }
     const last = open.at(-1)
-    if (!last || open.length < page) return null
+    if (!last || open.length < pageSize) return null
     after = last.uid
   }
 }
 
-/** Until that one is over, or this one is told to stop. Nothing is held meanwhile. */
-function untilOver(
+/** Waits until that turn is settled or this one must stop. Holds no slot meanwhile. */
+function waitForTurn(
   execution: Execution,
   { engine }: TurnHost,
   other: CallPosition,
   { signal }: TurnStop,
 ): Promise<void> {
-  return execution.aside(
+  return execution.idleWhile(
     () =>
       new Promise<void>((resolve, reject) => {
         const unlisten = execution.onStop((why) => ('over' in why ? reject(why.over) : resolve()))
-        const late = (): void => resolve()
-        signal.addEventListener('abort', late, { once: true })
-        const forget = (): void => {
+        const onStop = (): void => resolve()
+        signal.addEventListener('abort', onStop, { once: true })
+        const removeListeners = (): void => {
           unlisten()
-          signal.removeEventListener('abort', late)
+          signal.removeEventListener('abort', onStop)
         }
         engine()
           .settled(other)
           .then(() => resolve(), reject)
-          .finally(forget)
+          .finally(removeListeners)
       }),
   )
 }

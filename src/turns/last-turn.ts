@@ -1,33 +1,33 @@
-// The last turn that somebody asked for in a session, kept as data and without what was said: one that begins by itself is like it (schedules/wake.ts).
-// Written when it begins, so what was refused, or is only asked for again, is not the last.
+// Stores the request of the session's last host-started turn, without its message; a woken turn reuses it
+// (schedules/wake-session.ts). Written when the turn starts, so a rejected or repeated request does not replace it.
 
 import { hash } from 'node:crypto'
 import type { Execution } from '../engine/engine.ts'
 import { isWoken, lastTurnName, type LastTurnRow } from '../store/records/conversation.ts'
-import { isSealedUid } from '../store/records/sealed-uid.ts'
-import { canonical } from '../core/canonical-json.ts'
-import { decode, encode, type Json, recorded } from '../core/value.ts'
+import { isSealedUid } from '../store/records/encrypted-call-id.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
+import { decode, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import type { Change } from '../store/store.ts'
 import type { TurnRequest } from './turn-request.ts'
 
-export function rowOfLast({ request, options }: Execution): NonNullable<Change['documents']> {
+export function lastTurnRows({ request, options }: Execution): NonNullable<Change['documents']> {
   const { position, principal, tool, uid } = request
   if (isWoken(position.id)) return []
-  const silent: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }
+  const withoutMessage: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }
   const sealed = isSealedUid(uid) ? { sealed: true } : {}
-  const asked = {
+  const stored = {
     principal,
     tool,
-    input: encode(silent),
-    hash: hashOf(silent),
+    input: encode(withoutMessage),
+    hash: turnHash(withoutMessage),
     options: Object.keys(options).length > 0 ? options : null,
   }
-  const row: LastTurnRow = { asked: { ...asked, ...sealed }, woken: 0 }
+  const row: LastTurnRow = { asked: { ...stored, ...sealed }, woken: 0 }
   return [
     { ...lastTurnName(position), ...(sealed.sealed ? { secret: true as const } : {}), value: JSON.stringify(row) },
   ]
 }
 
-/** By which a turn is known again. */
-export const hashOf = (content: object): string =>
-  hash('sha256', `turn\n${canonical(recorded(content) as Json)}`, 'base64url')
+/** Content hash that identifies a repeated request of the same turn. */
+export const turnHash = (content: object): string =>
+  hash('sha256', `turn\n${canonicalJson(toRecordedForm(content) as Json)}`, 'base64url')

@@ -1,6 +1,6 @@
-// What turns need from the runtime around them.
+// Dependencies of turns, supplied by the runtime (runtime/wire-turns.ts).
 
-import type { ModelPart } from '../models/model-parts.ts'
+import type { ModelPart } from '../models/outcome-to-model-parts.ts'
 import type { Engine, Execution } from '../engine/engine.ts'
 import type { CallRecord } from '../store/records/call-record.ts'
 import type { Ids } from '../core/ids.ts'
@@ -9,12 +9,12 @@ import type { Clock } from '../core/clock.ts'
 import type { Model } from '../models/model.ts'
 import type { Frame } from '../models/turn-interface.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts'
-import type { Place } from '../sessions/call-record.ts'
-import type { Batch, How } from '../sessions/collect-outcomes.ts'
-import type { CapabilitySwitches } from '../sessions/capabilities.ts'
+import type { Caller } from '../sessions/build-call-request.ts'
+import type { Batch, BatchOptions } from '../sessions/collect-outcomes.ts'
+import type { CapabilitySwitches } from '../sessions/capability-switches.ts'
 import type { MessageWatcher } from './conversation/message-watcher.ts'
 import type { Change, Store } from '../store/store.ts'
-import type { Logger } from '../tools/context/context.ts'
+import type { Logger } from '../tools/context/tool-context.ts'
 import type { Toolset } from '../tools/toolset.ts'
 
 export interface Scope {
@@ -30,30 +30,34 @@ export interface TurnHost {
   readonly logger: Logger
   readonly sizes: Sizes
   readonly poisonAfter: number
-  /** From so many tools on schemas are deferred; null: never. */
-  readonly searchFrom: number | null
+  /** Number of tools from which on schemas are deferred; null: never. */
+  readonly deferFrom: number | null
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
   tools(of: Scope): Toolset
   readonly switches: CapabilitySwitches
-  start(place: Place, calls: readonly CallAsk[], how: How): Batch
-  /** Calls of a batch, those that wait told as they stand, when nothing of it runs any more. */
-  waiting(batch: Batch): Promise<(CallOutcome | OpenCall)[]>
-  /** What a model reads of a settled call. */
-  shown(call: CallRecord, reads: boolean): Promise<readonly ModelPart[]>
-  /** What the session is to be told, and the rows that go when it has been. `secret`: it tells of what is sealed. */
+  start(caller: Caller, calls: readonly CallAsk[], options: BatchOptions): Batch
+  /** Resolves when no call of the batch runs any more; open calls are described by their records. */
+  untilWaiting(batch: Batch): Promise<(CallOutcome | OpenCall)[]>
+  /** The parts of a settled call that a model reads. `canReadOutput`: it can read the rest of truncated output. */
+  renderCall(call: CallRecord, canReadOutput: boolean): Promise<readonly ModelPart[]>
+  /** Pending notices of the session and the rows to delete on delivery. `secret`: the content is sealed. */
   notices(of: Scope): Promise<{ notice: string; text: string; rows: NonNullable<Change['documents']>; secret?: true }[]>
-  /** Whether what comes of a call is told in such a notice, as it has become a task. Null if it is not. */
-  noticeOf(of: Scope, uid: string): Promise<'to come' | 'told' | null>
-  /** What is kept with the end of a turn: somebody looks whether there is more to hear. */
+  /**
+   * Whether a task notice delivers the result of a call ('to come') or has delivered it ('told'); null if there is
+   * none.
+   */
+  noticeState(of: Scope, uid: string): Promise<'to come' | 'told' | null>
+  /** Rows written with the end of a turn that make a worker check for pending input. */
   readonly wakes: { readonly maxConsecutive: number; rows(of: Scope, what: string): NonNullable<Change['documents']> }
-  readonly said: MessageWatcher
-  /** Whether a call goes on in the background. */
+  readonly messageWatcher: MessageWatcher
+  /** True if a call runs in the background. */
   inBackground(of: Scope, uid: string): Promise<boolean>
-  /** Comes to know the secrets of a session: what a user lets slip reaches no model, whoever has set them. */
-  learn(of: Scope): Promise<void>
-  /** Text without secrets; and pieces of one, as they come. */
-  clean(text: string): string
-  pieces(): { push(piece: string): string; end(): string }
-  live(about: Execution, type: 'turn.delta' | 'turn.retracted', body: object): void
+  /** Loads the session's secrets, so that none of them reaches a model. */
+  loadSecrets(of: Scope): Promise<void>
+  /** Removes secrets from a text. */
+  redact(text: string): string
+  /** Removes secrets from a text that arrives in pieces. */
+  redactStream(): { push(piece: string): string; end(): string }
+  emitLive(about: Execution, type: 'turn.delta' | 'turn.retracted', body: object): void
 }

@@ -1,45 +1,51 @@
-// All that a turn has called stops with it (TIME-3), also what an earlier execution of it had called and nobody here waits for: by the record.
+// Cancels all calls of a turn when the turn stops, found by the record: calls of an earlier execution have no waiter
+// in this process.
 
 import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
-import { unlessUnreadable } from '../store/read-or-report.ts'
+import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Store } from '../store/store.ts'
 import type { Scope } from './ports.ts'
 
 export interface StopHost {
   readonly store: Store
   readonly engine: () => Engine
-  /** Whether a call goes on in the background: that is not stopped with the turn. */
+  /** True if a call runs in the background; it is not stopped with the turn. */
   inBackground(of: Scope, uid: string): Promise<boolean>
 }
 
-interface Why {
+interface CancelReason {
   readonly reason: string
   readonly by: string | null
 }
 
-const page = 200
+const pageSize = 200
 
-export async function stopCalls(host: StopHost, { tenant, session }: Scope, turn: string, why: Why): Promise<void> {
+export async function stopCalls(
+  host: StopHost,
+  { tenant, session }: Scope,
+  turn: string,
+  reason: CancelReason,
+): Promise<void> {
   const of = { tenant, session }
-  for await (const call of open(host.store, of)) {
+  for await (const call of openCalls(host.store, of)) {
     if (optionsOf(call).turn !== turn || (await host.inBackground(of, call.uid))) continue
-    await unlessUnreadable(() => host.engine().cancel(call.uid, why))
+    await unlessUnreadable(() => host.engine().cancel(call.uid, reason))
   }
 }
 
 const optionsOf = ({ options }: CallRecord): CallOptions =>
   options === null ? {} : (JSON.parse(options) as CallOptions)
 
-async function* open(store: Store, of: Scope): AsyncGenerator<CallRecord> {
+async function* openCalls(store: Store, of: Scope): AsyncGenerator<CallRecord> {
   for (let after = ''; ;) {
-    const found = await store.unsettled({ of, after, limit: page })
+    const found = await store.unsettled({ of, after, limit: pageSize })
     for (const { uid } of found) {
       const call = await unlessUnreadable(() => store.call(uid))
       if (call && call.state !== 'settled') yield call
     }
     const last = found.at(-1)
-    if (!last || found.length < page) return
+    if (!last || found.length < pageSize) return
     after = last.uid
   }
 }

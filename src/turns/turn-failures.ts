@@ -1,4 +1,4 @@
-// How a turn ends without an answer, in words: each says what happened and nothing of what is inside.
+// Failure outcomes of a turn. The messages contain no internal details.
 
 import { failure, type Outcome } from '../core/outcome.ts'
 import type { ModelFailure } from '../models/model.ts'
@@ -10,7 +10,7 @@ export const tooManyAnswers = (steps: number): Outcome =>
     message: `The turn ended after ${steps} answers of the model, as many as it may have.`,
   })
 
-export const tooManyInvalid = (times: number): Outcome =>
+export const tooManyInvalidCalls = (times: number): Outcome =>
   failure({
     class: 'resource_limit',
     code: 'turn_invalid_calls',
@@ -18,16 +18,20 @@ export const tooManyInvalid = (times: number): Outcome =>
   })
 
 export const noSuchFrame = (name: string): Outcome =>
-  failure({ class: 'unavailable', code: 'frame_unknown', message: `There is no frame '${name}' to hand the turn to.` })
+  failure({
+    class: 'unavailable',
+    code: 'frame_unknown',
+    message: `The turn cannot switch to the frame '${name}', which does not exist.`,
+  })
 
-export const nothingSaid = (): Outcome =>
+export const nothingToAnswer = (): Outcome =>
   failure({
     class: 'invalid_request',
     code: 'turn_empty',
-    message: 'Nobody has said anything that the model could answer.',
+    message: 'There is no new input for the model to answer.',
   })
 
-export const notAnswered = (model: string, { what, retryable }: ModelFailure): Outcome =>
+export const modelFailed = (model: string, { what, retryable }: ModelFailure): Outcome =>
   failure({
     class: 'external',
     code: 'model_failed',

@@ -1,133 +1,131 @@
-// TURN: one durable run of the model loop on one screen (SESS-1). A turn is a call: an engine drives it, and drives it again after a crash, on whatever
-// worker knows its model. How far it has come is read from the conversation: each answer of the model is on record before anything is made of it, each
-// call of an answer is a call of its own, and what is on record is neither paid nor done again.
+// Drives a turn: one durable run of the model loop. A turn is a call, so the engine resumes it after a crash on any
+// worker that knows its model. Its progress is read from the conversation: every answer is recorded before it is used
+// and every call has its own record, so nothing on record is paid or done twice.
 
 import type { Drive, Execution, ToSettle } from '../engine/engine.ts'
 import { headName, type HeadRow, isWoken } from '../store/records/conversation.ts'
-import { isLoss, PawlError } from '../core/errors.ts'
+import { isStoreOrLeaseLost, PawlError } from '../core/errors.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
-import { decode, encode } from '../core/value.ts'
-import { enter, type Entered, Line } from './claim-session.ts'
-import { Histories } from './conversation/history.ts'
+import { decode, encode } from '../core/tool-value.ts'
+import { claimSession, type ClaimedSession, TurnQueue } from './claim-session.ts'
+import { HistoryCache } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
-import { OpenTurn } from './turn-run.ts'
+import { TurnRun } from './running-turn.ts'
 import type { TurnRequest } from './turn-request.ts'
 import { stopCalls } from './stop-calls.ts'
 import { TurnStop } from './turn-stop.ts'
-import { rowOfLost } from './usage.ts'
+import { lostTurnUsage } from './usage.ts'
 
-export function turning(host: TurnHost): Drive {
-  const histories = new Histories()
-  const line = new Line()
+export function turnDriver(host: TurnHost): Drive {
+  const histories = new HistoryCache()
+  const queue = new TurnQueue()
   return async (execution) => {
     const stop = new TurnStop(execution, host.clock)
     const { timeMs } = decode(execution.request.input) as unknown as TurnRequest
-    stop.within(timeMs, execution.request.createdAt)
-    const leaveLine = line.join(execution.request)
+    stop.setDeadline(timeMs, execution.request.createdAt)
+    const leaveQueue = queue.add(execution.request)
     try {
-      return await life(execution, host, { histories, line }, stop)
+      return await driveTurn(execution, host, { histories, queue }, stop)
     } finally {
-      leaveLine()
+      leaveQueue()
       stop.close()
     }
   }
 }
 
-interface Kept {
-  readonly histories: Histories
-  readonly line: Line
+interface DriverState {
+  readonly histories: HistoryCache
+  readonly queue: TurnQueue
 }
 
-async function life(
+async function driveTurn(
   execution: Execution,
   host: TurnHost,
-  { histories, line }: Kept,
+  { histories, queue }: DriverState,
   stop: TurnStop,
 ): Promise<ToSettle> {
-  if (execution.deaths >= host.poisonAfter) return poisoned(execution, host) // too many workers died over it
+  if (execution.deaths >= host.poisonAfter) return settlePoisoned(execution, host) // too many workers died running it
   await execution.accept('null', JSON.stringify({ onCrash: 'rerun' }))
-  const entered = await enter(execution, host, line, stop) // one turn at a time in a session
-  if (!entered) {
-    execution.attached.ends()
-    execution.attached.keep(...host.wakes.rows(execution.request.position, execution.request.uid))
-    return stop.before()
+  const claimed = await claimSession(execution, host, queue, stop) // one turn at a time in a session
+  if (!claimed) {
+    execution.attached.deferToOutcome()
+    execution.attached.writeDocuments(...host.wakes.rows(execution.request.position, execution.request.uid))
+    return stop.settleBeforeStart()
   }
-  const settle = await execution.begin({ durable: execution.claimed, places: [] }, () =>
-    body(execution, host, histories, { entered, stop }),
+  const settle = await execution.begin({ durable: execution.claimed, slots: [] }, () =>
+    runLoop(execution, host, histories, claimed, stop),
   )
-  leave(execution, host, entered.head)
+  freeSession(execution, host, claimed.head)
   return { settle, text: encode(settle) }
 }
 
-async function body(
+async function runLoop(
   execution: Execution,
   host: TurnHost,
-  histories: Histories,
-  { entered: { head, again }, stop }: { entered: Entered; stop: TurnStop },
+  histories: HistoryCache,
+  { head, resumed }: ClaimedSession,
+  stop: TurnStop,
 ): Promise<Outcome> {
   const { position } = execution.request
-  let turn: OpenTurn | null = null
+  let turn: TurnRun | null = null
   try {
     const history = await histories.take(host.store, position, head.born)
-    turn = new OpenTurn(execution, host, { stop, history, head, again })
-    let ended = await turn.begin() // what the user said, and what has arrived
+    turn = new TurnRun(execution, host, { stop, history, head, resumed })
+    let outcome = await turn.begin() // appends the user's message and pending input
     for (;;) {
-      ended ??=
-        stop.outcome ?? // cancelled, or too late
-        (await turn.runCalls()) ?? // those of the last answer, if it has any; a tool may end the turn
-        (await turn.isAnswered()) ?? // it has none, and nobody has said anything meanwhile
-        (await turn.hear()) ?? // what has arrived; and what is too long is summed up
-        (await turn.ask()) // the model: its answer is on record
-      if (!ended) continue
-      if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.why)
-      turn.count()
+      outcome ??=
+        stop.outcome ?? // cancelled or timed out
+        (await turn.runCalls()) ?? // of the last answer, if any; a tool may end the turn
+        (await turn.isAnswered()) ?? // the last answer has no calls and no user message arrived
+        (await turn.receive()) ?? // appends pending input and compacts the history
+        (await turn.ask()) // requests and records the next answer
+      if (!outcome) continue
+      if (outcome === stop.outcome) await stopCalls(host, position, position.id, stop.reason)
+      turn.recordUsage()
       histories.giveBack(position, history)
-      return ended
+      return outcome
     }
   } catch (error) {
-    const ended = stopped(error, execution, host, stop)
-    if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.why)
-    turn?.count()
+    const ended = outcomeOfError(error, execution, host, stop)
+    if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.reason)
+    turn?.recordUsage()
     return ended
   }
 }
 
-/** Whatever went wrong: an execution that no longer counts ends without a word, all else is how the turn ends. */
-function stopped(error: unknown, execution: Execution, host: TurnHost, stop: TurnStop): Outcome {
-  const why = execution.stopped
-  if (why && 'over' in why) throw why.over
-  if (isLoss(error)) {
+/** Maps an error to the outcome of the turn. A lost execution rethrows: it must not decide the turn. */
+function outcomeOfError(error: unknown, execution: Execution, host: TurnHost, stop: TurnStop): Outcome {
+  const stopped = execution.stopped
+  if (stopped && 'over' in stopped) throw stopped.over
+  if (isStoreOrLeaseLost(error)) {
     execution.end(error)
     throw error
   }
   if (stop.outcome) return stop.outcome
-  host.logger.error('A turn ended by an error of ours', { turn: execution.request.position.id, error })
+  host.logger.error('A turn failed with an internal error', { turn: execution.request.position.id, error })
   const message = error instanceof PawlError ? error.message : 'An internal error occurred in the turn'
   return failure({ class: 'internal', code: error instanceof PawlError ? error.code : 'internal', message })
 }
 
-/** On record with the end: the next turn may begin. */
-function leave({ attached: beside, request }: Execution, { wakes }: TurnHost, { born }: HeadRow): void {
-  const free: HeadRow = { born, turn: null }
-  beside.ends()
-  beside.keep(
-    { ...headName(request.position), value: JSON.stringify(free) },
+/** Frees the session's head in the commit that settles the turn. */
+function freeSession({ attached, request }: Execution, { wakes }: TurnHost, { born }: HeadRow): void {
+  const freedHead: HeadRow = { born, turn: null }
+  attached.deferToOutcome()
+  attached.writeDocuments(
+    { ...headName(request.position), value: JSON.stringify(freedHead) },
     ...wakes.rows(request.position, request.uid),
   )
 }
 
-async function poisoned(
-  { deaths, request, attached: beside }: Execution,
-  { store, wakes }: TurnHost,
-): Promise<ToSettle> {
-  beside.keep(...(await rowOfLost(store, request.position, request.uid)))
-  // Another like it would do the same.
-  if (!isWoken(request.position.id)) beside.keep(...wakes.rows(request.position, request.uid))
+async function settlePoisoned({ deaths, request, attached }: Execution, { store, wakes }: TurnHost): Promise<ToSettle> {
+  attached.writeDocuments(...(await lostTurnUsage(store, request.position, request.uid)))
+  // A woken turn is not woken again: it would die the same way.
+  if (!isWoken(request.position.id)) attached.writeDocuments(...wakes.rows(request.position, request.uid))
   return {
     settle: failure({
       class: 'internal',
       code: 'poisoned',
-      message: `${deaths} workers died over this turn; it is not taken up again.`,
+      message: `${deaths} workers died while running this turn; it is not resumed.`,
     }),
   }
 }

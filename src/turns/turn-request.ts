@@ -1,18 +1,19 @@
-// What was asked of a turn, as it goes on record: data, so that whichever worker goes on with it does the same.
+// Validates session.turn() options and builds the recorded request: plain data, so that any worker can continue the
+// turn.
 
 import type { WordsRow } from '../store/records/conversation.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
-import { encode } from '../core/value.ts'
+import { encode } from '../core/tool-value.ts'
 import { isCost } from '../models/cost-ledger.ts'
-import type { CapabilityLimits } from '../sessions/capability.ts'
+import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
-import { wordsOf } from './conversation/user-message.ts'
+import { parseUserMessage } from './conversation/user-message.ts'
 
-/** A frame as data. */
+/** A frame as recorded data. */
 export interface FrameTerms {
   readonly name: string
   readonly model: string
@@ -29,18 +30,18 @@ export interface TurnRequest {
   readonly invalid: number
   readonly timeMs: number | null
   readonly historyTokens: number | null
-  /** What its models may cost; left out if it is not said. */
+  /** Cost limit; absent if not set. */
   readonly cost?: number
   readonly backgroundMs: number | null
 }
 
-interface Known {
+interface TurnRegistry {
   readonly sizes: Pick<Sizes, 'attachment'>
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
 }
 
-const fields: ReadonlySet<string> = new Set<keyof StartTurn>([
+const turnFields: ReadonlySet<string> = new Set<keyof StartTurn>([
   'model',
   'message',
   'frame',
@@ -54,91 +55,100 @@ const fields: ReadonlySet<string> = new Set<keyof StartTurn>([
   'signal',
 ])
 
-const wrong = (why: string): never => {
+const reject = (why: string): never => {
   throw new PawlError('turn_invalid', `${why}.`)
 }
 
-export interface Requested {
+export interface ParsedTurn {
   readonly request: TurnRequest
-  /** It may be known here only by this. */
+  /** May be a model object that is not registered. */
   readonly model: Model
-  /** What was asked, as far as it can be asked again: a frame of the runtime's by its name, whatever that means after a deploy. What runs is the request. */
+  /**
+   * Content for the hash: a registered frame counts by name, so a deploy that changes the frame does not make the same
+   * request a conflict. `request` is what runs.
+   */
   readonly content: object
 }
 
-export function requestOf(given: StartTurn, known: Known, mostBytes: number): Requested {
-  if (typeof given !== 'object' || given === null) wrong('A turn is { model, message, … }')
-  for (const field of Object.keys(given)) if (!fields.has(field)) wrong(`It has '${field}', which no turn has`)
-  const { background, limits = {} } = given
-  const said = saidIn(given, known, mostBytes)
-  const { frame, model } = frameOf(given, known)
-  const within = limitsOf(limits)
-  if (within.cost !== undefined && !model.price)
-    wrong(`limits.cost is set, and the model '${model.name}' has no price to count it by`)
+export function parseTurn(input: StartTurn, registry: TurnRegistry, maxBytes: number): ParsedTurn {
+  if (typeof input !== 'object' || input === null) reject('A turn must be an object such as { model, message }')
+  for (const field of Object.keys(input)) if (!turnFields.has(field)) reject(`It has the unknown field '${field}'`)
+  const { background, limits = {} } = input
+  const message = messageRow(input, registry, maxBytes)
+  const { frame, model } = resolveFrame(input, registry)
+  const limitTerms = parseLimits(limits)
+  if (limitTerms.cost !== undefined && !model.price)
+    reject(`limits.cost is set, but the model '${model.name}' has no price`)
   const request = {
-    message: said,
+    message,
     frame,
-    ...within,
+    ...limitTerms,
     backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
   }
   return {
     model,
     request,
-    content: typeof given.frame === 'string' ? { ...request, frame: namedIn(given, model) } : request,
+    content: typeof input.frame === 'string' ? { ...request, frame: frameReference(input, model) } : request,
   }
 }
 
-function namedIn({ frame, model, instructions, tools, settings, parallel }: StartTurn, { name }: Model): object {
+function frameReference({ frame, model, instructions, tools, settings, parallel }: StartTurn, { name }: Model): object {
   return {
     frame,
     ...defined({ model: model === undefined ? undefined : name, instructions, tools, settings, parallel }),
   }
 }
 
-/** As it goes on record; null if nothing is said. */
-export const saidIn = ({ message }: StartTurn, { sizes }: Pick<Known, 'sizes'>, mostBytes: number): WordsRow | null =>
-  message === undefined ? null : wordsOf(message, mostBytes, sizes.attachment)
+/** The stored form of the message; null if there is none. */
+export const messageRow = (
+  { message }: StartTurn,
+  { sizes }: Pick<TurnRegistry, 'sizes'>,
+  maxBytes: number,
+): WordsRow | null => (message === undefined ? null : parseUserMessage(message, maxBytes, sizes.attachment))
 
-function frameOf(given: StartTurn, known: Pick<Known, 'model' | 'frame'>): { frame: FrameTerms; model: Model } {
-  const named = typeof given.frame === 'string' ? known.frame(given.frame) : given.frame
-  if (typeof given.frame === 'string' && !named)
+function resolveFrame(
+  turn: StartTurn,
+  registry: Pick<TurnRegistry, 'model' | 'frame'>,
+): { frame: FrameTerms; model: Model } {
+  const named = typeof turn.frame === 'string' ? registry.frame(turn.frame) : turn.frame
+  if (typeof turn.frame === 'string' && !named)
     throw new PawlError(
       'frame_unknown',
-      `The name is ${JSON.stringify(given.frame)}; createRuntime({ frames }) does not know it.`,
+      `The name is ${JSON.stringify(turn.frame)}; it is not in createRuntime({ frames }).`,
     )
-  const { instructions, tools, settings, parallel } = given
-  const own = { ...named, ...defined({ instructions, tools, settings, parallel }), name: named?.name ?? 'main' }
-  const model = modelOf(given.model ?? named?.model, known)
-  return { frame: termsOf(own, model.name), model }
+  const { instructions, tools, settings, parallel } = turn
+  const frame = { ...named, ...defined({ instructions, tools, settings, parallel }), name: named?.name ?? 'main' }
+  const model = resolveModel(turn.model ?? named?.model, registry)
+  return { frame: frameTerms(frame, model.name), model }
 }
 
 const defined = <T extends object>(of: T): Partial<T> =>
   Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as Partial<T>
 
-export function modelOf(given: Model | string | undefined, known: Pick<Known, 'model'>): Model {
-  if (given === undefined) return wrong('It names no model, and its frame has none')
-  if (typeof given !== 'string') return checkModel(given)
-  const found = known.model(given)
+export function resolveModel(model: Model | string | undefined, registry: Pick<TurnRegistry, 'model'>): Model {
+  if (model === undefined) return reject('Neither the turn nor its frame names a model')
+  if (typeof model !== 'string') return checkModel(model)
+  const found = registry.model(model)
   if (!found)
     throw new PawlError(
       'model_unknown',
-      `The name is ${JSON.stringify(given)}; createRuntime({ models }) does not know it.`,
+      `The name is ${JSON.stringify(model)}; it is not in createRuntime({ models }).`,
     )
   return found
 }
 
-export function termsOf(
+export function frameTerms(
   { name, instructions, tools, settings = {}, parallel = true }: Frame,
   model: string,
 ): FrameTerms {
-  if (!isName(name)) wrong('The name of a frame is a text')
+  if (!isName(name)) reject('The name of a frame must be a string of 1 to 512 characters')
   if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
-    wrong('The instructions are not a text')
+    reject('instructions must be a well-formed string')
   if (tools !== undefined && (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string')))
-    wrong('tools is not a list of names')
-  if (typeof parallel !== 'boolean') wrong('parallel is not true or false')
+    reject('tools must be a list of names')
+  if (typeof parallel !== 'boolean') reject('parallel must be true or false')
   if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
-    wrong('settings is not { temperature, … }')
+    reject('settings must be an object such as { temperature: 0 }')
   encode(settings)
   return { name, model, instructions: instructions ?? null, tools: tools ?? null, settings, parallel }
 }
@@ -151,14 +161,15 @@ const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>([
   'cost',
 ])
 
-function limitsOf(given: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
-  if (typeof given !== 'object' || given === null) wrong('limits is not { steps, … }')
-  for (const field of Object.keys(given)) if (!limitFields.has(field)) wrong(`limits has '${field}', which no turn has`)
-  const { steps = 20, invalid = 3, time, historyTokens, cost } = given
-  for (const [what, value] of Object.entries({ steps, invalid, historyTokens }))
+function parseLimits(limits: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
+  if (typeof limits !== 'object' || limits === null) reject('limits must be an object such as { steps: 10 }')
+  for (const field of Object.keys(limits))
+    if (!limitFields.has(field)) reject(`limits has the unknown field '${field}'`)
+  const { steps = 20, invalid = 3, time, historyTokens, cost } = limits
+  for (const [field, value] of Object.entries({ steps, invalid, historyTokens }))
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
-      wrong(`limits.${what} is ${String(value)}, not a whole number from 1 on`)
-  if (cost !== undefined && !isCost(cost)) wrong(`limits.cost is ${String(cost)}, not a number above 0`)
+      reject(`limits.${field} is ${String(value)}; it must be a whole number of at least 1`)
+  if (cost !== undefined && !isCost(cost)) reject(`limits.cost is ${String(cost)}; it must be a number above 0`)
   return {
     steps,
     invalid,
@@ -168,13 +179,13 @@ function limitsOf(given: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'b
   }
 }
 
-/** Of what was asked for, and of what capabilities allow; Infinity where nothing is said. */
-export const strictest = (
+/** The stricter of the turn's limits and those of its capabilities; Infinity where there is none. */
+export const strictestLimits = (
   { steps, invalid, historyTokens, cost }: TurnRequest,
-  most: CapabilityLimits,
+  capabilityLimits: CapabilityLimits,
 ): CapabilityLimits => ({
-  steps: Math.min(steps, most.steps),
-  invalid: Math.min(invalid, most.invalid),
-  historyTokens: Math.min(historyTokens ?? Infinity, most.historyTokens),
-  cost: Math.min(cost ?? Infinity, most.cost),
+  steps: Math.min(steps, capabilityLimits.steps),
+  invalid: Math.min(invalid, capabilityLimits.invalid),
+  historyTokens: Math.min(historyTokens ?? Infinity, capabilityLimits.historyTokens),
+  cost: Math.min(cost ?? Infinity, capabilityLimits.cost),
 })

@@ -1,4 +1,4 @@
-// Why a turn stops before its model has said all: somebody cancelled it, or its time is over. All that it has called stops with it.
+// Tracks why a turn must stop early: cancelled, or its time limit passed. Its calls stop with it.
 
 import type { Execution, Stop, ToSettle } from '../engine/engine.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
@@ -7,73 +7,73 @@ import { Cancel } from '../sessions/collect-outcomes.ts'
 
 export class TurnStop {
   readonly #abort = new AbortController()
-  readonly #calls = new AbortController()
+  readonly #callsAbort = new AbortController()
   readonly #clock: Clock
-  readonly #forget: () => void
-  #callOff = (): void => {}
+  readonly #removeListener: () => void
+  #cancelTimer = (): void => {}
   #outcome: Outcome | null = null
-  #why = { reason: 'The turn has ended', by: null as string | null }
+  #reason = { reason: 'The turn has ended', by: null as string | null }
 
   constructor(execution: Execution, clock: Clock) {
     this.#clock = clock
-    this.#forget = execution.onStop((why) => this.#stopped(why))
+    this.#removeListener = execution.onStop((why) => this.#onStop(why))
   }
 
-  /** Aborts what the turn waits for. */
+  /** Aborts whatever the turn waits for. */
   get signal(): AbortSignal {
     return this.#abort.signal
   }
 
-  /** Aborts what it has called: not if this execution of it is over, as whoever goes on with the turn finds its calls. */
+  /** Aborts the turn's calls, but not if only this execution was lost: the worker that resumes the turn joins them. */
   get calls(): AbortSignal {
-    return this.#calls.signal
+    return this.#callsAbort.signal
   }
 
-  /** How it ends then. */
+  /** The outcome if the turn must stop. */
   get outcome(): Outcome | null {
     return this.#outcome
   }
 
-  /** What is told to those who stop with it. */
-  get why(): { readonly reason: string; readonly by: string | null } {
-    return this.#why
+  /** Cancellation reason for the turn's calls. */
+  get reason(): { readonly reason: string; readonly by: string | null } {
+    return this.#reason
   }
 
-  /** From the instant at which it was asked for. */
-  within(ms: number | null, since: number): void {
+  /** Starts the time limit, counted from the creation of the turn. */
+  setDeadline(ms: number | null, since: number): void {
     if (ms === null) return
     const left = Math.max(0, since + ms - this.#clock.now())
-    this.#callOff = this.#clock.timer(left, () => {
+    this.#cancelTimer = this.#clock.timer(left, () => {
       const message = `The turn took longer than ${ms} ms.`
-      this.#ends(failure({ class: 'timeout', code: 'turn_timeout', message }), new Cancel(message, null))
+      this.#end(failure({ class: 'timeout', code: 'turn_timeout', message }), new Cancel(message, null))
     })
   }
 
-  /** Its session has ended: as whatever is open there, it is cancelled. */
+  /** The session has ended, so the turn is cancelled. */
   sessionEnded({ reason, by }: { readonly reason: string; readonly by: string | null }): void {
-    this.#stopped({ cancel: reason, by })
+    this.#onStop({ cancel: reason, by })
   }
 
-  /** It never began. */
-  before(): ToSettle {
+  /** The outcome of a turn that never started. */
+  settleBeforeStart(): ToSettle {
     return { settle: this.#outcome ?? cancelled('The turn was cancelled') }
   }
 
   close(): void {
-    this.#callOff()
-    this.#forget()
+    this.#cancelTimer()
+    this.#removeListener()
   }
 
-  #stopped(why: Stop): void {
-    if ('over' in why) return this.#abort.abort(why.over)
-    this.#ends(cancelled(why.cancel), new Cancel(why.cancel, why.by))
+  #onStop(stop: Stop): void {
+    if ('over' in stop) return this.#abort.abort(stop.over)
+    this.#end(cancelled(stop.cancel), new Cancel(stop.cancel, stop.by))
   }
 
-  #ends(outcome: Outcome, why: Cancel): void {
+  #end(outcome: Outcome, reason: Cancel): void {
     this.#outcome ??= outcome
-    this.#why = { reason: why.reason, by: why.by }
-    this.#abort.abort(why)
-    this.#calls.abort(why)
+    this.#reason = { reason: reason.reason, by: reason.by }
+    this.#abort.abort(reason)
+    this.#callsAbort.abort(reason)
   }
 }
 

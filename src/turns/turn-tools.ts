@@ -1,5 +1,5 @@
-// Which tools a turn has, and how its model is told of them: what it sees and what can be run is the same list. Where schemas are deferred, it has
-// tool_search besides (SESS-8).
+// The tools of a turn and how they are shown to its model. The model is shown exactly the tools it can call; if
+// schemas are deferred, it also gets tool_search.
 
 import { revealedName } from '../store/records/conversation.ts'
 import type { ModelTool } from '../models/model.ts'
@@ -7,57 +7,60 @@ import { iterateDocuments } from '../store/iterate-documents.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
-import { anything, deferredOf, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
-import { only, type Toolset, withOne } from '../tools/toolset.ts'
+import { anyInput, deferredTools, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
+import { restrictToolset, type Toolset, withEntry } from '../tools/toolset.ts'
 import { tokensIn } from './conversation/history.ts'
 import type { Scope, TurnHost } from './ports.ts'
 
 export interface TurnTools {
-  /** What can be run. */
+  /** Tools that can run. */
   readonly set: Toolset
-  /** Of it: those whose schema is shown only once they are revealed. */
+  /** Tools whose schema is shown only once they are revealed. */
   readonly deferred: ReadonlySet<Tool>
 }
 
-/** `names`: null for all of the session's. `from`: from so many on schemas are deferred; null for never. */
-function toolsIn(all: Toolset, names: readonly string[] | null, from: number | null): TurnTools {
-  const set = names === null ? all : only(all, names)
-  const search = all.recorded(toolSearchName)
-  // Where another tool has the name, nobody could look for anything.
+/**
+ * `names`: null for all tools of the session. `deferFrom`: number of tools from which on schemas are deferred; null:
+ * never.
+ */
+function selectTools(all: Toolset, names: readonly string[] | null, deferFrom: number | null): TurnTools {
+  const set = names === null ? all : restrictToolset(all, names)
+  const search = all.findByKey(toolSearchName)
+  // If another tool uses the name tool_search, deferred schemas could not be found.
   const isFree = set.find(toolSearchName) === undefined && search?.tool === toolSearchTool
-  const deferred = new Set(isFree ? deferredOf(set.tools, from) : [])
-  return { set: search && deferred.size > 0 ? withOne(set, search) : set, deferred }
+  const deferred = new Set(isFree ? deferredTools(set.tools, deferFrom) : [])
+  return { set: search && deferred.size > 0 ? withEntry(set, search) : set, deferred }
 }
 
-const whole = new WeakMap<Tool, ModelTool>()
-const brief = new WeakMap<Tool, ModelTool>()
+const fullTools = new WeakMap<Tool, ModelTool>()
+const briefTools = new WeakMap<Tool, ModelTool>()
 
-/** `revealed`: by id. */
+/** `revealed`: tool ids. */
 const modelTools = ({ set, deferred }: TurnTools, revealed: ReadonlySet<string>): readonly ModelTool[] =>
   set.tools.map((tool) => {
     const isBrief = deferred.has(tool) && !revealed.has(tool.id)
-    const known = isBrief ? brief : whole
+    const cache = isBrief ? briefTools : fullTools
     const { name, description, input, examples } = tool
-    const told = known.get(tool) ?? {
+    const modelTool = cache.get(tool) ?? {
       name,
       description,
-      ...(isBrief ? { parameters: anything, examples: [] } : { parameters: input.json, examples }),
+      ...(isBrief ? { parameters: anyInput, examples: [] } : { parameters: input.json, examples }),
     }
-    known.set(tool, told)
-    return told
+    cache.set(tool, modelTool)
+    return modelTool
   })
 
-const counted = new WeakMap<TurnTools, number>()
+const tokenCounts = new WeakMap<TurnTools, number>()
 
-/** About how many tokens a model reads of them before it has looked for anything. */
+/** Estimated tokens of the tool definitions before any are revealed. */
 export function toolTokens(tools: TurnTools): number {
-  const known = counted.get(tools) ?? tokensIn(JSON.stringify(modelTools(tools, new Set())))
-  counted.set(tools, known)
-  return known
+  const tokens = tokenCounts.get(tools) ?? tokensIn(JSON.stringify(modelTools(tools, new Set())))
+  tokenCounts.set(tools, tokens)
+  return tokens
 }
 
-/** What the session has looked for, by id; on whatever worker, in whichever turn. */
-async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
+/** Ids of tools revealed in this session by any turn on any worker. */
+async function revealedTools(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
   const found = new Set<string>()
   for await (const { key } of iterateDocuments(store, {
     of: revealedName({ tenant, session }, '').of,
@@ -68,61 +71,63 @@ async function revealedIn(store: Store, { tenant, session }: Scope): Promise<Set
   return found
 }
 
-/** The tools of a turn on its way: what stood when it began here (TOOL-4), as the frame that it works in has it. */
-export class ToolsOfTurn {
+/**
+ * The tools of a running turn: the session's toolset when the turn started here, filtered by frame and capabilities.
+ */
+export class TurnToolset {
   readonly set: Toolset
-  /** Capabilities that were on when it began, on whatever worker. */
-  readonly on: ReadonlySet<string>
+  /** Capabilities that were on when the turn first started, on any worker. */
+  readonly capabilities: ReadonlySet<string>
   readonly #host: TurnHost
-  readonly #of: Scope
-  /** Those that the model called wrongly, by id. */
-  readonly #mistaken = new Set<string>()
-  #known: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
+  readonly #scope: Scope
+  /** Ids of deferred tools that the model called with invalid arguments. */
+  readonly #revealedIds = new Set<string>()
+  #selected: { readonly names: readonly string[] | null; readonly tools: TurnTools } | null = null
 
   constructor(host: TurnHost, of: Scope, on: ReadonlySet<string>) {
-    this.on = on
+    this.capabilities = on
     this.#host = host
-    this.#of = of
+    this.#scope = of
     this.set = host.tools(of)
   }
 
-  /** `names`: of the frame; null for all that the session has. */
-  in(names: readonly string[] | null): TurnTools {
-    if (!this.#known || this.#known.names !== names)
-      this.#known = { names, tools: toolsIn(this.#offered, names, this.#host.searchFrom) }
-    return this.#known.tools
+  /** `names`: tools of the frame; null for all tools of the session. */
+  forFrame(names: readonly string[] | null): TurnTools {
+    if (!this.#selected || this.#selected.names !== names)
+      this.#selected = { names, tools: selectTools(this.#enabledTools, names, this.#host.deferFrom) }
+    return this.#selected.tools
   }
 
-  /** By name, where it does not have all that there is: whoever takes a search up looks among these. */
-  within(names: readonly string[] | null): readonly string[] | null {
-    const offered = this.#offered
+  /** Tool names if the turn does not have all tools; a resumed tool_search is limited to them. */
+  restrictedTo(names: readonly string[] | null): readonly string[] | null {
+    const offered = this.#enabledTools
     return names?.filter((name) => offered.find(name)) ?? (offered === this.set ? null : offered.offered)
   }
 
-  /** Whether the model can read on in a result that it was shown a part of. */
-  reads(names: readonly string[] | null): boolean {
-    return this.in(names).set.get(readOutputName) !== undefined
+  /** True if the model has the tool that reads the rest of a truncated result. */
+  canReadOutput(names: readonly string[] | null): boolean {
+    return this.forFrame(names).set.get(readOutputName) !== undefined
   }
 
-  /** As the model is told of them: with the schemas of those that it has looked for. */
-  async told(names: readonly string[] | null): Promise<readonly ModelTool[]> {
-    const tools = this.in(names)
-    const found = tools.deferred.size === 0 ? [] : await revealedIn(this.#host.store, this.#of)
-    return modelTools(tools, new Set([...found, ...this.#mistaken]))
+  /** Tool definitions for the model, with schemas of revealed tools. */
+  async forModel(names: readonly string[] | null): Promise<readonly ModelTool[]> {
+    const tools = this.forFrame(names)
+    const found = tools.deferred.size === 0 ? [] : await revealedTools(this.#host.store, this.#scope)
+    return modelTools(tools, new Set([...found, ...this.#revealedIds]))
   }
 
-  /** A model that called a tool without its schema, and wrongly, is shown it next time. */
-  reveal(names: readonly string[] | null, mistaken: readonly string[]): NonNullable<Change['documents']> {
-    const { set, deferred } = this.in(names)
-    const tools = mistaken.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
+  /** Reveals the schema of deferred tools that the model called with invalid arguments. */
+  reveal(names: readonly string[] | null, invalidCalls: readonly string[]): NonNullable<Change['documents']> {
+    const { set, deferred } = this.forFrame(names)
+    const tools = invalidCalls.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
     return [...new Set(tools)].map(({ id }) => {
-      this.#mistaken.add(id)
-      return { ...revealedName(this.#of, id), value: '1' }
+      this.#revealedIds.add(id)
+      return { ...revealedName(this.#scope, id), value: '1' }
     })
   }
 
-  /** What the session has of what stood when the turn began. */
-  get #offered(): Toolset {
-    return this.#host.switches.all.offered(this.set, this.on)
+  /** The turn's toolset without tools of capabilities that are off. */
+  get #enabledTools(): Toolset {
+    return this.#host.switches.all.enabledTools(this.set, this.capabilities)
   }
 }

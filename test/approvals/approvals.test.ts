@@ -1,10 +1,12 @@
-// POL-2, POL-3, POL-4, POL-6: people decide. test/approvals/attacks/approval-attacks.test.ts attacks it.
+// Approvals through the library: inbox, decide(), quorum, edits, remembered rules. The attacks are in
+// attacks/approval-attacks.test.ts.
 
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type InboxItem, type Runtime, tool, type Tool } from '../../src/index.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
 
 interface Refund {
   readonly order: string
@@ -37,7 +39,7 @@ onEachStore('approvals', (bench) => {
   const clock = manualClock()
   const session = (runtime: Runtime, id = 'chat') => runtime.session(id, { tenant: 'acme', principal: 'user:ada' })
 
-  test('POL-2, POL-6: a call that asks waits in the inbox with what would run, and runs once it is approved', async () => {
+  test('POL-2, POL-6: a call that needs approval waits in the inbox and runs once approved', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const run = session(runtime).run([ask(4200)])
@@ -68,7 +70,7 @@ onEachStore('approvals', (bench) => {
     expect(await runtime.inbox()).toEqual([])
   })
 
-  test('POL-3: a denial is told with its reason, and nothing runs', async () => {
+  test('POL-3: a denied call fails with the reason and never runs', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const run = session(runtime).run([ask(4200)])
@@ -82,7 +84,7 @@ onEachStore('approvals', (bench) => {
     expect(ran).toEqual([])
   })
 
-  test('POL-3: silence is no, and the time is the rule’s', async () => {
+  test('POL-3: an undecided approval expires as a denial after the rule’s time', async () => {
     const ran: Refund[] = []
     const policy = { rules: [{ tool: 'refund', then: 'ask' as const, expires: '1h' }] }
     const runtime = await bench.open([refunding(ran)], { clock, policy })
@@ -94,19 +96,30 @@ onEachStore('approvals', (bench) => {
     const [outcome] = await run
     expect(codeOf(outcome)).toBe('approval_expired')
     expect(outcome?.waitingMs).toBe(3_600_000)
-    expect(await runtime.decide(id, { approve: true, ...bea })).toEqual({ answer: 'already_decided', status: 'expired', by: [] })
+    expect(await runtime.decide(id, { approve: true, ...bea })).toEqual({
+      answer: 'already_decided',
+      status: 'expired',
+      by: [],
+    })
     expect(await runtime.inbox()).toEqual([])
     expect(ran).toEqual([])
   })
 
-  test('POL-3: a person changes the arguments: they are checked, the model is told, and what ran is on record', async () => {
+  test('POL-3: an edit is validated, shown to the model, and recorded as the input that ran', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const run = session(runtime).run([ask(4200)])
     const { id } = await first(runtime)
-    expect(await runtime.decide(id, { edit: { order: 'A1', cents: 'much' }, ...bea })).toMatchObject({ answer: 'invalid' })
+    expect(await runtime.decide(id, { edit: { order: 'A1', cents: 'much' }, ...bea })).toMatchObject({
+      answer: 'invalid',
+    })
     expect(await runtime.inbox()).toHaveLength(1)
-    const decided = await runtime.decide(id, { approve: true, edit: { order: 'A1', cents: 2000 }, reason: 'half', ...bea })
+    const decided = await runtime.decide(id, {
+      approve: true,
+      edit: { order: 'A1', cents: 2000 },
+      reason: 'half',
+      ...bea,
+    })
     expect(decided).toMatchObject({ answer: 'accepted', status: 'edited' })
     const [outcome] = await run
     expect(outcome).toMatchObject({ status: 'success', value: { refunded: 2000 } })
@@ -117,11 +130,14 @@ onEachStore('approvals', (bench) => {
     expect(await session(runtime).calls.get('c1')).toMatchObject({ input: { order: 'A1', cents: 2000 } })
   })
 
-  test('POL-3: edited arguments are judged again: the policy may still deny them, and hooks too', async () => {
+  test('POL-3: policy and hooks check edited arguments again and may deny them', async () => {
     const ran: Refund[] = []
     const policy = { rules: [{ tool: 'refund', when: { cents: { gt: 9_000 } }, then: 'deny' as const }] }
     const hooks = [
-      { name: 'no A2', before: ({ input }: { input: unknown }) => ((input as Refund).order === 'A2' ? { deny: 'not A2' } : undefined) },
+      {
+        name: 'no A2',
+        before: ({ input }: { input: unknown }) => ((input as Refund).order === 'A2' ? { deny: 'not A2' } : undefined),
+      },
     ]
     const runtime = await bench.open([refunding(ran)], { clock, policy, hooks })
     const runs = [session(runtime).run([ask(4200)]), session(runtime).run([ask(4200, 'c2')])]
@@ -136,41 +152,62 @@ onEachStore('approvals', (bench) => {
     expect(ran).toEqual([])
   })
 
-  test('POL-3: a person answers instead of the tool', async () => {
+  test('POL-3: a person’s answer replaces the tool result and is validated', async () => {
     const ran: Refund[] = []
-    const runtime = await bench.open([refunding(ran, { output: z.object({ refunded: z.number() }) as never })], { clock })
+    const runtime = await bench.open([refunding(ran, { output: z.object({ refunded: z.number() }) as never })], {
+      clock,
+    })
     const run = session(runtime).run([ask(4200)])
     const { id } = await first(runtime)
     expect(await runtime.decide(id, { answer: 'a voucher', ...bea })).toMatchObject({ answer: 'invalid' })
-    expect(await runtime.decide(id, { answer: { refunded: 1 }, reason: 'done by hand', ...bea })).toMatchObject({ status: 'answered' })
+    expect(await runtime.decide(id, { answer: { refunded: 1 }, reason: 'done by hand', ...bea })).toMatchObject({
+      status: 'answered',
+    })
     const [outcome] = await run
     expect(outcome).toMatchObject({ status: 'success', value: { refunded: 1 }, attempts: 0 })
-    expect(textOf(outcome)).toBe('[A person answered instead of this tool, which was not run: done by hand]\n{"refunded":1}')
+    expect(textOf(outcome)).toBe(
+      '[A person answered instead of this tool, which was not run: done by hand]\n{"refunded":1}',
+    )
     expect(ran).toEqual([])
   })
 
-  test('POL-3: a quorum takes different people, who asked may not be one of them, and an edit goes before the others again', async () => {
+  test('POL-3: a quorum needs distinct approvers, not the requester, and restarts after an edit', async () => {
     const ran: Refund[] = []
-    const policy = { rules: [{ tool: 'refund', then: 'ask' as const, quorum: 2, separate: true, approvers: ['user:*', 'boss'] }] }
+    const policy = {
+      rules: [{ tool: 'refund', then: 'ask' as const, quorum: 2, separate: true, approvers: ['user:*', 'boss'] }],
+    }
     const runtime = await bench.open([refunding(ran)], { clock, policy })
     const run = session(runtime).run([ask(4200)])
     const { id } = await first(runtime)
-    expect(await runtime.decide(id, { approve: true, by: 'user:ada' })).toMatchObject({ answer: 'refused', why: 'own_request' })
-    expect(await runtime.decide(id, { approve: true, by: 'guest' })).toMatchObject({ answer: 'refused', why: 'not_an_approver' })
+    expect(await runtime.decide(id, { approve: true, by: 'user:ada' })).toMatchObject({
+      answer: 'refused',
+      why: 'own_request',
+    })
+    expect(await runtime.decide(id, { approve: true, by: 'guest' })).toMatchObject({
+      answer: 'refused',
+      why: 'not_an_approver',
+    })
     expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({
       answer: 'accepted',
       status: 'pending',
       approvals: 1,
       quorum: 2,
     })
-    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'refused', why: 'voted_already' })
+    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({
+      answer: 'refused',
+      why: 'voted_already',
+    })
     expect((await first(runtime)).approvals).toMatchObject([{ by: 'user:bea', door: 'library' }])
-    expect(await runtime.decide(id, { edit: { order: 'A1', cents: 7 }, by: 'user:cem' })).toMatchObject({ status: 'edited' })
+    expect(await runtime.decide(id, { edit: { order: 'A1', cents: 7 }, by: 'user:cem' })).toMatchObject({
+      status: 'edited',
+    })
     const again = await vi.waitUntil(async () => (await runtime.inbox()).find((item) => item.id !== id))
-    // Cem's own changes have Cem's approval; Bea's was for something else.
+    // An edit counts as the editor's approval (Cem); Bea approved the old arguments, so Bea's vote is dropped.
     expect(again).toMatchObject({ args: { order: 'A1', cents: 7 }, approvals: [{ by: 'user:cem' }] })
     expect(ran).toEqual([])
-    expect(await runtime.decide(again.id, { approve: true, by: 'boss', door: 'cli' })).toMatchObject({ status: 'approved' })
+    expect(await runtime.decide(again.id, { approve: true, by: 'boss', door: 'cli' })).toMatchObject({
+      status: 'approved',
+    })
     expect(await run).toMatchObject([{ status: 'success', value: { refunded: 7 } }])
     expect(ran).toHaveLength(1)
     const events = []
@@ -189,7 +226,7 @@ onEachStore('approvals', (bench) => {
     ])
   })
 
-  test('POL-3: what is remembered answers next time, for its scope, its arguments and its time, until it is revoked', async () => {
+  test('POL-3: a remembered rule applies within its scope, condition and lifetime until revoked', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const run = session(runtime).run([ask(100)])
@@ -209,7 +246,9 @@ onEachStore('approvals', (bench) => {
     expect(await again(501, 'c3')).toBe('waiting')
     expect(await again(100, 'c4', session(runtime, 'other chat'))).toBe('waiting')
     expect(await again(100, 'c5', runtime.session('chat', { tenant: 'other' }))).toBe('waiting')
-    expect(await runtime.explain({ tool: 'refund', input: { order: 'A1', cents: 3 }, tenant: 'acme', session: 'chat' })).toMatchObject({
+    expect(
+      await runtime.explain({ tool: 'refund', input: { order: 'A1', cents: 3 }, tenant: 'acme', session: 'chat' }),
+    ).toMatchObject({
       would: 'run',
       remembered: { then: 'approve' },
     })
@@ -220,27 +259,29 @@ onEachStore('approvals', (bench) => {
     expect(await again(100, 'c6')).toBe('waiting')
     expect(await runtime.rules.list({ tenant: 'acme' })).toEqual([])
     expect(await runtime.rules.list({ tenant: 'acme', all: true })).toMatchObject([{ revoked: { by: 'user:bea' } }])
-    // A rule ends by itself.
+    // A rule expires after its `for` duration.
     const [item] = await runtime.inbox({ tenant: 'acme', session: 'other chat' })
     await runtime.decide(item?.id as string, { approve: true, remember: { scope: 'principal', for: '1m' }, ...bea })
     expect(await again(100, 'c7')).toBe('success')
     await clock.advance('1m')
     expect(await again(100, 'c8')).toBe('waiting')
-    // What is over is forgotten with the rest.
+    // prune() also removes expired and revoked rules.
     expect(await runtime.rules.list({ tenant: 'acme', all: true })).toHaveLength(2)
     await clock.advance('2h')
     await runtime.prune({ olderThan: '1h' })
     expect(await runtime.rules.list({ tenant: 'acme', all: true })).toEqual([])
   })
 
-  test('POL-3: a remembered no is no; a remembered yes never beats a deny, nor a rule that wants more people, nor a changed tool', async () => {
+  test('POL-3: a remembered denial applies; an approval never overrides deny, quorum or a new tool', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const run = session(runtime).run([ask(100)])
     await runtime.decide((await first(runtime)).id, { approve: true, remember: { scope: 'tenant' }, ...bea })
     await run
     const under = async (policy: object, id: string): Promise<string> => {
-      const [outcome] = await runtime.session('chat', { tenant: 'acme', policy }).run([ask(100, id)], { until: 'waiting' })
+      const [outcome] = await runtime
+        .session('chat', { tenant: 'acme', policy })
+        .run([ask(100, id)], { until: 'waiting' })
       return outcome?.status === 'failure' ? outcome.failure.code : (outcome?.status ?? '')
     }
     expect(await under({}, 'c2')).toBe('success')
@@ -255,7 +296,7 @@ onEachStore('approvals', (bench) => {
     expect(ran).toHaveLength(2)
   })
 
-  test('POL-4: approvals of several calls come in any order, and siblings that need none are not held back', async () => {
+  test('POL-4: approvals arrive in any order and do not hold back siblings that need none', async () => {
     const ran: Refund[] = []
     const read = tool({ name: 'look', description: 'Looks', input: z.object({}), execute: () => 'seen' })
     const runtime = await bench.open([refunding(ran), read], { clock })
@@ -274,15 +315,13 @@ onEachStore('approvals', (bench) => {
     expect(ran.map(({ cents }) => cents).toSorted((a, b) => a - b)).toEqual([2, 3])
   })
 
-  test('POL-4: a nested call asks for itself: the person sees the charge, and the calls above it', async () => {
+  test('POL-4: a nested call has its own inbox item with its arguments and parent calls', async () => {
     const ran: Refund[] = []
-    const desk = tool({
-      name: 'desk',
-      description: 'A desk that refunds',
-      input: z.object({}),
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.run([ask(42, 'inner')]))[0]?.status,
-    })
+    const desk = rerunTool(
+      'desk',
+      { description: 'A desk that refunds' },
+      async (_, ctx) => (await ctx.run([ask(42, 'inner')]))[0]?.status,
+    )
     const runtime = await bench.open([refunding(ran), desk], { clock })
     const run = session(runtime).run([{ id: 'outer', name: 'desk' }])
     const item = await first(runtime)
@@ -292,7 +331,7 @@ onEachStore('approvals', (bench) => {
     expect(ran).toHaveLength(1)
   })
 
-  test('POL-2: a cancel withdraws it: nothing runs, the item is gone, and an approval comes too late', async () => {
+  test('POL-2: a cancel withdraws the approval request, and a late approval runs nothing', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const of = session(runtime)
@@ -301,19 +340,31 @@ onEachStore('approvals', (bench) => {
     expect(await of.cancel('never mind')).toBe(1)
     expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'never mind' } }])
     expect(await runtime.inbox()).toEqual([])
-    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'already_decided', status: 'withdrawn' })
+    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({
+      answer: 'already_decided',
+      status: 'withdrawn',
+    })
     expect(ran).toEqual([])
   })
 
-  test('POL-1: explain tells which rule decides and why, and runs nothing', async () => {
+  test('POL-1: explain() names the deciding rule and the reason, and runs nothing', async () => {
     const ran: Refund[] = []
     const rules = [
       { tool: 'refund', when: { cents: { lte: 2000 } }, then: 'allow' as const, reason: 'Small refunds are fine.' },
-      { tool: 'refund', when: { cents: { gt: 2000 } }, then: 'ask' as const, quorum: 2, reason: 'Large refunds take two.' },
+      {
+        tool: 'refund',
+        when: { cents: { gt: 2000 } },
+        then: 'ask' as const,
+        quorum: 2,
+        reason: 'Large refunds take two.',
+      },
     ]
     const runtime = await bench.open([refunding(ran)], { clock, policy: { rules } })
     const explain = (cents: unknown) => runtime.explain({ tool: 'refund', input: { order: 'A1', cents }, session: 's' })
-    expect(await explain(2000)).toMatchObject({ would: 'run', decision: { rule: 0, reason: 'Small refunds are fine.' } })
+    expect(await explain(2000)).toMatchObject({
+      would: 'run',
+      decision: { rule: 0, reason: 'Small refunds are fine.' },
+    })
     expect(await explain(2001)).toMatchObject({
       would: 'ask',
       decision: { rule: 1, asking: { quorum: 2 } },
@@ -324,23 +375,30 @@ onEachStore('approvals', (bench) => {
     expect(ran).toEqual([])
   })
 
-  test('POL-1: the tool’s own approval is a vote: always, never, or by its arguments', async () => {
+  test('POL-1: the tool’s approval function can allow, ask, or deny by throwing', async () => {
     const ran: Refund[] = []
     const approval = ({ cents }: Refund) => cents > 10
     const runtime = await bench.open([refunding(ran, { approval: approval as never })], { clock })
     const open = await session(runtime).run([ask(10, 'a'), ask(11, 'b')], { until: 'waiting' })
     expect(open.map(({ status }) => status)).toEqual(['success', 'waiting'])
-    const broken = await bench.open([refunding(ran, { approval: (() => Promise.reject(new Error('secret cause'))) as never })], { clock })
+    const broken = await bench.open(
+      [refunding(ran, { approval: (() => Promise.reject(new Error('secret cause'))) as never })],
+      { clock },
+    )
     const [denied] = await session(broken, 'broken').run([ask(1)])
     expect(codeOf(denied)).toBe('denied_by_policy')
     expect(textOf(denied)).not.toContain('secret cause')
   })
 
-  test('POL-6: the tool’s own preview is shown; one that throws is not, and the person is asked all the same', async () => {
+  test('POL-6: the inbox shows the tool’s preview, or the default one if the preview throws', async () => {
     const ran: Refund[] = []
     const preview = ({ order, cents }: Refund) => {
       if (cents > 100) throw new Error('no preview')
-      return { summary: `Send ${cents} cents back for ${order}`, details: '- paid\n+ refunded', format: 'diff' as const }
+      return {
+        summary: `Send ${cents} cents back for ${order}`,
+        details: '- paid\n+ refunded',
+        format: 'diff' as const,
+      }
     }
     const runtime = await bench.open([refunding(ran, { preview: preview as never })], { clock })
     await session(runtime).run([ask(5, 'a'), ask(500, 'b')], { until: 'waiting' })
@@ -351,7 +409,7 @@ onEachStore('approvals', (bench) => {
     ])
   })
 
-  test('POL-1: a session nobody attends refuses at once what would ask', async () => {
+  test('POL-1: an unattended session refuses a call that needs approval', async () => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const [outcome] = await runtime.session('s', { attended: false }).run([ask(1)])
@@ -359,20 +417,21 @@ onEachStore('approvals', (bench) => {
     expect(await runtime.inbox()).toEqual([])
   })
 
-  test('POL-2: the arguments are bound as they stand after prepare, and prepare runs anew for what a person wrote', async () => {
+  test('POL-2: approval covers the arguments after prepare(), which runs again after an edit', async () => {
     const ran: unknown[] = []
     const prepared: unknown[] = []
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays',
-      input: z.object({ cents: z.number(), iban: z.string().optional() }),
-      approval: 'always',
-      prepare: ({ cents, iban }) => {
-        prepared.push(cents)
-        return { input: { cents, iban: iban ?? 'DE00' }, payload: { quoted: cents } }
+    const pay = argumentTool(
+      'pay',
+      z.object({ cents: z.number(), iban: z.string().optional() }),
+      {
+        approval: 'always',
+        prepare: ({ cents, iban }) => {
+          prepared.push(cents)
+          return { input: { cents, iban: iban ?? 'DE00' }, payload: { quoted: cents } }
+        },
       },
-      execute: (input, ctx) => void ran.push([input, ctx.prepared]),
-    })
+      (input, ctx) => void ran.push([input, ctx.prepared]),
+    )
     const runtime = await bench.open([pay], { clock })
     const run = session(runtime).run([{ id: 'p', name: 'pay', input: { cents: 5 } }])
     const item = await first(runtime)
@@ -384,7 +443,7 @@ onEachStore('approvals', (bench) => {
   })
 
   test.runIf(bench.survives)(
-    'POL-4: another process without the tool may approve and deny, but not change what it cannot check',
+    'POL-4: a process without the tool can approve and deny but not edit or answer',
     async () => {
       const ran: Refund[] = []
       const runtime = await bench.open([refunding(ran)], { clock })
@@ -392,7 +451,9 @@ onEachStore('approvals', (bench) => {
       const run = session(runtime).run([ask(4200)])
       const { id } = await first(runtime)
       expect(await other.inbox()).toMatchObject([{ id, args: { cents: 4200 } }])
-      await expect(other.decide(id, { edit: { order: 'A1', cents: 1 }, ...bea })).rejects.toMatchObject({ code: 'answer_unchecked' })
+      await expect(other.decide(id, { edit: { order: 'A1', cents: 1 }, ...bea })).rejects.toMatchObject({
+        code: 'answer_unchecked',
+      })
       await expect(other.decide(id, { answer: 1, ...bea })).rejects.toMatchObject({ code: 'answer_unchecked' })
       expect(await other.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
       await clock.advance('1s')

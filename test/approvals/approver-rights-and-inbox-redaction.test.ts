@@ -1,20 +1,22 @@
-// Who may say what, and what is left when it is over: findings under a strict policy, loops, erasing, cancelling, other tenants.
+// Approver rights, redaction of the inbox and logs, connection scope, and what erase and cancel leave in the inbox.
 
 import { readFileSync } from 'node:fs'
 import { connectionRequired, retry, tool, type RuntimeOptions } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, hang, worldOn } from '../kit/approval-workers.ts'
+import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 const token = 'ghp_0123456789abcdef'
 
-describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %s', (kind) => {
   const world = worldOn(kind)
 
-  test('POL-3, DUR-3: what takes two others to run takes more than the word of who asked to run it again', async () => {
+  test('POL-3, DUR-3: the requester cannot approve a rerun that needs two other approvers', async () => {
     let ran = 0
-    const pay = (execute: () => unknown) => tool({ name: 'pay', description: 'd', input: empty, onUnknown: 'ask', execute: execute })
+    const pay = (execute: () => unknown) =>
+      tool({ name: 'pay', description: 'd', input: empty, onUnknown: 'ask', execute })
     const policy = {
       rules: [{ tool: 'pay', then: 'ask' as const, quorum: 2, approvers: ['user:bea', 'user:bob'], separate: true }],
     } as RuntimeOptions['policy'] & object
@@ -35,17 +37,11 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     expect(answer).toMatchObject({ answer: 'refused' })
   })
 
-  test('POL-8: what earlier tries cost is on the outcome, also if the last one parked', async () => {
+  test('POL-8: the outcome includes the cost of earlier attempts even if the last one parked', async () => {
     let tries = 0
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        if (++tries === 1) throw retry({ after: 10, cost: 5 })
-        return ctx.ask({ text: 'Which?' })
-      },
+    const work = rerunTool('work', async (_, ctx) => {
+      if (++tries === 1) throw retry({ after: 10, cost: 5 })
+      return ctx.ask({ text: 'Which?' })
     })
     const runtime = await world.start([work], { budgets: { session: { cost: 4 } } })
     const session = runtime.session('s', ada)
@@ -60,8 +56,15 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     expect(await next).toMatchObject([{ failure: { code: 'over_budget' } }])
   })
 
-  test('TIME-1: the queue clock does not count the time in which people decided', async () => {
-    const work = tool({ name: 'work', description: 'd', input: empty, approval: 'always', timeout: { queue: '1m' }, execute: () => 'ok' })
+  test('TIME-1: the queue timeout does not count the time spent waiting for approval', async () => {
+    const work = tool({
+      name: 'work',
+      description: 'd',
+      input: empty,
+      approval: 'always',
+      timeout: { queue: '1m' },
+      execute: () => 'ok',
+    })
     const runtime = await world.start([work])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'work' }])
     const { id } = await world.item(runtime)
@@ -71,16 +74,10 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success' }])
   })
 
-  test('DUR-12: the inbox shows no secret, wherever in a question it stands', async () => {
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const github = await ctx.connection('github')
-        return (await ctx.ask({ text: `Is ${github?.token} still right?` })).value
-      },
+  test('DUR-12: an inbox question shows no secret from its text', async () => {
+    const ask = rerunTool('ask', async (_, ctx) => {
+      const github = await ctx.connection('github')
+      return (await ctx.ask({ text: `Is ${github?.token} still right?` })).value
     })
     const runtime = await world.start([ask])
     await runtime.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
@@ -89,22 +86,18 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     expect(JSON.stringify(item).includes(token)).toBe(false)
   })
 
-  test('VAL-4, DUR-12: what is thrown or logged with a token, or a secret answer, reaches no log', async () => {
+  test('VAL-4, DUR-12: logs and errors contain neither the token nor the secret answer', async () => {
     const lines: string[] = []
     const write = (...said: unknown[]): void =>
-      void lines.push(JSON.stringify(said, (_, value: unknown) => (value instanceof Error ? String(value.stack) : value)))
+      void lines.push(
+        JSON.stringify(said, (_, value: unknown) => (value instanceof Error ? String(value.stack) : value)),
+      )
     const logger = { debug: write, info: write, warn: write, error: write }
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const github = await ctx.connection('github')
-        const { answer } = await (await ctx.ask({ text: 'Your password?', secret: true })).value
-        ctx.log.info(`with ${github?.token} and ${answer as string}`, { answer })
-        throw new Error(`bad ${answer as string}`, { cause: new Error(`also ${github?.token}`) })
-      },
+    const ask = rerunTool('ask', async (_, ctx) => {
+      const github = await ctx.connection('github')
+      const { answer } = await (await ctx.ask({ text: 'Your password?', secret: true })).value
+      ctx.log.info(`with ${github?.token} and ${answer as string}`, { answer })
+      throw new Error(`bad ${answer as string}`, { cause: new Error(`also ${github?.token}`) })
     })
     const door = await world.start([ask], { worker: false })
     await door.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
@@ -123,17 +116,16 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     }
   })
 
-  test('POL-5: who connects in another tenant, for another person or another provider, lets nobody go on', async () => {
-    const issues = tool({
-      name: 'issues',
-      description: 'd',
-      input: empty,
-      execute: async (_, ctx) => (await ctx.connection('github'))?.expiresAt ?? connectionRequired('github'),
-    })
+  test('POL-5: a connection for another tenant, principal or provider resumes no waiting call', async () => {
+    const issues = simpleTool(
+      'issues',
+      async (_, ctx) => (await ctx.connection('github'))?.expiresAt ?? connectionRequired('github'),
+    )
     const runtime = await world.start([issues])
     void runtime.session('s', { ...ada, tenant: 'acme' }).run([{ id: 'a', name: 'issues' }])
     await world.item(runtime)
-    const other = async (of: object) => (await runtime.connections.set({ provider: 'github', ...of }, { token, ...bea })).resumed
+    const other = async (of: object) =>
+      (await runtime.connections.set({ provider: 'github', ...of }, { token, ...bea })).resumed
     expect(await other({})).toBe(0)
     expect(await other({ principal: 'user:ada' })).toBe(0)
     expect(await other({ tenant: 'acme', principal: 'user:bob' })).toBe(0)
@@ -142,18 +134,12 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     expect(await other({ tenant: 'acme', principal: 'user:ada' })).toBe(1)
   })
 
-  test('DUR-10: an erased session leaves nothing that waits for people, and an erased tenant no token', async () => {
+  test('DUR-10: erase removes the inbox items and rules of a session and the tokens of a tenant', async () => {
     const tools = [
       tool({ name: 'wipe', description: 'd', input: empty, approval: 'always', execute: () => 'wiped' }),
       tool({ name: 'pick', description: 'd', input: empty, client: true }),
       tool({ name: 'ask', description: 'd', input: empty, execute: (_, ctx) => ctx.ask({ text: 'Which?' }) }),
-      tool({
-        name: 'inside',
-        description: 'd',
-        input: empty,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => (await ctx.ask({ text: 'Which?' })).value,
-      }),
+      rerunTool('inside', async (_, ctx) => (await ctx.ask({ text: 'Which?' })).value),
       tool({ name: 'issues', description: 'd', input: empty, execute: () => connectionRequired('github') }),
     ]
     const runtime = await world.start(tools, { budgets: { session: { calls: 100 }, tenant: { calls: 100 } } })
@@ -181,14 +167,8 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     for (const of of ['connection', 'usage']) expect([of, await left(of)]).toEqual([of, []])
   })
 
-  test('TIME-3, POL-6: cancelled while it asks inside its body, on a worker that died: the inbox is empty', async () => {
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.ask({ text: 'Which?', deadline: '1d' })).value,
-    })
+  test('TIME-3, POL-6: cancelling a question whose worker died empties the inbox', async () => {
+    const ask = rerunTool('ask', async (_, ctx) => (await ctx.ask({ text: 'Which?', deadline: '1d' })).value)
     const { runtime, life } = await world.doomed([ask])
     void runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
     await world.item(runtime)
@@ -198,17 +178,14 @@ describe.each(['memory', 'sqlite'] as const)('rights on %s', (kind) => {
     await world.clock.advance('1s')
     expect(await door.inbox()).toEqual([])
     const second = await world.takeOver([ask])
-    expect(await second.session('s').calls.get('a')).toMatchObject({ state: 'settled', outcome: { status: 'cancelled' } })
+    expect(await second.session('s').calls.get('a')).toMatchObject({
+      state: 'settled',
+      outcome: { status: 'cancelled' },
+    })
   })
 
-  test('VAL-7: what a person did to a call is within the output budget', async () => {
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: z.object({ k: z.string() }),
-      approval: 'always',
-      execute: () => 'x'.repeat(5_000),
-    })
+  test('VAL-7: the note about a person’s edit counts toward the output budget', async () => {
+    const work = argumentTool('work', z.object({ k: z.string() }), { approval: 'always' }, () => 'x'.repeat(5_000))
     const runtime = await world.start([work], { output: { bytes: 1_024 } })
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'work', input: { k: 'a' } }])
     const { id } = await world.item(runtime)

@@ -1,46 +1,49 @@
-// More seams: what is remembered for whom, what a schema makes of a missing connection, tokens in arguments, times that are no times.
+// Scope of remembered rules, expiry of connections, connection_required results, and tokens in nested arguments.
 
 import { connectionRequired, result, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, worldOn } from '../kit/approval-workers.ts'
+import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 const token = 'ghp_0123456789abcdef'
 
-describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('connections and remembered scope on %s', (kind) => {
   const world = worldOn(kind)
 
-  test('POL-3: nothing is remembered for a principal that is not on record, and the call still waits', async () => {
-    const wipe = tool({ name: 'wipe', description: 'd', input: empty, hints: { destructive: true }, execute: () => 'wiped' })
+  test('POL-3: a rule for a missing principal is rejected, and the call still waits', async () => {
+    const wipe = tool({
+      name: 'wipe',
+      description: 'd',
+      input: empty,
+      hints: { destructive: true },
+      execute: () => 'wiped',
+    })
     const runtime = await world.start([wipe])
     const first = runtime.session('s').run([{ id: 'a', name: 'wipe' }])
     const { id } = await world.item(runtime)
     const answer = await runtime.decide(id, { approve: true, remember: { scope: 'principal' }, ...bea })
-    expect(answer).toMatchObject({ answer: 'invalid', problems: [expect.stringContaining('not on record')] })
+    expect(answer).toMatchObject({ answer: 'invalid', problems: [expect.stringContaining('has no principal')] })
     expect(await runtime.inbox()).toMatchObject([{ id }])
     expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
     await world.clock.advance('1s')
     expect(await first).toMatchObject([{ status: 'success', value: 'wiped' }])
-    const [other] = await runtime.session('elsewhere', { principal: 'user:eve' }).run([{ id: 'b', name: 'wipe' }], { until: 'waiting' })
+    const [other] = await runtime
+      .session('elsewhere', { principal: 'user:eve' })
+      .run([{ id: 'b', name: 'wipe' }], { until: 'waiting' })
     expect(other).toMatchObject({ status: 'waiting', for: 'approval' })
   })
 
-  const issues = tool({
-    name: 'issues',
-    description: 'd',
-    input: empty,
-    output: z.array(z.string()),
-    execute: () => connectionRequired('github') as never,
-  })
+  const issues = simpleTool('issues', { output: z.array(z.string()) }, () => connectionRequired('github'))
   const read = { status: 'success', value: { connection_required: 'github' } }
 
-  test('POL-5: where nobody can connect the model reads connection_required, also of a tool with an output schema', async () => {
+  test('POL-5: an unattended tool with an output schema still returns connection_required', async () => {
     const runtime = await world.start([issues])
     const [alone] = await runtime.session('s', { ...ada, attended: false }).run([{ id: 'a', name: 'issues' }])
     expect(alone).toMatchObject(read)
   })
-  test('POL-5: and also when nobody did in time, or what was connected did not do', async () => {
+  test('POL-5: connection_required is returned after expiry and after a second failed connection', async () => {
     const runtime = await world.start([issues])
     const session = runtime.session('s', ada)
     const silent = session.run([{ id: 'a', name: 'issues' }])
@@ -55,23 +58,11 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
     expect(await twice).toMatchObject([read])
   })
 
-  test('POL-5: a token that a body passes to a call under it is in no arguments on record, nor in an inbox elsewhere', async () => {
-    const inner = tool({
-      name: 'inner',
-      description: 'd',
-      input: z.object({ auth: z.string() }),
-      hints: { destructive: true },
-      execute: () => 'ok',
-    })
-    const outer = tool({
-      name: 'outer',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const github = await ctx.connection('github')
-        return (await ctx.call(inner, { auth: github?.token ?? '' })).status
-      },
+  test('POL-5: a token passed to a nested call appears in no recorded arguments and in no inbox', async () => {
+    const inner = argumentTool('inner', z.object({ auth: z.string() }), { hints: { destructive: true } }, () => 'ok')
+    const outer = rerunTool('outer', async (_, ctx) => {
+      const github = await ctx.connection('github')
+      return (await ctx.call(inner, { auth: github?.token ?? '' })).status
     })
     const door = await world.start([], { worker: false })
     const runtime = await world.start([outer, inner])
@@ -83,19 +74,18 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
     expect(JSON.stringify(calls).includes(token)).toBe(false)
   })
 
-  test('POL-5: when a connection ends must be an instant', async () => {
+  test('POL-5: connections.set() rejects an expiresAt that is not a timestamp', async () => {
     const runtime = await world.start([])
     for (const expiresAt of [Number.NaN, '2026-01-01' as never, new Date(0) as never])
-      await expect(runtime.connections.set({ provider: 'github' }, { token, ...bea, expiresAt })).rejects.toThrow(/expiresAt/)
+      await expect(runtime.connections.set({ provider: 'github' }, { token, ...bea, expiresAt })).rejects.toThrow(
+        /expiresAt/,
+      )
   })
 
-  test('POL-5: a connection that has expired is none, and who waits goes on with the new one', async () => {
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: empty,
-      execute: async (_, ctx) => ((await ctx.connection('github')) ? 'read' : connectionRequired('github')),
-    })
+  test('POL-5: an expired connection is ignored, and the waiting call resumes with the new one', async () => {
+    const work = simpleTool('work', async (_, ctx) =>
+      (await ctx.connection('github')) ? 'read' : connectionRequired('github'),
+    )
     const runtime = await world.start([work])
     const of = { provider: 'github', principal: 'user:ada' }
     await runtime.connections.set(of, { token, ...bea, expiresAt: world.clock.now() + 1_000 })
@@ -107,15 +97,15 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
     expect(await run).toMatchObject([{ value: 'read' }])
   })
 
-  test('POL-7: a call that waits for people in a call under it leaves a placeholder too', async () => {
-    const inner = tool({ name: 'inner', description: 'd', input: empty, hints: { destructive: true }, execute: () => 'ok' })
-    const outer = tool({
-      name: 'outer',
+  test('POL-7: a call that waits for a nested approval returns a placeholder', async () => {
+    const inner = tool({
+      name: 'inner',
       description: 'd',
       input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.call(inner, {})).status,
+      hints: { destructive: true },
+      execute: () => 'ok',
     })
+    const outer = rerunTool('outer', async (_, ctx) => (await ctx.call(inner, {})).status)
     const runtime = await world.start([outer, inner])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'outer' }], { batch: 'm1', until: '2s' })
     await world.clock.advance('3s')
@@ -123,18 +113,12 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
     expect(JSON.stringify((open as { parts?: unknown }).parts ?? null)).toContain('[Tool call')
   })
 
-  test('POL-1: the rules of a session hold for what its calls call, after a crash too', async () => {
+  test('POL-1: session policy applies to nested calls, also after a crash', async () => {
     let ran = 0
     const inner = tool({ name: 'inner', description: 'd', input: empty, execute: () => ++ran })
-    const outer = tool({
-      name: 'outer',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        await ctx.sleep('5s')
-        return (await ctx.call(inner, {})).status
-      },
+    const outer = rerunTool('outer', async (_, ctx) => {
+      await ctx.sleep('5s')
+      return (await ctx.call(inner, {})).status
     })
     const policy = { rules: [{ tool: 'inner', then: 'deny' as const, reason: 'Not here.' }] }
     const { runtime, life } = await world.doomed([outer, inner])
@@ -152,16 +136,10 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind) => {
     ['of two lines, in JSON as text', 'a "first" line\nand a second', (given: string) => JSON.stringify({ given })],
     ['in raw and summary', token, (given: string) => result(null, { raw: { given }, summary: `with ${given}` })],
     ['of six digits', '402817', (given: string) => ({ code: given })],
-  ])('POL-5: a secret answer %s is in no result', async (_, secret, make) => {
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(__, ctx) {
-        const { answer } = await (await ctx.ask({ text: 'The code?', secret: true })).value
-        return make(answer as string) as never
-      },
+  ])('POL-5: a secret answer %s appears in no result', async (_, secret, make) => {
+    const ask = rerunTool('ask', async (__, ctx) => {
+      const { answer } = await (await ctx.ask({ text: 'The code?', secret: true })).value
+      return make(answer as string)
     })
     const runtime = await world.start([ask])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])

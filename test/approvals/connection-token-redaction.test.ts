@@ -1,14 +1,16 @@
-// POL-5, DUR-12: tokens and secret answers, wherever a body may put them.
+// Connection tokens and secret answers are redacted from results, output, arguments and errors.
 
 import { fail, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, worldOn } from '../kit/approval-workers.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const empty = z.object({})
 const token = 'ghp_0123456789abcdef'
 
-describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('connection tokens on %s', (kind) => {
   const world = worldOn(kind)
   const everything = async (uid?: string): Promise<string> => {
     const calls = await world.store.callsOf({ tenant: 'default', session: 's' }, { after: '', limit: 100 })
@@ -27,7 +29,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     return runtime
   }
 
-  test('POL-5: a result that comes within the grace of a cancel holds no token', async () => {
+  test('POL-5: a result within the grace period of a cancel contains no token', async () => {
     const runtime = await connected(async (_, ctx) => {
       const github = await ctx.connection('github')
       await new Promise<void>((resolve) => ctx.signal.addEventListener('abort', () => resolve(), { once: true }))
@@ -43,7 +45,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     expect((await everything()).includes(token)).toBe(false)
   })
 
-  test('POL-5: a result that comes within the grace of a timeout holds no token', async () => {
+  test('POL-5: a result within the grace period of a timeout contains no token', async () => {
     const runtime = await connected(
       async (_, ctx) => {
         const github = await ctx.connection('github')
@@ -58,7 +60,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     expect((await everything()).includes(token)).toBe(false)
   })
 
-  test('POL-5, TIME-1: a late result holds no token', async () => {
+  test('POL-5, TIME-1: a late result contains no token', async () => {
     const late = Promise.withResolvers<void>()
     const runtime = await connected(
       async (_, ctx) => {
@@ -78,19 +80,14 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     expect(text.includes(token)).toBe(false)
   })
 
-  test('POL-5, CALL-10: output that began before the token was fetched does not show it', async () => {
-    const issues = tool({
-      name: 'issues',
-      description: 'd',
-      input: empty,
-      async execute(_, ctx) {
-        ctx.output('connecting\n')
-        const github = await ctx.connection('github')
-        ctx.output(`using ${github?.token}\n`)
-        return 'done'
-      },
+  test('POL-5, CALL-10: output streamed before the token was fetched does not show it', async () => {
+    const issues = simpleTool('issues', async (_, ctx) => {
+      ctx.output('connecting\n')
+      const github = await ctx.connection('github')
+      ctx.output(`using ${github?.token}\n`)
+      return 'done'
     })
-    // Somebody connected it on another machine: this one learns the token when its body does.
+    // Connected on another machine: this worker learns the token only when its body reads the connection.
     const door = await world.start([issues], { worker: false })
     await door.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
     const runtime = await world.start([issues])
@@ -109,7 +106,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     expect(JSON.stringify(seen).includes(token)).toBe(false)
   })
 
-  test('POL-5: prepare may look at the connection; the token is in no argument and no payload on record', async () => {
+  test('POL-5: prepare() can read the connection; no recorded argument or payload has the token', async () => {
     const runtime = await connected(() => 'done', {
       input: z.object({ auth: z.string().optional() }),
       async prepare(_: unknown, ctx: { connection(p: string): Promise<{ token: string } | null> }) {
@@ -123,24 +120,21 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     expect((await everything()).includes(token)).toBe(false)
   })
 
-  test('POL-5: what reconcile finds out holds no token', async () => {
+  test('POL-5: the outcome that reconcile() returns contains no token', async () => {
     const stop = (execute: () => unknown) =>
-      tool({
-        name: 'issues',
-        description: 'd',
-        input: empty,
-        async reconcile(_, ctx) {
-          const github = await ctx.connection('github')
-          return { value: `looked with ${github?.token}` }
+      simpleTool(
+        'issues',
+        {
+          async reconcile(_, ctx) {
+            const github = await ctx.connection('github')
+            return { value: `looked with ${github?.token}` }
+          },
         },
-        execute: execute,
-      })
+        execute,
+      )
     const { runtime, life } = await world.doomed([stop(() => new Promise(() => {}))])
     await runtime.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
-    void runtime
-      .session('s', ada)
-      .run([{ id: 'a', name: 'issues' }])
-      .catch(() => {})
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'issues' }]))
     await world.clock.advance(10)
     life.die()
     const second = await world.takeOver([stop(() => 'x')])
@@ -149,7 +143,7 @@ describe.each(['memory', 'sqlite'] as const)('tokens on %s', (kind) => {
     expect((await everything()).includes(token)).toBe(false)
   })
 
-  test('POL-5: what a step threw, and what fail() says, holds no token', async () => {
+  test('POL-5: a step error and a fail() message contain no token', async () => {
     const runtime = await connected(
       async (_, ctx) => {
         const github = await ctx.connection('github')

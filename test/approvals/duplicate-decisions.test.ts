@@ -1,4 +1,5 @@
-// Pain 24 of reference/peers.md, where people decide: two clicks, two workers, and a decision in the very moment in which it is asked for.
+// Known failures of other projects (issue numbers in the titles): double clicks, deciders on two workers, and a
+// decision at the moment of the request.
 
 import { expect, test, vi } from 'vitest'
 import type { DecideAnswer, InboxDecision, Runtime } from 'pawl'
@@ -7,7 +8,7 @@ import { ask, bea, cem, codeOf, eventsOf, onGround, only, refunding, session, wa
 onGround('pain 24: double resume and lost updates between workers', (ground) => {
   const answers = (all: readonly DecideAnswer[]): string[] => all.map(({ answer }) => answer).toSorted()
 
-  test('POL-2 (mastra#20443): a double click on approve is one approval, one execution, one continuation', async () => {
+  test('POL-2 (mastra#20443): a double click on approve makes one decision and one execution', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     const run = session(runtime).run([ask(5)], { batch: 'm' })
     const joined = session(runtime).run([ask(5)], { batch: 'm' })
@@ -20,8 +21,11 @@ onGround('pain 24: double resume and lost updates between workers', (ground) => 
     for (const once of ['decision.made', 'wait.resolved', 'call.started', 'call.settled']) expect(types.filter((type) => type === once), once).toHaveLength(1) // prettier-ignore
   })
 
-  test('POL-2 (open-multi-agent#481, cloudflare/agents PR #1998): approve and deny race on two workers: one wins, and the other hears it', async () => {
-    const workers = [await ground.open([refunding(ground.ledger)]), await ground.open([refunding(ground.ledger)])] as [Runtime, Runtime]
+  test('POL-2 (open-multi-agent#481, cloudflare/agents PR #1998): approve and deny race on two workers: one wins, and the other reports it', async () => {
+    const workers = [await ground.open([refunding(ground.ledger)]), await ground.open([refunding(ground.ledger)])] as [
+      Runtime,
+      Runtime,
+    ]
     const expected: number[] = []
     for (let round = 0; round < 12; round++) {
       const [asking, other] = round % 2 === 0 ? workers : ([workers[1], workers[0]] as [Runtime, Runtime])
@@ -46,7 +50,7 @@ onGround('pain 24: double resume and lost updates between workers', (ground) => 
     expect(ground.ledger.cents).toEqual(expected)
   })
 
-  test('FEED-1, POL-4 (mastra#22413): approved in the instant of the event that tells of it: taken, and run once', async () => {
+  test('FEED-1, POL-4 (mastra#22413): an approval sent on the wait.opened event is accepted and runs once', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     const of = session(runtime)
     const run = of.run([ask(5)])
@@ -60,7 +64,7 @@ onGround('pain 24: double resume and lost updates between workers', (ground) => 
     expect(ground.ledger.cents).toEqual([5])
   })
 
-  test('POL-4 (mastra#22413): and what is large waits like what is small', async () => {
+  test('POL-4 (mastra#22413): a call with large arguments waits and runs, with a short preview', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     const order = 'x'.repeat(900_000)
     const run = session(runtime).run([{ id: 'c', name: 'refund', input: { order, cents: 1 } }])
@@ -71,24 +75,30 @@ onGround('pain 24: double resume and lost updates between workers', (ground) => 
     expect(ground.ledger.refunds[0]?.order).toHaveLength(900_000)
   })
 
-  test('POL-3 (OR PR #90, xum PR #3431): votes at the same instant on two workers are all counted, nobody twice', async () => {
+  test('POL-3 (OR PR #90, xum PR #3431): concurrent votes on two workers are all counted, each person once', async () => {
     const policy = { rules: [{ tool: 'refund', then: 'ask' as const, quorum: 5 }] }
     const first = await ground.open([refunding(ground.ledger)], { policy })
     const second = await ground.open([refunding(ground.ledger)], { policy })
     const run = session(first).run([ask(5)])
     const { id } = await only(first)
     const people = ['a', 'b', 'c', 'd', 'a', 'b', 'c', 'd'].map((name) => ({ by: `user:${name}` }))
-    const vote = (by: object, order: number) => (order % 2 === 0 ? first : second).decide(id, { approve: true, ...by } as InboxDecision)
+    const vote = (by: object, order: number) =>
+      (order % 2 === 0 ? first : second).decide(id, { approve: true, ...by } as InboxDecision)
     const said = await Promise.all(people.map(vote))
     expect(answers(said)).toEqual([...Array<string>(4).fill('accepted'), ...Array<string>(4).fill('refused')])
-    expect((await waiting(first))[0]?.approvals.map(({ by }) => by).toSorted()).toEqual(['user:a', 'user:b', 'user:c', 'user:d'])
+    expect((await waiting(first))[0]?.approvals.map(({ by }) => by).toSorted()).toEqual([
+      'user:a',
+      'user:b',
+      'user:c',
+      'user:d',
+    ])
     expect(ground.ledger.cents).toEqual([])
     await first.decide(id, { approve: true, by: 'user:e' })
     expect((await run).map(codeOf)).toEqual(['success'])
     expect(ground.ledger.cents).toEqual([5])
   })
 
-  test('DUR-7, POL-2 (open-multi-agent PR #587): a worker that died after the approval had begun is not run again by the next', async () => {
+  test('DUR-7, POL-2 (open-multi-agent PR #587): an approved call whose worker died in it is not run again', async () => {
     let begun = (): void => {}
     const started = new Promise<void>((resolve) => (begun = resolve))
     const first = await ground.doomed([refunding(ground.ledger, { timeout: '1h' })], {
@@ -100,7 +110,7 @@ onGround('pain 24: double resume and lost updates between workers', (ground) => 
     first.die()
     const next = await ground.open([refunding(ground.ledger)])
     await ground.clock.advance('31s')
-    // The money went back once; nobody knows how it ended, and the approval is used up.
+    // The refund happened once. Its outcome is unknown and the approval is used up.
     expect((await session(next).run([ask(5)])).map(codeOf)).toEqual(['unknown'])
     expect(ground.ledger.cents).toEqual([5])
     expect(await next.inbox()).toEqual([])

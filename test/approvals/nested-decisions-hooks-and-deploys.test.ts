@@ -1,19 +1,31 @@
-// Calls under calls, hooks, deploys: what people decide meets what stands above and around it.
+// Decisions on nested calls, the effect of hooks on decisions, and questions across a deploy.
 
 import { fail, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, hang, worldOn } from '../kit/approval-workers.ts'
+import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 
-describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('nested decisions on %s', (kind) => {
   const world = worldOn(kind)
 
-  test('POL-4, DUR-3: what waits for people under a call that is over is not run on their word', async () => {
+  test('POL-4, DUR-3: an approval does not run a nested call whose parent has settled', async () => {
     let charged = 0
-    const charge = tool({ name: 'charge', description: 'd', input: empty, hints: { destructive: true }, execute: () => ++charged })
-    const shop = tool({ name: 'shop', description: 'd', input: empty, execute: async (_, ctx) => (await ctx.call(charge, {})).status })
+    const charge = tool({
+      name: 'charge',
+      description: 'd',
+      input: empty,
+      hints: { destructive: true },
+      execute: () => ++charged,
+    })
+    const shop = tool({
+      name: 'shop',
+      description: 'd',
+      input: empty,
+      execute: async (_, ctx) => (await ctx.call(charge, {})).status,
+    })
     const { runtime, life } = await world.doomed([shop, charge])
     void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
     await world.item(runtime)
@@ -21,35 +33,26 @@ describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
     life.die()
     const second = await world.takeOver([shop, charge])
     expect(await second.session('s').calls.get('a')).toMatchObject({ state: 'settled', outcome: { status: 'unknown' } })
-    // The model has read how it ended, and may ask for it again.
+    // The model has read the parent's outcome and may ask for the work again, so a late approval must not charge.
     for (const { id } of await second.inbox()) await second.decide(id, { approve: true, ...bea })
     await world.clock.advance('1s')
     expect(charged).toBe(0)
   })
 
-  test('TIME-2: of two calls under a body that ask people the second is approved much later: its clocks stood still', async () => {
-    const charge = tool({
-      name: 'charge',
-      description: 'd',
-      input: z.object({ n: z.number() }),
-      concurrency: 'parallel',
-      hints: { destructive: true },
-      execute: ({ n }) => n,
-    })
-    const shop = tool({
-      name: 'shop',
-      description: 'd',
-      input: empty,
-      timeout: { attempt: '10s', idle: '10s' },
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
-        const [both, { answer }] = await Promise.all([
-          ctx.run([1, 2].map((n) => ({ id: `${n}`, name: 'charge', input: { n } }))),
-          asked.value,
-        ])
-        return [...both.map(({ status }) => status), answer]
-      },
+  test('TIME-2: timeouts pause until the last of several nested approvals is decided', async () => {
+    const charge = argumentTool(
+      'charge',
+      z.object({ n: z.number() }),
+      { concurrency: 'parallel', hints: { destructive: true } },
+      ({ n }) => n,
+    )
+    const shop = rerunTool('shop', { timeout: { attempt: '10s', idle: '10s' } }, async (_, ctx) => {
+      const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
+      const [both, { answer }] = await Promise.all([
+        ctx.run([1, 2].map((n) => ({ id: `${n}`, name: 'charge', input: { n } }))),
+        asked.value,
+      ])
+      return [...both.map(({ status }) => status), answer]
     })
     const runtime = await world.start([shop, charge])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
@@ -64,14 +67,8 @@ describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success', value: ['success', 'success', 'x'] }])
   })
 
-  test('CALL-8: what a project hook takes out stays out, also of what the model is told about a person’s edit', async () => {
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: z.object({ card: z.string() }),
-      approval: 'always',
-      execute: ({ card }) => card,
-    })
+  test('CALL-8: a project hook also redacts the note about a person’s edit', async () => {
+    const work = argumentTool('work', z.object({ card: z.string() }), { approval: 'always' }, ({ card }) => card)
     const masked = {
       name: 'mask',
       project: (_: unknown, __: unknown, parts: readonly { type: string; text?: string }[]) =>
@@ -87,17 +84,11 @@ describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
     expect(JSON.stringify(outcome?.parts)).not.toContain('1234-5678')
   })
 
-  test('POL-5: after a deploy that asks something else under the same name, the old answer is not taken for the new one', async () => {
+  test('POL-5: after a deploy an old answer is not used for a new question of the same name', async () => {
     const ask = (choices: string[], end: (answer: unknown) => unknown) =>
-      tool({
-        name: 'ask',
-        description: 'd',
-        input: empty,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          const { answer } = await (await ctx.ask({ text: `${choices.join(' or ')}?`, choices, deadline: '1h' })).value
-          return (await end(answer)) as string
-        },
+      rerunTool('ask', async (_, ctx) => {
+        const { answer } = await (await ctx.ask({ text: `${choices.join(' or ')}?`, choices, deadline: '1h' })).value
+        return await end(answer)
       })
     const { runtime, life } = await world.doomed([ask(['keep', 'delete'], hang)])
     void runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
@@ -111,8 +102,14 @@ describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
     expect(found?.outcome).not.toMatchObject({ status: 'success', value: 'delete' })
   })
 
-  test('SESS-7, POL-3: what a person edited is what the client gets', async () => {
-    const pick = tool({ name: 'pick', description: 'd', input: z.object({ k: z.string() }), approval: 'always', client: true })
+  test('SESS-7, POL-3: the client receives the edited arguments', async () => {
+    const pick = tool({
+      name: 'pick',
+      description: 'd',
+      input: z.object({ k: z.string() }),
+      approval: 'always',
+      client: true,
+    })
     const runtime = await world.start([pick])
     const session = runtime.session('s', ada)
     const call = { id: 'a', name: 'pick', input: { k: 'a' } }
@@ -128,8 +125,14 @@ describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
     expect(JSON.stringify(outcome?.parts)).toContain('A person changed the arguments')
   })
 
-  test('CALL-8, POL-3: a before hook may refuse what a person wrote, and the item is gone', async () => {
-    const work = tool({ name: 'work', description: 'd', input: z.object({ n: z.number() }), approval: 'always', execute: ({ n }) => n })
+  test('CALL-8, POL-3: a before hook can deny edited arguments, and the inbox item is removed', async () => {
+    const work = tool({
+      name: 'work',
+      description: 'd',
+      input: z.object({ n: z.number() }),
+      approval: 'always',
+      execute: ({ n }) => n,
+    })
     const guard = {
       name: 'guard',
       before: ({ input }: { input: { n: number } }) => (input.n > 5 ? { deny: 'too much' } : undefined),
@@ -143,15 +146,10 @@ describe.each(['memory', 'sqlite'] as const)('under, on %s', (kind) => {
     expect(await runtime.inbox()).toEqual([])
   })
 
-  test('POL-5: a body that asked and failed leaves nothing in the inbox, and its question is unknown', async () => {
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      async execute(_, ctx) {
-        await ctx.ask({ text: 'Which?' })
-        throw fail('no')
-      },
+  test('POL-5: a failed body leaves no question in the inbox and no health issue', async () => {
+    const ask = simpleTool('ask', async (_, ctx) => {
+      await ctx.ask({ text: 'Which?' })
+      throw fail('no')
     })
     const runtime = await world.start([ask])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])

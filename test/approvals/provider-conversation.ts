@@ -1,30 +1,30 @@
-// A conversation as a host keeps it, in the shapes of two providers, and what their APIs hold it to: every call has exactly one result,
-// right after the message that asked.
+// A message history as a host stores it, in the formats of two providers, with a checker of their API rules: every call
+// has exactly one result, right after the message that contains it.
 
 import type { CallAsk, CallOutcome, ModelPart, OpenCall } from 'pawl'
 import { anthropicResults, callsFromAnthropic } from 'pawl/anthropic'
 import { callsFromOpenAI, openaiResults } from 'pawl/openai'
 
 export interface Conversation {
-  /** The user's words, or a notice of the runtime. */
+  /** Adds a user message or a runtime notice. */
   says(text: string | readonly ModelPart[]): void
-  /** The model asks for tools; gives the calls as the adapter reads them. */
+  /** Adds an assistant message with tool calls; returns the calls as the adapter reads them. */
   asks(...calls: [id: string, name: string, input: unknown][]): CallAsk[]
-  /** Their results, or what stands for them. */
+  /** Adds the results of the calls, or their placeholders. */
   results(of: readonly (CallOutcome | OpenCall)[]): Promise<void>
   answers(text: string): void
-  /** What the API would refuse about it; [] if it takes it. */
+  /** The API's objections to this history; [] if it is valid. */
   problems(): string[]
-  /** What the model reads as the results of calls: [id, text, is an error where the API can say so]. */
+  /** The results that the model reads: [id, text, error flag where the API has one]. */
   read(): [string, string, boolean | undefined][]
-  /** All that is not a result, as text. */
+  /** All text that is not a tool result. */
   words(): string[]
 }
 
 const textOf = (text: string | readonly ModelPart[]): string =>
   typeof text === 'string' ? text : text.map((part) => (part.type === 'text' ? part.text : '[file]')).join('')
 
-/** Ids that were asked for against ids that were answered right after. */
+/** Compares the ids of the calls with the ids of the results that follow them. */
 function unmatched(where: string, asked: readonly string[], answered: readonly string[]): string[] {
   const count = (list: readonly string[], id: string): number => list.filter((each) => each === id).length
   return [...new Set([...asked, ...answered])].flatMap((id) =>
@@ -63,7 +63,9 @@ export function openaiChat(): Conversation {
           return [`${index}: a result out of place`]
         if (!message.tool_calls) return []
         const next = messages.findIndex((each, at) => at > index && each.role !== 'tool')
-        const given = messages.slice(index + 1, next === -1 ? undefined : next).map(({ tool_call_id = '' }) => tool_call_id)
+        const given = messages
+          .slice(index + 1, next === -1 ? undefined : next)
+          .map(({ tool_call_id = '' }) => tool_call_id)
         return unmatched(String(index), message.tool_calls.map(({ id }) => id), given) // prettier-ignore
       })
     },
@@ -76,7 +78,8 @@ type Item = { role: 'user' | 'assistant'; content: string } | { type: 'function_
 
 export function openaiResponses(): Conversation {
   const items: Item[] = []
-  const ids = (type: string): string[] => items.flatMap((item) => ('type' in item && item.type === type ? [item.call_id] : []))
+  const ids = (type: string): string[] =>
+    items.flatMap((item) => ('type' in item && item.type === type ? [item.call_id] : []))
   return {
     says: (text) => void items.push({ role: 'user', content: textOf(text) }),
     asks(...calls) {
@@ -91,7 +94,7 @@ export function openaiResponses(): Conversation {
     },
     results: async (of) => void items.push(...(await openaiResults(of, { api: 'responses' }))),
     answers: (text) => void items.push({ role: 'assistant', content: text }),
-    // "No tool output found for function call": anywhere after it will do.
+    // "No tool output found for function call": OpenAI accepts the output anywhere after the call.
     problems: () => unmatched('items', ids('function_call'), ids('function_call_output')),
     read: () => items.flatMap((item) => ('output' in item ? [[item.call_id, item.output as string, undefined] as [string, string, undefined]] : [])), // prettier-ignore
     words: () => items.flatMap((item) => ('role' in item ? [item.content] : [])),
@@ -111,7 +114,7 @@ export function anthropicMessages(): Conversation {
   const messages: { role: 'user' | 'assistant'; content: Block[] }[] = []
   const add = (role: 'user' | 'assistant', ...content: Block[]): void => {
     const last = messages.at(-1)
-    // Roles alternate; what the user says after results belongs into the message that holds them.
+    // Roles alternate: user text after results goes into the message that holds the results.
     if (last?.role === role) last.content.push(...content)
     else messages.push({ role, content })
   }
@@ -147,6 +150,7 @@ export function anthropicMessages(): Conversation {
             : [],
         ),
       ),
-    words: () => messages.flatMap(({ content }) => content.flatMap(({ type, text = '' }) => (type === 'text' ? [text] : []))),
+    words: () =>
+      messages.flatMap(({ content }) => content.flatMap(({ type, text = '' }) => (type === 'text' ? [text] : []))),
   }
 }

@@ -1,4 +1,4 @@
-// POL-5, POL-7, SESS-7, DUR-3, TIME-2: questions, connections, tools of the caller, findings, and clocks that stand still meanwhile.
+// Questions, connections, client tools, unknown outcomes, and the timeouts that pause while people answer.
 
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
@@ -7,17 +7,19 @@ import type { Store } from '../../src/store/store.ts'
 import { type ManualClock } from '../../src/testing/manual-clock.ts'
 import { type Mortal, type StoreKind } from '../kit/stores/killable-store.ts'
 import { mortalWorld } from '../kit/worker-takeover.ts'
+import { hang, rerunTool, simpleTool } from '../kit/simple-tools.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const empty = z.object({})
 const bea = { by: 'user:bea' }
-const hang = (): Promise<never> => new Promise(() => {})
 
-describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('questions, connections and client calls on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   let first: Mortal
   const { start, takeOver } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
-  const item = async (runtime: Runtime): Promise<InboxItem> => vi.waitUntil(async () => (await runtime.inbox())[0], { interval: 1 })
+  const item = async (runtime: Runtime): Promise<InboxItem> =>
+    vi.waitUntil(async () => (await runtime.inbox())[0], { interval: 1 })
   const one = async (runtime: Runtime, name: string, id = 'c1') => {
     const [outcome] = await runtime.session('s', { principal: 'user:ada' }).run([{ id, name }])
     return outcome
@@ -33,50 +35,55 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
 
   describe('questions', () => {
     const color = (inside: boolean, over: object = {}): Tool =>
-      tool({
-        name: 'color',
-        description: 'Asks for a color',
-        input: empty,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => {
-          const asked = await ctx.ask({ text: 'Which color?', choices: ['red', 'blue'], ...over })
-          return inside ? { got: await asked.value } : asked
-        },
+      rerunTool('color', { description: 'Asks for a color' }, async (_, ctx) => {
+        const asked = await ctx.ask({ text: 'Which color?', choices: ['red', 'blue'], ...over })
+        return inside ? { got: await asked.value } : asked
       })
 
-    test.for([true, false])('POL-5: a choice is asked, checked and answered; waiting inside: %s', async (inside) => {
-      const runtime = await start([color(inside)])
-      const run = one(runtime, 'color')
-      const { id, kind: what, question, preview } = await item(runtime)
-      expect({ what, question, preview }).toEqual({
-        what: 'question',
-        question: { kind: 'choice', text: 'Which color?', choices: ['red', 'blue'], several: false },
-        preview: { summary: 'Which color?' },
-      })
-      expect(await runtime.decide(id, { answer: 'green', ...bea })).toMatchObject({ answer: 'invalid' })
-      expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'invalid' })
-      expect(await runtime.decide(id, { answer: 'blue', ...bea })).toMatchObject({ answer: 'accepted', status: 'answered' })
-      const answer = { status: 'answered', answer: 'blue', by: 'user:bea' }
-      expect(await run).toMatchObject({ status: 'success', value: inside ? { got: answer } : answer, attempts: 1 })
-    })
+    test.for([true, false])(
+      'POL-5: a choice question is asked, validated and answered; awaited inside the body: %s',
+      async (inside) => {
+        const runtime = await start([color(inside)])
+        const run = one(runtime, 'color')
+        const { id, kind: what, question, preview } = await item(runtime)
+        expect({ what, question, preview }).toEqual({
+          what: 'question',
+          question: { kind: 'choice', text: 'Which color?', choices: ['red', 'blue'], several: false },
+          preview: { summary: 'Which color?' },
+        })
+        expect(await runtime.decide(id, { answer: 'green', ...bea })).toMatchObject({ answer: 'invalid' })
+        expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'invalid' })
+        expect(await runtime.decide(id, { answer: 'blue', ...bea })).toMatchObject({
+          answer: 'accepted',
+          status: 'answered',
+        })
+        const answer = { status: 'answered', answer: 'blue', by: 'user:bea' }
+        expect(await run).toMatchObject({ status: 'success', value: inside ? { got: answer } : answer, attempts: 1 })
+      },
+    )
 
-    test.for([true, false])('POL-5: silence means the default; waiting inside: %s', async (inside) => {
-      const runtime = await start([color(inside, { default: 'red', deadline: '10m' })])
-      const run = one(runtime, 'color')
-      await item(runtime)
-      await clock.advance('10m')
-      const answer = { status: 'timed_out', answer: 'red', by: null }
-      expect(await run).toMatchObject({ status: 'success', value: inside ? { got: answer } : answer })
-      expect(await runtime.inbox()).toEqual([])
-    })
+    test.for([true, false])(
+      'POL-5: an unanswered question takes its default; awaited inside the body: %s',
+      async (inside) => {
+        const runtime = await start([color(inside, { default: 'red', deadline: '10m' })])
+        const run = one(runtime, 'color')
+        await item(runtime)
+        await clock.advance('10m')
+        const answer = { status: 'timed_out', answer: 'red', by: null }
+        expect(await run).toMatchObject({ status: 'success', value: inside ? { got: answer } : answer })
+        expect(await runtime.inbox()).toEqual([])
+      },
+    )
 
-    test('POL-5: a person may decline; several choices; an unattended session has nobody to ask', async () => {
+    test('POL-5: questions can be declined or multiple-choice; unattended sessions cannot ask', async () => {
       const runtime = await start([color(false, { several: true, default: ['red'] })])
       const run = one(runtime, 'color')
       await runtime.decide((await item(runtime)).id, { deny: true, ...bea })
       expect(await run).toMatchObject({ value: { status: 'declined', answer: null, by: 'user:bea' } })
       const second = one(runtime, 'color', 'c2')
-      expect(await runtime.decide((await item(runtime)).id, { answer: ['red', 'red'], ...bea })).toMatchObject({ answer: 'invalid' })
+      expect(await runtime.decide((await item(runtime)).id, { answer: ['red', 'red'], ...bea })).toMatchObject({
+        answer: 'invalid',
+      })
       await runtime.decide((await item(runtime)).id, { answer: ['blue', 'red'], ...bea })
       expect(await second).toMatchObject({ value: { answer: ['blue', 'red'] } })
       const alone = runtime.session('s', { attended: false }).run([{ id: 'c3', name: 'color' }])
@@ -84,48 +91,34 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       expect(await alone).toMatchObject([{ value: { status: 'timed_out', answer: ['red'] } }])
     })
 
-    test('POL-5: a secret answer reaches the body alone: no record, no feed, no inbox, no model has it', async () => {
+    test('POL-5: a secret answer reaches only the body, not the record, feed, inbox or model', async () => {
       const got: unknown[] = []
-      const login = tool({
-        name: 'login',
-        description: 'Logs in',
-        input: empty,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => {
-          const { answer } = await (await ctx.ask({ text: 'Password?', secret: true })).value
-          got.push(answer)
-          return { echo: `used ${answer as string}` }
-        },
+      const login = rerunTool('login', async (_, ctx) => {
+        const { answer } = await (await ctx.ask({ text: 'Password?', secret: true })).value
+        got.push(answer)
+        return { echo: `used ${answer as string}` }
       })
       const runtime = await start([login])
       const run = one(runtime, 'login')
       await runtime.decide((await item(runtime)).id, { answer: 'correct-horse-battery', ...bea })
       const outcome = await run
       expect(got).toEqual(['correct-horse-battery'])
-      expect(outcome).toMatchObject({ value: { echo: 'used [redacted]' }, parts: [{ type: 'text', text: '{"echo":"used [redacted]"}' }] })
+      expect(outcome).toMatchObject({
+        value: { echo: 'used [redacted]' },
+        parts: [{ type: 'text', text: '{"echo":"used [redacted]"}' }],
+      })
       const waits = await store.waitsOf((await runtime.session('s').calls.list())[0]?.uid as string)
       expect(JSON.stringify(waits)).not.toContain('correct-horse')
-      const parks = tool({
-        name: 'p',
-        description: 'P',
-        input: empty,
-        execute: (_, ctx) => ctx.ask({ text: 'P?', secret: true }),
-      })
+      const parks = simpleTool('p', (_, ctx) => ctx.ask({ text: 'P?', secret: true }))
       runtime.tools.add([parks])
       expect(await one(runtime, 'p', 'p1')).toMatchObject({ status: 'failure', failure: { class: 'internal' } })
     })
 
-    test('POL-5: a question survives a crash and is asked once', async () => {
+    test('POL-5: a question survives a crash and is asked only once', async () => {
       let bodies = 0
-      const asking = tool({
-        name: 'color',
-        description: 'Asks',
-        input: empty,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => {
-          bodies++
-          return (await (await ctx.ask({ text: 'Which?' })).value).answer
-        },
+      const asking = rerunTool('color', { description: 'Asks' }, async (_, ctx) => {
+        bodies++
+        return (await (await ctx.ask({ text: 'Which?' })).value).answer
       })
       const dying = await start([asking], first.store)
       one(dying, 'color').catch(() => {})
@@ -154,7 +147,7 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
         },
       })
 
-    test('POL-5: the call waits, a person connects, it goes on; the token is in no result, feed, list or record of the call', async () => {
+    test('POL-5: a call resumes when connected, and its token is in no result, feed or record', async () => {
       const used: string[] = []
       const runtime = await start([github(used)])
       const run = one(runtime, 'issues')
@@ -175,7 +168,7 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       expect(await runtime.connections.remove(mine)).toBe(false)
     })
 
-    test('POL-5: it asks again at most once, then the model reads what is missing', async () => {
+    test('POL-5: a call asks for a connection at most twice, then returns what is missing', async () => {
       const runtime = await start([github([])])
       const run = one(runtime, 'issues')
       const { id } = await item(runtime)
@@ -185,7 +178,7 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       expect(await run).toMatchObject({ status: 'success', value: { connection_required: 'github' }, attempts: 3 })
     })
 
-    test('POL-5: declined, silent or unattended, the model reads so and goes on', async () => {
+    test('POL-5: a declined, unanswered or unattended connection request reaches the model', async () => {
       const runtime = await start([github([])])
       const declined = one(runtime, 'issues')
       await runtime.decide((await item(runtime)).id, { deny: true, reason: 'not mine', ...bea })
@@ -195,21 +188,19 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       await clock.advance('15m')
       expect(await silent).toMatchObject({ value: { connection_required: 'github' } })
       const [alone] = await runtime.session('s', { attended: false }).run([{ id: 'c3', name: 'issues' }])
-      expect(alone).toMatchObject({ value: { connection_required: 'github' }, parts: [{ text: '{"connection_required":"github"}' }] })
+      expect(alone).toMatchObject({
+        value: { connection_required: 'github' },
+        parts: [{ text: '{"connection_required":"github"}' }],
+      })
     })
 
-    test('POL-5: connected in the moment in which the body found nothing: nobody is left waiting', async () => {
+    test('POL-5: a connection made while the body reports it missing resumes the call', async () => {
       const runtime = await start([
-        tool({
-          name: 'issues',
-          description: 'Reads',
-          input: empty,
-          execute: async (_, ctx) => {
-            const connection = await ctx.connection('github')
-            if (connection) return 'read'
-            await runtime.connections.set({ provider: 'github' }, { token: 'in between', ...bea })
-            return connectionRequired('github')
-          },
+        simpleTool('issues', { description: 'Reads' }, async (_, ctx) => {
+          const connection = await ctx.connection('github')
+          if (connection) return 'read'
+          await runtime.connections.set({ provider: 'github' }, { token: 'in between', ...bea })
+          return connectionRequired('github')
         }),
       ])
       expect(await one(runtime, 'issues')).toMatchObject({ status: 'success', value: 'read', attempts: 2 })
@@ -217,7 +208,7 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     })
   })
 
-  describe('tools of the caller', () => {
+  describe('client tools', () => {
     const pick = tool({
       name: 'pick_file',
       description: 'The user picks a file',
@@ -227,16 +218,20 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     })
     const ask = { id: 'c1', name: 'pick_file', input: { kind: 'image' } }
 
-    test('SESS-7: handed out with its id and checked arguments, answered once, checked', async () => {
+    test('SESS-7: a client call has an id and validated arguments, and its answer is validated once', async () => {
       const runtime = await start([pick])
       const session = runtime.session('s')
       const run = session.run([ask, { id: 'bad', name: 'pick_file', input: { kind: 1 } }], { batch: 'b' })
       const [handed] = await session.run([ask], { batch: 'b', until: 'waiting' })
       expect(handed).toMatchObject({ status: 'waiting', for: 'client', input: { kind: 'image' } })
-      expect(await session.pendingClientCalls()).toMatchObject([{ callId: 'c1', batch: 'b', name: 'pick_file', input: { kind: 'image' } }])
+      expect(await session.pendingClientCalls()).toMatchObject([
+        { callId: 'c1', batch: 'b', name: 'pick_file', input: { kind: 'image' } },
+      ])
       expect(await runtime.inbox()).toEqual([])
       expect(await session.answer('nobody', { value: { path: 'a' } })).toEqual({ answer: 'unknown_or_revoked' })
-      expect(await runtime.session('other').answer('c1', { value: { path: 'a' } })).toEqual({ answer: 'unknown_or_revoked' })
+      expect(await runtime.session('other').answer('c1', { value: { path: 'a' } })).toEqual({
+        answer: 'unknown_or_revoked',
+      })
       expect(await runtime.session('s', { tenant: 'other' }).answer('c1', { value: { path: 'a' } })).toEqual({
         answer: 'unknown_or_revoked',
       })
@@ -250,12 +245,9 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       expect(await session.pendingClientCalls()).toEqual([])
     })
 
-    test('SESS-7: after 300 s it is too late; a crash in between changes nothing', async () => {
+    test('SESS-7: a client call expires after 300 s, also across a crash', async () => {
       const dying = await start([pick], first.store)
-      dying
-        .session('s')
-        .run([ask])
-        .catch(() => {})
+      ignoreResult(dying.session('s').run([ask]))
       await vi.waitUntil(async () => (await dying.session('s').pendingClientCalls()).length === 1)
       first.die()
       const next = await takeOver([pick])
@@ -265,13 +257,19 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       expect(await next.session('s').pendingClientCalls()).toHaveLength(1)
       await clock.advance('2s')
       expect(await run).toMatchObject([{ status: 'failure', failure: { class: 'timeout', code: 'wait_timeout' } }])
-      expect(await next.session('s').answer('c1', { value: { path: 'late' } })).toEqual({ answer: 'unknown_or_revoked' })
+      expect(await next.session('s').answer('c1', { value: { path: 'late' } })).toEqual({
+        answer: 'unknown_or_revoked',
+      })
     })
 
-    test('SESS-7: policy stands before it, and a failure of the client is a failure', async () => {
-      const runtime = await start([pick], store, { policy: { rules: [{ tool: 'pick_file', when: { kind: 'secret' }, then: 'deny' }] } })
+    test('SESS-7: policy is checked before a client call, and a client failure is a failure', async () => {
+      const runtime = await start([pick], store, {
+        policy: { rules: [{ tool: 'pick_file', when: { kind: 'secret' }, then: 'deny' }] },
+      })
       const session = runtime.session('s')
-      expect(await session.run([{ ...ask, input: { kind: 'secret' } }])).toMatchObject([{ failure: { code: 'denied_by_policy' } }])
+      expect(await session.run([{ ...ask, input: { kind: 'secret' } }])).toMatchObject([
+        { failure: { code: 'denied_by_policy' } },
+      ])
       const run = session.run([{ ...ask, id: 'c2' }])
       await vi.waitUntil(async () => (await session.pendingClientCalls()).length === 1)
       await session.answer('c2', { failure: { code: 'closed', message: 'The user closed the dialog' } })
@@ -279,13 +277,15 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     })
   })
 
-  describe('what nobody knows', () => {
+  describe('unknown outcomes', () => {
     const charge = (body: () => unknown): Tool =>
       tool({ name: 'charge', description: 'Charges a card', input: empty, onUnknown: 'ask', execute: body })
     const crashed = async (): Promise<Runtime> => {
       const dying = await start([charge(hang)], first.store)
       one(dying, 'charge').catch(() => {})
-      await vi.waitUntil(async () => (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running'))
+      await vi.waitUntil(async () =>
+        (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running'),
+      )
       first.die()
       return takeOver([charge(() => 'charged again')])
     }
@@ -298,34 +298,37 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
         { deny: true, reason: 'the bank is closed' },
         { status: 'unknown', unknown: { message: expect.stringContaining('the bank is closed') } },
       ],
-    ] as [string, object, object][])('DUR-3: a person finds out: %s', async ([, decision, expected]) => {
-      const runtime = await crashed()
-      const found = await item(runtime)
-      expect(found).toMatchObject({ kind: 'finding', tool: 'charge', interrupted: { attempt: 1 }, verbs: ['approve', 'deny', 'answer'] })
-      expect(await runtime.decide(found.id, { ...decision, ...bea } as never)).toMatchObject({ answer: 'accepted' })
-      expect(await one(runtime, 'charge')).toMatchObject(expected)
-    })
+    ] as [string, object, object][])(
+      'DUR-3: a person resolves an unknown outcome: %s',
+      async ([, decision, expected]) => {
+        const runtime = await crashed()
+        const found = await item(runtime)
+        expect(found).toMatchObject({
+          kind: 'finding',
+          tool: 'charge',
+          interrupted: { attempt: 1 },
+          verbs: ['approve', 'deny', 'answer'],
+        })
+        expect(await runtime.decide(found.id, { ...decision, ...bea } as never)).toMatchObject({ answer: 'accepted' })
+        expect(await one(runtime, 'charge')).toMatchObject(expected)
+      },
+    )
 
-    test('DUR-3: if nobody finds out, it stays unknown', async () => {
+    test('DUR-3: an unknown outcome that is never resolved stays unknown', async () => {
       const runtime = await crashed()
       await item(runtime)
       await clock.advance('7d')
       expect(await one(runtime, 'charge')).toMatchObject({ status: 'unknown', unknown: { evidence: { attempt: 1 } } })
     })
 
-    test('DUR-3, DUR-4: a once step that had begun cannot be run again, only answered for', async () => {
+    test('DUR-3, DUR-4: an interrupted once-step cannot be rerun; a person can only give its answer', async () => {
       const once = (body: () => unknown): Tool =>
-        tool({
-          name: 'once',
-          description: 'Once',
-          input: empty,
-          onCrash: 'rerun',
-          onUnknown: 'ask',
-          execute: (_, ctx) => ctx.step('pay', body, { once: true }),
-        })
+        rerunTool('once', { onUnknown: 'ask' }, (_, ctx) => ctx.step('pay', body, { once: true }))
       const dying = await start([once(hang)], first.store)
       one(dying, 'once').catch(() => {})
-      await vi.waitUntil(async () => (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running'))
+      await vi.waitUntil(async () =>
+        (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running'),
+      )
       await clock.advance(10)
       first.die()
       const runtime = await takeOver([once(() => 'twice')])
@@ -337,22 +340,21 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     })
   })
 
-  describe('clocks', () => {
-    test('TIME-2: a total deadline pauses while people decide, and an instant does not', async () => {
-      const slow = tool({
-        name: 'slow',
-        description: 'Slow',
-        input: empty,
-        approval: 'always',
-        timeout: { attempt: '1h', total: '10s' },
-        execute: () => new Promise<string>((resolve) => void clock.timer(9_000, () => resolve('done'))),
-      })
+  describe('timeouts', () => {
+    test('TIME-2: a total timeout pauses while people decide; a deadline does not', async () => {
+      const slow = simpleTool(
+        'slow',
+        { approval: 'always', timeout: { attempt: '1h', total: '10s' } },
+        () => new Promise<string>((resolve) => void clock.timer(9_000, () => resolve('done'))),
+      )
       const runtime = await start([slow])
       const run = one(runtime, 'slow')
       const { id } = await item(runtime)
       await clock.advance('10m')
       await runtime.decide(id, { approve: true, ...bea })
-      await vi.waitUntil(async () => (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running'))
+      await vi.waitUntil(async () =>
+        (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running'),
+      )
       await clock.advance('9s')
       expect(await run).toMatchObject({ status: 'success', value: 'done', waitingMs: 600_000, runningMs: 9_000 })
       const deadline = clock.now() + 60_000
@@ -363,19 +365,12 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       expect(late).toMatchObject([{ status: 'failure', failure: { code: 'approval_expired' } }])
     })
 
-    test('TIME-2: it pauses while a body waits for an answer, and goes on after', async () => {
-      const asking = tool({
-        name: 'asks',
-        description: 'Asks',
-        input: empty,
-        onCrash: 'rerun',
-        timeout: { total: '10s' },
-        execute: async (_, ctx) => {
-          await (
-            await ctx.ask({ text: 'Well?', deadline: '1h' })
-          ).value
-          return new Promise<string>((resolve) => void clock.timer(20_000, () => resolve('late')))
-        },
+    test('TIME-2: a total timeout pauses while a body awaits an answer and then continues', async () => {
+      const asking = rerunTool('asks', { description: 'Asks', timeout: { total: '10s' } }, async (_, ctx) => {
+        await (
+          await ctx.ask({ text: 'Well?', deadline: '1h' })
+        ).value
+        return new Promise<string>((resolve) => void clock.timer(20_000, () => resolve('late')))
       })
       const runtime = await start([asking])
       const run = one(runtime, 'asks')
@@ -389,7 +384,7 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     })
   })
 
-  test('POL-6, DUR-12: an item that cannot be opened hides none of those after it', async () => {
+  test('POL-6, DUR-12: an unreadable inbox item does not hide the items after it', async () => {
     const wipe = tool({ name: 'wipe', description: 'Wipes', input: empty, approval: 'always', execute: () => 'wiped' })
     const runtime = await start([wipe], store, { encrypt: true })
     await runtime.session('s').run(
@@ -403,15 +398,26 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
     expect((await runtime.inbox()).map(({ id }) => id)).toEqual(others.map(({ id }) => id))
   })
 
-  describe('a new message of the user', () => {
-    const wipe = tool({ name: 'wipe', description: 'Wipes', input: empty, hints: { destructive: true }, execute: () => 'wiped' })
+  describe('a new user message', () => {
+    const wipe = tool({
+      name: 'wipe',
+      description: 'Wipes',
+      input: empty,
+      hints: { destructive: true },
+      execute: () => 'wiped',
+    })
 
-    test('POL-7: a placeholder stands in the history, and the outcome comes as a notice that is nobody’s words', async () => {
+    test('POL-7: a placeholder is in the history and the outcome arrives as a runtime notice', async () => {
       const runtime = await start([wipe])
       const session = runtime.session('s')
       const [waiting] = await session.run([{ id: 'c1', name: 'wipe' }], { batch: 'm1', until: 'waiting' })
       expect(waiting?.status === 'waiting' && waiting.parts).toEqual([
-        { type: 'text', text: expect.stringMatching(/^\[Tool call waiting\]\nIt waits for the approval of a person and has not run\./) },
+        {
+          type: 'text',
+          text: expect.stringMatching(
+            /^\[Tool call waiting\]\nIt waits for the approval of a person and has not run\./,
+          ),
+        },
       ])
       await runtime.decide((await item(runtime)).id, { approve: true, ...bea })
       const [outcome] = await session.run([{ id: 'c1', name: 'wipe' }], { batch: 'm1' })
@@ -423,7 +429,7 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
       ])
     })
 
-    test('POL-7: or the calls that wait are superseded, and nothing of them runs', async () => {
+    test('POL-7: a superseding message cancels pending calls, and none of them runs', async () => {
       const runtime = await start([wipe])
       const session = runtime.session('s')
       const run = session.run([
@@ -439,7 +445,10 @@ describe.each(['memory', 'sqlite'] as const)('people on %s', (kind: StoreKind) =
         { status: 'cancelled' },
       ])
       expect(await runtime.inbox()).toEqual([])
-      expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({ answer: 'already_decided', status: 'withdrawn' })
+      expect(await runtime.decide(id, { approve: true, ...bea })).toMatchObject({
+        answer: 'already_decided',
+        status: 'withdrawn',
+      })
     })
   })
 })

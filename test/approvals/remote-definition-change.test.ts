@@ -1,15 +1,15 @@
-// POL-9 meets people: the definition of a remote tool changes, or its source goes, while a call of it waits for them.
+// The definition of a remote tool changes, or its provider is unreachable, while a call waits for a decision.
 
 import { describe, expect, test } from 'vitest'
 import { changed, Changing, mail } from '../kit/changing-provider.ts'
 import { ada, bea, hang, worldOn } from '../kit/approval-workers.ts'
 
-describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('remote definitions on %s', (kind) => {
   const world = worldOn(kind)
   const calls = [{ id: 'x', name: 'mail', input: {} }]
   const allow = { policy: { rules: [{ tool: '*', then: 'allow' as const }] } }
 
-  test('POL-3, POL-9: a person denied it: the model reads that, whatever has become of the tool', async () => {
+  test('POL-3, POL-9: a denial reaches the model even if the tool definition has changed', async () => {
     const source = new Changing([mail()])
     const runtime = await world.start([], { providers: [source] })
     const session = runtime.session('s', ada)
@@ -17,12 +17,14 @@ describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
     const run = session.run(calls)
     const { id } = await world.item(runtime)
     await source.become(world.clock, mail(changed))
-    expect(await runtime.decide(id, { deny: true, reason: 'Write a letter', ...bea })).toMatchObject({ answer: 'accepted' })
+    expect(await runtime.decide(id, { deny: true, reason: 'Write a letter', ...bea })).toMatchObject({
+      answer: 'accepted',
+    })
     await world.clock.advance('1s')
     expect(await run).toMatchObject([{ failure: { code: 'denied_by_person' } }])
   })
 
-  test('POL-3, POL-9: also on another worker, and if its source cannot be reached', async () => {
+  test('POL-3, POL-9: a denial applies on another worker while the provider is unreachable', async () => {
     const first = await world.start([], { providers: [new Changing([mail()])] })
     await first.session('s', ada).loadTools()
     await first.session('s', ada).run(calls, { until: 'waiting' })
@@ -32,14 +34,19 @@ describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
     source.resolves = () => Promise.reject(new Error('away'))
     const second = await world.start([], { providers: [source] })
     await world.clock.advance('1s')
-    expect(await second.decide(id, { deny: true, reason: 'Write a letter', ...bea })).toMatchObject({ answer: 'accepted' })
+    expect(await second.decide(id, { deny: true, reason: 'Write a letter', ...bea })).toMatchObject({
+      answer: 'accepted',
+    })
     await world.clock.advance('1m')
     expect((await second.session('s').calls.get('x'))?.outcome).toMatchObject({ failure: { code: 'denied_by_person' } })
   })
 
-  test('DUR-3, POL-9: nobody knows what it did, and a person could not tell: it stays unknown, whatever has become of the tool', async () => {
+  test('DUR-3, POL-9: a denied rerun leaves the outcome unknown even if the tool has changed', async () => {
     const asks = { onUnknown: 'ask' as const }
-    const { runtime, life } = await world.doomed([], { ...allow, providers: [new Changing([mail({ ...asks, execute: hang })])] })
+    const { runtime, life } = await world.doomed([], {
+      ...allow,
+      providers: [new Changing([mail({ ...asks, execute: hang })])],
+    })
     const first = runtime.session('s', ada)
     await first.loadTools()
     void first.run(calls)
@@ -54,7 +61,7 @@ describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
     expect((await second.session('s').calls.get('x'))?.outcome).toMatchObject({ status: 'unknown' })
   })
 
-  test('POL-2, POL-9: approved after the definition changed, it does not run; accepted, it asks again', async () => {
+  test('POL-2, POL-9: an approval given for the old definition does not run the newly accepted one', async () => {
     const ran: string[] = []
     const source = new Changing([mail({ execute: () => ran.push('old') })])
     const runtime = await world.start([], { providers: [source] })
@@ -65,7 +72,12 @@ describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
     await source.become(world.clock, mail({ ...changed, execute: () => ran.push('new') }))
     await runtime.session('other').loadTools()
     const [listed] = await runtime.quarantine.list()
-    await runtime.quarantine.accept({ provider: 'post', tool: listed?.tool ?? '', fingerprint: listed?.now ?? '', by: 'user:ops' })
+    await runtime.quarantine.accept({
+      provider: 'post',
+      tool: listed?.tool ?? '',
+      fingerprint: listed?.now ?? '',
+      by: 'user:ops',
+    })
     await runtime.decide(id, { approve: true, ...bea })
     await world.clock.advance('1s')
     expect(ran).toEqual([])
@@ -73,12 +85,12 @@ describe.each(['memory', 'sqlite'] as const)('remote on %s', (kind) => {
   })
 })
 
-describe('what a source says of its own approval', () => {
+describe('approval option of a remote tool', () => {
   const world = worldOn('memory')
   test.each([
     ['never', 'never' as const],
     ['a function that says no', () => false],
-  ])('TOOL-2, POL-1: a source that is not trusted cannot say that nobody need be asked (%s)', async (_, approval) => {
+  ])('TOOL-2, POL-1: an untrusted provider cannot waive approval (%s)', async (_, approval) => {
     const runtime = await world.start([], { providers: [new Changing([mail({ approval })])] })
     const session = runtime.session('s', ada)
     await session.loadTools()

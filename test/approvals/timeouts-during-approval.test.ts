@@ -1,29 +1,23 @@
-// TIME-2, TIME-1, and the guide's "Clocks": what stands still while people decide, and what does not.
+// Timeouts while people decide: the total timeout pauses, an absolute deadline does not.
 
 import { connectionRequired, retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, parks, worldOn } from '../kit/approval-workers.ts'
+import { rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 
-describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('timeouts on %s', (kind) => {
   const world = worldOn(kind)
 
-  test('TIME-2: a total deadline paused for an answer; the retry after it still has the rest', async () => {
+  test('TIME-2: a retry keeps the rest of a total timeout that paused for an answer', async () => {
     let tries = 0
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: { total: '1m' },
-      async execute(_, ctx) {
-        const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
-        const { answer } = await asked.value
-        if (++tries === 1) throw retry({ after: 10 })
-        return answer
-      },
+    const ask = rerunTool('ask', { timeout: { total: '1m' } }, async (_, ctx) => {
+      const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
+      const { answer } = await asked.value
+      if (++tries === 1) throw retry({ after: 10 })
+      return answer
     })
     const runtime = await world.start([ask])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
@@ -34,18 +28,11 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success', value: 'this' }])
   })
 
-  test('TIME-2: of two questions at once one is answered: the total deadline still pauses for the other', async () => {
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: { total: '1m' },
-      async execute(_, ctx) {
-        const asked = await Promise.all(['one', 'two'].map((name) => ctx.ask({ name, text: `${name}?`, deadline: '1h' })))
-        const answers = await Promise.all(asked.map(({ value }) => value))
-        return answers.map(({ answer }) => answer)
-      },
+  test('TIME-2: the total timeout stays paused until both of two questions are answered', async () => {
+    const ask = rerunTool('ask', { timeout: { total: '1m' } }, async (_, ctx) => {
+      const asked = await Promise.all(['one', 'two'].map((name) => ctx.ask({ name, text: `${name}?`, deadline: '1h' })))
+      const answers = await Promise.all(asked.map(({ value }) => value))
+      return answers.map(({ answer }) => answer)
     })
     const runtime = await world.start([ask])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
@@ -59,18 +46,17 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success', value: ['x', 'x'] }])
   })
 
-  test('TIME-2: the total deadline of a body pauses while people decide about a call under it', async () => {
-    const charge = tool({ name: 'charge', description: 'd', input: empty, hints: { destructive: true }, execute: () => 'charged' })
-    const shop = tool({
-      name: 'shop',
+  test('TIME-2: the total timeout of a body pauses while a nested call waits for approval', async () => {
+    const charge = tool({
+      name: 'charge',
       description: 'd',
       input: empty,
-      onCrash: 'rerun',
-      timeout: { total: '1m' },
-      async execute(_, ctx) {
-        const inner = await ctx.call(charge, {})
-        return inner.status
-      },
+      hints: { destructive: true },
+      execute: () => 'charged',
+    })
+    const shop = rerunTool('shop', { timeout: { total: '1m' } }, async (_, ctx) => {
+      const inner = await ctx.call(charge, {})
+      return inner.status
     })
     const runtime = await world.start([shop, charge])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
@@ -91,37 +77,44 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
   }
   const late = { status: 'failure', failure: { class: 'timeout' } }
 
-  test('TIME-2, guide: a deadline is an instant and holds while a person is asked to connect', async () => {
-    const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, execute: () => connectionRequired('github') }))
-    expect(end).toMatchObject(late)
-  })
-  test('TIME-2, guide: a deadline is an instant and holds while a call is parked on a question', async () => {
-    const end = await deadline(
-      () =>
-        tool({ name: 'slow', description: 'd', input: empty, execute: (_, ctx) => ctx.ask({ text: 'Which?', deadline: '1h' }) }) as never,
+  test('TIME-2: a deadline still expires while the call waits for a connection', async () => {
+    const end = await deadline(() =>
+      tool({ name: 'slow', description: 'd', input: empty, execute: () => connectionRequired('github') }),
     )
     expect(end).toMatchObject(late)
   })
-  test('TIME-2, SESS-7: a deadline is an instant and holds while a call is handed to the client', async () => {
+  test('TIME-2: a deadline still expires while the call is parked on a question', async () => {
+    const end = await deadline(
+      () =>
+        tool({
+          name: 'slow',
+          description: 'd',
+          input: empty,
+          execute: (_, ctx) => ctx.ask({ text: 'Which?', deadline: '1h' }),
+        }) as never,
+    )
+    expect(end).toMatchObject(late)
+  })
+  test('TIME-2, SESS-7: a deadline still expires while the client has the call', async () => {
     const end = await deadline(() => tool({ name: 'slow', description: 'd', input: empty, client: true }))
     expect(end).toMatchObject(late)
   })
-  test('TIME-2: what was called off was not decided for longer: the total deadline runs again', async () => {
+  test('TIME-2: the total timeout runs again after the approval request is withdrawn', async () => {
     const policy = { rules: [{ tool: 'work', then: 'ask' as const }] }
     let tries = 0
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: empty,
-      timeout: { total: '2m' },
-      retry: { attempts: 100 },
-      hints: { idempotent: true },
-      execute() {
+    const work = simpleTool(
+      'work',
+      {
+        timeout: { total: '2m' },
+        retry: { attempts: 100 },
+        hints: { idempotent: true },
+      },
+      () => {
         tries++
         throw retry({ after: 20_000 })
       },
-    })
-    // The worker dies when it has asked and before it has parked.
+    )
+    // The worker dies after it opened the approval request and before the call parks.
     const { runtime } = await world.doomed([work], { policy }, parks)
     void runtime.session('s', ada).run([{ id: 'a', name: 'work' }])
     await world.clock.advance(10)
@@ -134,20 +127,13 @@ describe.each(['memory', 'sqlite'] as const)('clocks on %s', (kind) => {
     expect(tries).toBeLessThan(10)
   })
 
-  test('TIME-2: queued, running and waiting add up to all the time, over approval, question and retry', async () => {
+  test('TIME-2: queued, running and waiting times add up over approval, question and retry', async () => {
     let tries = 0
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      approval: 'always',
-      async execute(_, ctx) {
-        const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
-        const { answer } = await asked.value
-        if (++tries === 1) throw retry({ after: 1_000 })
-        return answer
-      },
+    const work = rerunTool('work', { approval: 'always' }, async (_, ctx) => {
+      const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })
+      const { answer } = await asked.value
+      if (++tries === 1) throw retry({ after: 1_000 })
+      return answer
     })
     const runtime = await world.start([work])
     const from = world.clock.now()

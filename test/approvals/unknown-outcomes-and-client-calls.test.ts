@@ -1,13 +1,14 @@
-// The seams between what people decide and the rest of a call's life.
+// Interactions of decisions with the rest of a call: unknown outcomes, upgrades, client calls, budgets and connections.
 
 import { connectionRequired, result, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { ada, bea, hang, parks, worldOn } from '../kit/approval-workers.ts'
+import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 
-describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('unknown outcomes and client calls on %s', (kind) => {
   const world = worldOn(kind)
 
   const interrupted = async (): Promise<void> => {
@@ -19,7 +20,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
   const pay = (execute: () => unknown, more: object = {}) =>
     tool({ name: 'pay', description: 'd', input: empty, onUnknown: 'ask', ...more, execute } as never) as never
 
-  test('DUR-3: a call of which nobody knows what it did stays unknown when it is cancelled while a person is asked', async () => {
+  test('DUR-3: a cancel leaves an unknown outcome unknown while a person is asked about it', async () => {
     await interrupted()
     const second = await world.takeOver([pay(() => 'paid')])
     expect(await world.item(second)).toMatchObject({ kind: 'finding' })
@@ -30,7 +31,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(outcome).toMatchObject({ status: 'unknown' })
   })
 
-  test('DUR-3, POL-7: nor does a new message of the user make it something that was not done', async () => {
+  test('DUR-3, POL-7: a superseding user message leaves an unknown outcome unknown', async () => {
     await interrupted()
     const second = await world.takeOver([pay(() => 'paid')])
     await world.item(second)
@@ -41,7 +42,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(outcome).toMatchObject({ status: 'unknown' })
   })
 
-  test('DUR-3: decided between asking and parking, while that worker dies: it runs again once', async () => {
+  test('DUR-3: a rerun approved before the request parked runs once after the worker died', async () => {
     await interrupted()
     let ran = 0
     await world.doomed([pay(hang)], {}, parks)
@@ -56,16 +57,9 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success', value: 1 }])
   })
 
-  test('POL-3, DUR-3: the model is told that a person changed the arguments, also if another finds out what came of it', async () => {
+  test('POL-3, DUR-3: the note about an edit stays when another person resolves the outcome', async () => {
     const make = (execute: () => unknown) =>
-      tool({
-        name: 'pay',
-        description: 'd',
-        input: z.object({ cents: z.number() }),
-        approval: 'always',
-        onUnknown: 'ask',
-        execute: execute,
-      })
+      argumentTool('pay', z.object({ cents: z.number() }), { approval: 'always', onUnknown: 'ask' }, execute)
     const call = { id: 'a', name: 'pay', input: { cents: 100 } }
     const { runtime, life } = await world.doomed([make(hang)])
     void runtime.session('s', ada).run([call])
@@ -84,20 +78,14 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(JSON.stringify(outcome?.parts)).toContain('A person changed the arguments')
   })
 
-  test('CALL-7, POL-3: arguments that a person wrote for the new version are not upgraded once more', async () => {
+  test('CALL-7, POL-3: arguments edited for the new tool version are not upgraded again', async () => {
     const ran: unknown[] = []
-    const old = tool({
-      name: 'pay',
-      description: 'd',
-      version: '1',
-      input: z.object({ amount: z.number() }),
-      execute: () => 'old',
-    })
+    const old = argumentTool('pay', z.object({ amount: z.number() }), { version: '1' }, () => 'old')
     const now = tool({
       name: 'pay',
       description: 'd',
       version: '2',
-      // The amount is in cents now.
+      // Version 2 takes the amount in cents.
       input: z.object({ amount: z.number() }),
       upgrade: ({ args }) => ({ amount: (args as { amount: number }).amount * 100 }),
       execute: (input) => {
@@ -116,7 +104,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     await world.clock.advance('1s')
     const again = await world.item(second)
     expect(again.args).toEqual({ amount: 250 })
-    // What was edited was shown for the old version: for the new one both are asked.
+    // The edited item was shown for version 1, so version 2 needs both approvals again.
     for (const by of ['user:cem', 'user:dan']) await second.decide(again.id, { approve: true, by })
     const run = second.session('s', ada).run([call])
     await world.clock.advance('1s')
@@ -125,7 +113,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(ran).toEqual([{ amount: 250 }])
   })
 
-  test('CALL-7, SESS-7: what is handed to the client are the upgraded arguments', async () => {
+  test('CALL-7, SESS-7: the client receives the upgraded arguments', async () => {
     const shape = { name: 'pick', description: 'd', client: true as const, approval: 'always' as const }
     const old = tool({ ...shape, version: '1', input: z.object({ path: z.string() }) })
     const now = tool({
@@ -147,7 +135,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await second.session('s', ada).pendingClientCalls()).toMatchObject([{ input: { url: 'file:///x' } }])
   })
 
-  test('CALL-6, SESS-7: two calls of one id in one batch are two, and each can be answered', async () => {
+  test('CALL-6, SESS-7: two client calls with the same id in one batch are answered separately', async () => {
     const pick = tool({ name: 'pick', description: 'd', input: z.object({ k: z.string() }), client: true })
     const runtime = await world.start([pick])
     const session = runtime.session('s', ada)
@@ -165,8 +153,14 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await run).toMatchObject([{ value: 'first' }, { value: 'second' }])
   })
 
-  test('WAIT-6, SESS-7: a bad result is refused and the call stays open, also while its worker is gone', async () => {
-    const pick = tool({ name: 'pick', description: 'd', input: empty, output: z.object({ path: z.string() }), client: true })
+  test('WAIT-6, SESS-7: an invalid client result leaves the call open after its worker died', async () => {
+    const pick = tool({
+      name: 'pick',
+      description: 'd',
+      input: empty,
+      output: z.object({ path: z.string() }),
+      client: true,
+    })
     const { runtime } = await world.doomed([pick], {}, parks)
     void runtime.session('s', ada).run([{ id: 'a', name: 'pick' }])
     await world.clock.advance(10)
@@ -178,16 +172,11 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await session.answer('a', { value: { path: '/x' } })).toMatchObject({ answer: 'accepted' })
   })
 
-  test('POL-8: all time of a body counts, also if it parks for people more than once', async () => {
-    const slow = tool({
-      name: 'slow',
-      description: 'd',
-      input: empty,
-      async execute(_, ctx) {
-        await ctx.connection('github')
-        await new Promise<void>((resolve) => void world.clock.timer(10_000, resolve))
-        return ctx.attempt < 3 ? connectionRequired('github') : 'done'
-      },
+  test('POL-8: the time budget counts all body time of a call that parks several times', async () => {
+    const slow = simpleTool('slow', async (_, ctx) => {
+      await ctx.connection('github')
+      await new Promise<void>((resolve) => void world.clock.timer(10_000, resolve))
+      return ctx.attempt < 3 ? connectionRequired('github') : 'done'
     })
     const runtime = await world.start([slow], { budgets: { session: { time: '25s' } } })
     const session = runtime.session('s', ada)
@@ -199,7 +188,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     }
     await world.clock.advance('11s')
     expect(await run).toMatchObject([{ value: 'done' }])
-    // 30 of 25 seconds are used.
+    // 30 s of the 25 s budget are used.
     const next = session.run([{ id: 'b', name: 'slow' }])
     await world.clock.advance('1s')
     await session.cancel()
@@ -207,18 +196,11 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await next).toMatchObject([{ status: 'failure', failure: { code: 'over_budget' } }])
   })
 
-  test('POL-5, SCHED-3: connected in between, it does not stand in its own way', async () => {
-    const issues = tool({
-      name: 'issues',
-      description: 'd',
-      input: empty,
-      concurrency: 'exclusive',
-      limits: { concurrent: 1 },
-      async execute(_, ctx) {
-        if (await ctx.connection('github')) return result('read')
-        await runtime.connections.set({ provider: 'github' }, { token: 'in between', ...bea })
-        return connectionRequired('github')
-      },
+  test('POL-5, SCHED-3: a call whose connection appears during its body does not block itself', async () => {
+    const issues = simpleTool('issues', { concurrency: 'exclusive', limits: { concurrent: 1 } }, async (_, ctx) => {
+      if (await ctx.connection('github')) return result('read')
+      await runtime.connections.set({ provider: 'github' }, { token: 'in between', ...bea })
+      return connectionRequired('github')
     })
     const runtime = await world.start([issues], { limits: { perTenant: 1, perSession: 1, perTool: 1 } })
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'issues' }])
@@ -231,13 +213,10 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await again).toMatchObject([{ status: 'success' }])
   })
 
-  test('POL-5: one who connects and dies before saying so has connected: the call does not end for want of it', async () => {
-    const issues = tool({
-      name: 'issues',
-      description: 'd',
-      input: empty,
-      execute: async (_, ctx) => ((await ctx.connection('github')) ? 'read' : connectionRequired('github')),
-    })
+  test('POL-5: a connection resumes the call even if the process that set it died', async () => {
+    const issues = simpleTool('issues', async (_, ctx) =>
+      (await ctx.connection('github')) ? 'read' : connectionRequired('github'),
+    )
     const runtime = await world.start([issues])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'issues' }])
     await world.item(runtime)
@@ -252,19 +231,13 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind) => {
     expect(await run).toMatchObject([{ status: 'success', value: 'read' }])
   })
 
-  test('POL-5: another question under the same name fails, and does not take the answer to the first', async () => {
+  test('POL-5: a second question with the same name fails and does not take the first answer', async () => {
     const seen: unknown[] = []
-    const ask = tool({
-      name: 'ask',
-      description: 'd',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const first = await (await ctx.ask({ text: 'May I look at the list?', choices: ['yes', 'no'] })).value
-        const second = await (await ctx.ask({ text: 'May I delete everything?', choices: ['yes', 'no'] })).value
-        seen.push(first.answer, second.answer)
-        return 'done'
-      },
+    const ask = rerunTool('ask', async (_, ctx) => {
+      const first = await (await ctx.ask({ text: 'May I look at the list?', choices: ['yes', 'no'] })).value
+      const second = await (await ctx.ask({ text: 'May I delete everything?', choices: ['yes', 'no'] })).value
+      seen.push(first.answer, second.answer)
+      return 'done'
     })
     const runtime = await world.start([ask])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])

@@ -1,23 +1,29 @@
-// Adversary: what the host hands over and never answers, and what of it is checked (TIME-1, TIME-3, TOOL-7, CALL-4, CALL-6).
+// Host callbacks that never return: a cancel or a deadline still ends the call.
 
-import { mkdtempSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRuntime, type Runtime, tool, type Tool } from 'pawl'
+import { type Runtime, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
-import { mortal, storeOf } from '../kit/stores/killable-store.ts'
-import { after, quiet } from '../kit/stores/fresh-store.ts'
+import { after } from '../kit/stores/fresh-store.ts'
+import { argumentTool, hang, simpleTool } from '../kit/simple-tools.ts'
+import { dieDuringCall, twoWorkers } from '../kit/interrupted-calls.ts'
 
 const empty = z.object({})
-const never = (): Promise<never> => new Promise(() => {})
 
-onEachStore('adversary: the host', (bench) => {
-  test('TIME-1 TIME-3 CALL-11: a prepare that never answers does not outlive a cancel', async () => {
+/** Runs a call of `plain` and aborts its batch after 30 s. */
+async function runUntilAborted(runtime: Runtime, clock: ManualClock): Promise<unknown> {
+  const stop = new AbortController()
+  const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
+  await clock.advance('30s')
+  stop.abort()
+  return after(run, clock)
+}
+
+onEachStore('host callbacks that never return', (bench) => {
+  test('TIME-1 TIME-3 CALL-11: a cancel ends a call whose prepare never returns', async () => {
     const clock = manualClock()
-    const stuck = tool({ name: 'stuck', description: 'Stuck', input: empty, prepare: never, execute: () => 1 })
+    const stuck = tool({ name: 'stuck', description: 'Stuck', input: empty, prepare: hang, execute: () => 1 })
     const runtime = await bench.open([stuck], { clock })
     const call = runtime.session('s').call(stuck, {})
     await clock.advance('1s')
@@ -25,24 +31,30 @@ onEachStore('adversary: the host', (bench) => {
     expect(await after(call.outcome, clock)).toMatchObject({ value: { status: 'cancelled' } })
   })
 
-  test('TIME-1: a total deadline binds while prepare runs', async () => {
+  test('TIME-1: the total deadline applies while prepare runs', async () => {
     const clock = manualClock()
-    const stuck = tool({ name: 'stuck', description: 'Stuck', input: empty, timeout: { total: '10s' }, prepare: never, execute: () => 1 })
+    const stuck = tool({
+      name: 'stuck',
+      description: 'Stuck',
+      input: empty,
+      timeout: { total: '10s' },
+      prepare: hang,
+      execute: () => 1,
+    })
     const runtime = await bench.open([stuck], { clock })
     const end = await after(runtime.session('s').run([{ id: 'a', name: 'stuck' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', failure: { code: 'deadline_exceeded' } }] })
   })
 
-  test('TIME-1 TIME-3 CALL-11: a before hook that never answers does not outlive a cancel or a deadline', async () => {
+  test('TIME-1 TIME-3 CALL-11: a cancel or deadline ends a call whose before hook never returns', async () => {
     const clock = manualClock()
-    const plain = tool({
-      name: 'plain',
-      description: 'Plain',
-      input: z.object({ n: z.number() }),
-      timeout: { total: '10s' },
-      execute: () => 1,
-    })
-    const hooks = [{ name: 'slow', before: ({ input }: { input: unknown }) => ((input as { n: number }).n === 1 ? never() : undefined) }]
+    const plain = argumentTool('plain', z.object({ n: z.number() }), { timeout: { total: '10s' } }, () => 1)
+    const hooks = [
+      {
+        name: 'slow',
+        before: ({ input }: { input: unknown }) => ((input as { n: number }).n === 1 ? hang() : undefined),
+      },
+    ]
     const runtime = await bench.open([plain], { clock, hooks })
     const stop = new AbortController()
     const run = runtime.session('s').run(
@@ -54,82 +66,48 @@ onEachStore('adversary: the host', (bench) => {
     expect(await after(run, clock)).not.toBe('hangs')
   })
 
-  test('CALL-2 CALL-11: an after hook that never answers loses no outcome', async () => {
+  test('CALL-2 CALL-11: an after hook that never returns does not lose the outcome', async () => {
     const clock = manualClock()
     const plain = tool({ name: 'plain', description: 'Plain', input: empty, execute: () => 'done' })
-    const runtime = await bench.open([plain], { clock, hooks: [{ name: 'slow', after: never }] })
-    const stop = new AbortController()
-    const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
-    await clock.advance('30s')
-    stop.abort()
-    expect(await after(run, clock)).toMatchObject({ value: [{ callId: 'a' }] })
+    const runtime = await bench.open([plain], { clock, hooks: [{ name: 'slow', after: hang }] })
+    expect(await runUntilAborted(runtime, clock)).toMatchObject({ value: [{ callId: 'a' }] })
   })
 
-  test('POL-1 TIME-1 TIME-3: a policy function that never answers does not outlive a cancel or a deadline', async () => {
-    const clock = manualClock()
-    const plain = tool({ name: 'plain', description: 'Plain', input: empty, timeout: { total: '10s' }, execute: () => 'done' })
-    const runtime = await bench.open([plain], { clock, policy: { decide: never } })
-    const stop = new AbortController()
-    const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
-    await clock.advance('30s')
-    stop.abort()
-    expect(await after(run, clock)).toMatchObject({ value: [{ callId: 'a' }] })
-  })
-
-  test('TIME-1 TOOL-7: an output schema that never answers does not outlive a cancel or a deadline', async () => {
+  test('POL-1 TIME-1 TIME-3: a cancel or deadline ends a call whose policy function never returns', async () => {
     const clock = manualClock()
     const plain = tool({
       name: 'plain',
       description: 'Plain',
       input: empty,
-      output: z.string().refine(never),
       timeout: { total: '10s' },
       execute: () => 'done',
     })
+    const runtime = await bench.open([plain], { clock, policy: { decide: hang } })
+    expect(await runUntilAborted(runtime, clock)).toMatchObject({ value: [{ callId: 'a' }] })
+  })
+
+  test('TIME-1 TOOL-7: a cancel or deadline ends a call whose output schema never returns', async () => {
+    const clock = manualClock()
+    const plain = simpleTool('plain', { output: z.string().refine(hang), timeout: { total: '10s' } }, () => 'done')
     const runtime = await bench.open([plain], { clock })
-    const stop = new AbortController()
-    const run = runtime.session('s').run([{ id: 'a', name: 'plain' }], { signal: stop.signal })
-    await clock.advance('30s')
-    stop.abort()
-    expect(await after(run, clock)).not.toBe('hangs')
+    expect(await runUntilAborted(runtime, clock)).not.toBe('hangs')
   })
 })
 
-describe.each(['memory', 'sqlite'] as const)('adversary: recovery on %s', (kind) => {
-  /** A first worker that can die, and a second one on the same store. */
-  async function two(): Promise<{
-    clock: ManualClock
-    first(tools: Tool[], more?: object): Promise<{ runtime: Runtime; die(): void }>
-    second(tools: Tool[], more?: object): Promise<Runtime>
-  }> {
-    const clock = manualClock()
-    const file = join(mkdtempSync(join(tmpdir(), 'pawl-adv-')), 'a.db')
-    const store = storeOf(kind, file, clock)
-    const keys = { secret: 'x'.repeat(32) }
-    return {
-      clock,
-      async first(tools, more = {}) {
-        const one = mortal(store)
-        const runtime = await createRuntime({ store: one.store, tools, clock, keys, logger: quiet, lease: '1s', ...more })
-        return { runtime, die: () => one.die() }
-      },
-      second: (tools, more = {}) => createRuntime({ store, tools, clock, keys, logger: quiet, lease: '1s', ...more }),
-    }
-  }
-
-  test('TIME-1 TIME-3 DUR-3: a reconcile that never answers does not outlive a cancel', async () => {
-    const w = await two()
+describe.each(['memory', 'sqlite'] as const)('host callbacks during recovery on %s', (kind) => {
+  test('TIME-1 TIME-3 DUR-3: a cancel ends a call whose reconcile never returns', async () => {
+    const w = twoWorkers(kind)
     const make = (reconcile?: () => unknown) =>
-      tool({ name: 'pay', description: 'Pays', input: empty, execute: never, ...(reconcile ? { reconcile: reconcile as never } : {}) })
+      tool({
+        name: 'pay',
+        description: 'Pays',
+        input: empty,
+        execute: hang,
+        ...(reconcile ? { reconcile: reconcile as never } : {}),
+      })
     const one = await w.first([make()])
-    void one.runtime
-      .session('s')
-      .run([{ id: 'a', name: 'pay' }])
-      .catch(() => {})
-    await w.clock.advance(0)
-    one.die()
-    await w.clock.advance('10s')
-    const runtime = await w.second([make(never)])
+    await dieDuringCall(one, w.clock, { id: 'a', name: 'pay' })
+    const runtime = await w.second([make(hang)])
     const stop = new AbortController()
     const run = runtime.session('s').run([{ id: 'a', name: 'pay' }], { signal: stop.signal })
     await w.clock.advance('2m')

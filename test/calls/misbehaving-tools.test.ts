@@ -1,4 +1,5 @@
-// CALL-11: one bad tool does not take others down. 25 misbehaviours, each beside 63 calls that must succeed, in a process that must live.
+// A misbehaving tool fails only its own call: 25 misbehaviours, each next to 63 calls that must succeed in the same
+// process.
 
 import { EventEmitter } from 'node:events'
 import { type Tool, tool } from 'pawl'
@@ -6,15 +7,10 @@ import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
-const good = tool({
-  name: 'good',
-  description: 'Works',
-  input: z.object({ n: z.number() }),
-  hints: { readOnly: true },
-  execute: ({ n }) => n,
-})
+const good = argumentTool('good', z.object({ n: z.number() }), { hints: { readOnly: true } }, ({ n }) => n)
 
 let deep: unknown = 1
 for (let level = 0; level < 5_000; level++) deep = { deep }
@@ -24,7 +20,7 @@ const fused = (): never => {
   throw new Error('touched')
 }
 
-/** What a body does; `as` is how its own call must end. */
+/** Misbehaving bodies; `as` is the expected status of the call if it is not a failure. */
 const misbehaviours: Readonly<Record<string, { body: () => unknown; as?: 'success' }>> = {
   'throws an error': { body: () => fused() },
   'throws null': {
@@ -88,7 +84,7 @@ const misbehaviours: Readonly<Record<string, { body: () => unknown; as?: 'succes
     },
     as: 'success',
   },
-  'emits an error nobody listens to': {
+  'emits an error event without a listener': {
     body: () => {
       const emitter = new EventEmitter()
       setImmediate(() => emitter.emit('error', new Error('emitted')))
@@ -96,7 +92,7 @@ const misbehaviours: Readonly<Record<string, { body: () => unknown; as?: 'succes
     },
     as: 'success',
   },
-  'rejects later, in an async function nobody awaits': {
+  'rejects later, in an async function that is not awaited': {
     body: () => {
       void (async () => {
         await Promise.resolve()
@@ -132,42 +128,46 @@ const misbehaviours: Readonly<Record<string, { body: () => unknown; as?: 'succes
   'returns 50 MB': { body: () => 'x'.repeat(50_000_000) },
 }
 
-describe('misbehaviour', () => {
-  onEachStore('one bad tool', (bench) => {
-    test.for(Object.entries(misbehaviours))('CALL-11: a body that %s', { timeout: 30_000 }, async ([name, { body, as }]) => {
-      const bad = tool({ name: 'bad', description: name, input: empty, concurrency: 'parallel', execute: body as () => never }) as Tool
-      const runtime = await bench.open([good, bad])
-      const calls = Array.from({ length: 64 }, (_, n) =>
-        n === 31 ? { id: 'bad', name: 'bad' } : { id: `g${n}`, name: 'good', input: { n } },
-      )
-      const outcomes = await runtime.session('s').run(calls)
-      await new Promise((resolve) => setTimeout(resolve, 5)) // strays come after the outcome, in real time
-      expect(outcomes).toHaveLength(64)
-      for (const [n, outcome] of outcomes.entries()) {
-        if (n !== 31) expect(outcome).toMatchObject({ status: 'success', value: n })
-      }
-      expect(outcomes[31]?.status).toBe(as ?? 'failure')
-      if (!as) expect(JSON.stringify(outcomes[31])).not.toMatch(/touched|oops|loop/)
-      expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
-    })
+describe('misbehaving tools', () => {
+  onEachStore('one misbehaving tool', (bench) => {
+    test.for(Object.entries(misbehaviours))(
+      'CALL-11: a body that %s affects only its own call',
+      { timeout: 30_000 },
+      async ([name, { body, as }]) => {
+        const bad = tool({
+          name: 'bad',
+          description: name,
+          input: empty,
+          concurrency: 'parallel',
+          execute: body as () => never,
+        }) as Tool
+        const runtime = await bench.open([good, bad])
+        const calls = Array.from({ length: 64 }, (_, n) =>
+          n === 31 ? { id: 'bad', name: 'bad' } : { id: `g${n}`, name: 'good', input: { n } },
+        )
+        const outcomes = await runtime.session('s').run(calls)
+        await new Promise((resolve) => setTimeout(resolve, 5)) // stray errors arrive after the outcome, in real time
+        expect(outcomes).toHaveLength(64)
+        for (const [n, outcome] of outcomes.entries()) {
+          if (n !== 31) expect(outcome).toMatchObject({ status: 'success', value: n })
+        }
+        expect(outcomes[31]?.status).toBe(as ?? 'failure')
+        if (!as) expect(JSON.stringify(outcomes[31])).not.toMatch(/touched|oops|loop/)
+        expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+      },
+    )
   })
 })
 
 onEachStore('internal errors', (bench) => {
-  test('VAL-4: a secret in a message, cause, stack or field reaches the log and nothing else', async () => {
+  test('VAL-4: a secret in an error message, cause, stack or field reaches only the log', async () => {
     const secret = 'sk-live-1234567890'
-    const leaks = tool({
-      name: 'leaks',
-      description: 'Leaks',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        ctx.progress({ label: 'working' })
-        const cause = Object.assign(new Error(`cause ${secret}`), { token: secret, cause: new Error(`deeper ${secret}`) })
-        await ctx.step('inside', () => {
-          throw Object.assign(new Error(`message ${secret}`, { cause }), { token: secret })
-        })
-      },
+    const leaks = rerunTool('leaks', async (_, ctx) => {
+      ctx.progress({ label: 'working' })
+      const cause = Object.assign(new Error(`cause ${secret}`), { token: secret, cause: new Error(`deeper ${secret}`) })
+      await ctx.step('inside', () => {
+        throw Object.assign(new Error(`message ${secret}`, { cause }), { token: secret })
+      })
     })
     const clock = manualClock()
     const runtime = await bench.open([leaks], { clock })

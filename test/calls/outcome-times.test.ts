@@ -1,20 +1,30 @@
-// The times of an outcome: told from recorded instants, so that asking again, in another process too, tells the same.
+// Queued, running and waiting times of an outcome. They derive from recorded instants, so a replay in another process
+// reports the same values.
 
 import { type CallOutcome, retry, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { rerunTool, simpleTool } from '../kit/simple-tools.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const empty = z.object({})
 const timesOf = (outcome: CallOutcome | undefined): unknown =>
   outcome && { queuedMs: outcome.queuedMs, runningMs: outcome.runningMs, waitingMs: outcome.waitingMs }
-const passes = (clock: ManualClock, ms: number): Promise<void> => new Promise((resolve) => void clock.timer(ms, resolve))
+const passes = (clock: ManualClock, ms: number): Promise<void> =>
+  new Promise((resolve) => void clock.timer(ms, resolve))
 
 onEachStore('the times of an outcome', (bench) => {
-  test('VAL-2: waiting for a turn is queued, the body is running, and a refusal took no time', async () => {
+  test('VAL-2: waiting for a slot is queued time, the body is running time, a rejection takes none', async () => {
     const clock = manualClock()
-    const busy = tool({ name: 'busy', description: 'Busy', input: empty, concurrency: 'exclusive', execute: () => passes(clock, 1000) })
+    const busy = tool({
+      name: 'busy',
+      description: 'Busy',
+      input: empty,
+      concurrency: 'exclusive',
+      execute: () => passes(clock, 1000),
+    })
     const runtime = await bench.open([busy], { clock })
     const session = runtime.session('s')
     const calls = [
@@ -38,17 +48,12 @@ onEachStore('the times of an outcome', (bench) => {
     })
   })
 
-  test('TIME-4: the delay of a retry is queued, and all attempts are running', async () => {
+  test('TIME-4: retry delays count as queued time and all attempts as running time', async () => {
     const clock = manualClock()
-    const flaky = tool({
-      name: 'flaky',
-      description: 'Works the third time',
-      input: empty,
-      async execute(_, ctx) {
-        await passes(clock, 1000)
-        if (ctx.attempt < 3) throw retry({ after: '2s' })
-        return 'ok'
-      },
+    const flaky = simpleTool('flaky', { description: 'Works the third time' }, async (_, ctx) => {
+      await passes(clock, 1000)
+      if (ctx.attempt < 3) throw retry({ after: '2s' })
+      return 'ok'
     })
     const runtime = await bench.open([flaky], { clock })
     const run = runtime.session('s').run([{ id: 'a', name: 'flaky' }])
@@ -57,16 +62,11 @@ onEachStore('the times of an outcome', (bench) => {
     expect(outcome).toMatchObject({ attempts: 3, queuedMs: 4000, runningMs: 3000, waitingMs: 0 })
   })
 
-  test('TIME-3: cancelled between two attempts, what came before is kept', async () => {
+  test('TIME-3: a cancel between two attempts keeps the times measured so far', async () => {
     const clock = manualClock()
-    const flaky = tool({
-      name: 'flaky',
-      description: 'Never works',
-      input: empty,
-      async execute() {
-        await passes(clock, 1000)
-        throw retry({ after: '20s' })
-      },
+    const flaky = simpleTool('flaky', async () => {
+      await passes(clock, 1000)
+      throw retry({ after: '20s' })
     })
     const runtime = await bench.open([flaky], { clock })
     const call = runtime.session('s').call(flaky, {})
@@ -76,22 +76,16 @@ onEachStore('the times of an outcome', (bench) => {
     expect(await call.outcome).toMatchObject({ status: 'cancelled', queuedMs: 3000, runningMs: 1000, waitingMs: 0 })
   })
 
-  test('WAIT-1: parked and waiting inside the body are waiting; after a restart it is told the same', async () => {
+  test('WAIT-1: time parked and time waiting in the body are waiting time, also after a restart', async () => {
     const clock = manualClock()
     let key = ''
-    const parks = tool({
-      name: 'parks',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        await passes(clock, 500)
-        await Promise.all([ctx.sleep(2000), ctx.sleep(1500)])
-        await passes(clock, 500)
-        const later = await ctx.later<string>()
-        key = later.key
-        return later
-      },
+    const parks = rerunTool('parks', async (_, ctx) => {
+      await passes(clock, 500)
+      await Promise.all([ctx.sleep(2000), ctx.sleep(1500)])
+      await passes(clock, 500)
+      const later = await ctx.later<string>()
+      key = later.key
+      return later
     })
     const first = await bench.open([parks], { clock })
     const ask = [{ id: 'a', name: 'parks' }]
@@ -108,22 +102,22 @@ onEachStore('the times of an outcome', (bench) => {
     expect(await runtime.resolve(key, { value: 'signed' })).toEqual({ answer: 'accepted' })
     await clock.advance(100)
     const [outcome] = await runtime.session('s').run(ask)
-    expect(outcome).toMatchObject({ status: 'success', value: 'signed', queuedMs: 0, runningMs: 1000, waitingMs: 2000 + 7_200_000 })
+    expect(outcome).toMatchObject({
+      status: 'success',
+      value: 'signed',
+      queuedMs: 0,
+      runningMs: 1000,
+      waitingMs: 2000 + 7_200_000,
+    })
     expect(await runtime.session('s').run(ask)).toEqual([outcome])
   })
 
-  test('VAL-2: waiting inside a body that then returns is kept with the outcome', async () => {
+  test('VAL-2: an outcome records the time that its body waited', async () => {
     const clock = manualClock()
-    const sleeps = tool({
-      name: 'sleeps',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        await passes(clock, 300)
-        await ctx.sleep(2000)
-        await passes(clock, 300)
-      },
+    const sleeps = rerunTool('sleeps', async (_, ctx) => {
+      await passes(clock, 300)
+      await ctx.sleep(2000)
+      await passes(clock, 300)
     })
     const runtime = await bench.open([sleeps], { clock })
     const ask = [{ id: 'a', name: 'sleeps' }]
@@ -134,21 +128,12 @@ onEachStore('the times of an outcome', (bench) => {
     expect(await runtime.session('s').run(ask)).toEqual([outcome])
   })
 
-  test.runIf(bench.survives)('DUR-3: a recovery adds up: nothing of the time before it is lost', async () => {
+  test.runIf(bench.survives)('DUR-3: recovery keeps the times measured before the crash', async () => {
     const clock = manualClock()
-    const sleeps = tool({
-      name: 'sleeps',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.sleep(10_000),
-    })
+    const sleeps = rerunTool('sleeps', (_, ctx) => ctx.sleep(10_000))
     const ask = [{ id: 'a', name: 'sleeps' }]
     const first = await bench.open([sleeps], { clock })
-    first
-      .session('s')
-      .run(ask)
-      .catch(() => {})
+    ignoreResult(first.session('s').run(ask))
     await clock.advance(3000)
     await first.close()
     await clock.advance(1000)

@@ -1,4 +1,4 @@
-// Adversary: strays of hooks, policies, schemas and the rest must not end the process (CALL-11).
+// Stray errors of hooks, policies, schemas and key functions must not end the process.
 
 import { execFile } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
@@ -33,24 +33,24 @@ console.log(o!.status)
 await runtime.close()`
 const alive = { code: 0, out: 'success\n' }
 
-describe('CALL-11: stray throws and rejections are contained, whoever leaves them', () => {
-  test('a before hook', async () => {
+describe('CALL-11: stray throws and rejections of host callbacks are contained', () => {
+  test('of a before hook', async () => {
     expect(await script(`${plain}${go(`hooks: [{ name: 'h', before: () => stray() }]`)}`)).toEqual(alive)
   })
-  test('an after hook', async () => {
+  test('of an after hook', async () => {
     expect(await script(`${plain}${go(`hooks: [{ name: 'h', after: () => stray() }]`)}`)).toEqual(alive)
   })
-  test('a policy function', async () => {
+  test('of a policy function', async () => {
     expect(await script(`${plain}${go(`policy: { decide: () => { stray(); return 'allow' } }`)}`)).toEqual(alive)
   })
-  test('a key function', async () => {
+  test('of a key function', async () => {
     expect(
       await script(
         `const t = tool({ name: 't', description: 'd', input, concurrency: { key: () => { stray(); return 'k' } }, execute: () => 1 })${go('')}`,
       ),
     ).toEqual(alive)
   })
-  test('a validator of a Standard Schema', async () => {
+  test('of a Standard Schema validator', async () => {
     expect(
       await script(
         `const schema = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => { stray(); return { value } }, jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) } } }

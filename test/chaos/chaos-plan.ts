@@ -1,4 +1,4 @@
-// How much chaos: what runs with every change, and what `npm run chaos -- --full` runs before a release.
+// Amounts of chaos: the parts that run with every change, and those of `npm run chaos -- --full` before a release.
 
 import type { Server } from '../kit/stores/postgres-server.ts'
 import { type Fault, type Report, runRound } from './kill-driver.ts'
@@ -8,33 +8,26 @@ export interface Part {
   readonly on: 'sqlite' | 'postgres'
   readonly fault: Fault
   readonly rounds: number
-  /** Of each round. */
+  /** Kills per round. */
   readonly kills: number
 }
 
-export const always: readonly Part[] = [
-  { on: 'sqlite', fault: 'kill at a random moment', rounds: 3, kills: 10 },
-  { on: 'sqlite', fault: 'kill at a write', rounds: 2, kills: 10 },
-  { on: 'sqlite', fault: 'stop in an effect', rounds: 1, kills: 5 },
-  { on: 'postgres', fault: 'kill at a random moment', rounds: 2, kills: 10 },
-  { on: 'postgres', fault: 'kill at a write', rounds: 1, kills: 10 },
-  { on: 'postgres', fault: 'stop in an effect', rounds: 1, kills: 5 },
-  { on: 'postgres', fault: 'the server crashes', rounds: 1, kills: 5 },
-  { on: 'postgres', fault: 'connections are cut', rounds: 1, kills: 5 },
-]
+/** Each fault with its kills per round, and its rounds with every change and before a release. */
+const amounts = [
+  { on: 'sqlite', fault: 'kill at a random moment', kills: 10, rounds: { always: 3, full: 250 } },
+  { on: 'sqlite', fault: 'kill at a write', kills: 10, rounds: { always: 2, full: 250 } },
+  { on: 'sqlite', fault: 'stop in an effect', kills: 5, rounds: { always: 1, full: 60 } },
+  { on: 'postgres', fault: 'kill at a random moment', kills: 10, rounds: { always: 2, full: 100 } },
+  { on: 'postgres', fault: 'kill at a write', kills: 10, rounds: { always: 1, full: 100 } },
+  { on: 'postgres', fault: 'stop in an effect', kills: 5, rounds: { always: 1, full: 40 } },
+  { on: 'postgres', fault: 'the server crashes', kills: 5, rounds: { always: 1, full: 20 } },
+  { on: 'postgres', fault: 'connections are cut', kills: 5, rounds: { always: 1, full: 100 } },
+] as const
 
-export const full: readonly Part[] = [
-  { on: 'sqlite', fault: 'kill at a random moment', rounds: 250, kills: 10 },
-  { on: 'sqlite', fault: 'kill at a write', rounds: 250, kills: 10 },
-  { on: 'sqlite', fault: 'stop in an effect', rounds: 60, kills: 5 },
-  { on: 'postgres', fault: 'kill at a random moment', rounds: 100, kills: 10 },
-  { on: 'postgres', fault: 'kill at a write', rounds: 100, kills: 10 },
-  { on: 'postgres', fault: 'stop in an effect', rounds: 40, kills: 5 },
-  { on: 'postgres', fault: 'the server crashes', rounds: 20, kills: 5 },
-  { on: 'postgres', fault: 'connections are cut', rounds: 100, kills: 5 },
-]
+export const always: readonly Part[] = amounts.map((part) => ({ ...part, rounds: part.rounds.always }))
+export const full: readonly Part[] = amounts.map((part) => ({ ...part, rounds: part.rounds.full }))
 
-/** Of tasks: how many rounds, and for how long there is chaos in each. */
+/** A part with task workers: the number of rounds and the duration of the faults in each. */
 export interface TaskPart {
   readonly on: 'sqlite' | 'postgres'
   readonly workers: 2 | 3
@@ -57,12 +50,21 @@ export interface Total {
   readonly wrong: string[]
 }
 
-export async function runTaskPart(part: TaskPart, from: number, server: Server | null): Promise<Total & { tasks: number }> {
+export async function runTaskPart(
+  part: TaskPart,
+  from: number,
+  server: Server | null,
+): Promise<Total & { tasks: number }> {
   const total = { kills: 0, hits: 0, tasks: 0, wrong: [] as string[] }
-  // On a slow machine a round may find no work on its way: then there are a few more.
+  // On a slow machine a fault may hit an idle worker: run up to five more rounds.
   for (let seed = from; seed < from + part.rounds || (total.hits === 0 && seed < from + part.rounds + 5); seed++) {
     const { on, workers, ms } = part
-    const { violations, ...report } = await runTaskRound({ seed, workers, ms, ...(on === 'postgres' && server ? { on: server } : {}) })
+    const { violations, ...report } = await runTaskRound({
+      seed,
+      workers,
+      ms,
+      ...(on === 'postgres' && server ? { on: server } : {}),
+    })
     total.kills += report.kills + report.stops
     total.hits += report.again
     total.tasks += report.tasks
@@ -71,7 +73,10 @@ export async function runTaskPart(part: TaskPart, from: number, server: Server |
   return total
 }
 
-/** All rounds of a part, from a seed on, and more if none found work on its way. What is wrong names the seed of its round. */
+/**
+ * Runs all rounds of a part from a seed, and up to five more if no fault hit running work. Each violation names its
+ * seed.
+ */
 export async function runPart(
   part: Part,
   from: number,

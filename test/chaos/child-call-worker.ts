@@ -1,10 +1,11 @@
-// A worker for the kill tests: runs the calls of a round against a SQLite file or PostgreSQL and notes every effect in the ledger. It is killed
-// from outside at random moments, or kills itself at the n-th write of its store, before or after it is durable.
+// A worker process for the kill tests: runs the calls of a round on SQLite or PostgreSQL and notes every effect in the
+// ledger. It is killed at random moments, or kills itself at the n-th store write, before or after the write is
+// durable.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { PawlError, type Runtime, tool } from 'pawl'
-// Loaded here and now, so that what is timed below is work and not loading.
+// Imported statically, so that the timing below does not include module loading.
 import { openRuntime } from '../../src/runtime.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
@@ -14,25 +15,25 @@ import { broken } from '../kit/stores/planted-defects.ts'
 
 interface Orders {
   readonly db: string
-  /** Instead of the file. */
+  /** Used instead of the SQLite file. */
   readonly postgres?: { readonly connection: object; readonly schema: string }
   readonly ledger: string
   readonly calls: readonly { id: string; name: string; input: unknown }[]
   readonly lease: number
   readonly writer: 'adaptive' | 'thread'
-  /** Kill this process at a write of the store. */
+  /** Kills this process at a store write. */
   readonly killAt?: { write: number; when: 'before' | 'after' }
-  /** Stop this process (SIGSTOP) in the middle of this effect. */
+  /** Stops this process (SIGSTOP) in the middle of this effect. */
   readonly stopIn?: string
-  /** A defect to plant, so that the driver can show it would be seen. */
+  /** A planted defect that the driver must detect. */
   readonly plant?: string
 }
 
-const schema: unknown = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } // loads faster than a library
+const schema: unknown = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] } // fast to load
 const input = schema as StandardSchemaV1<{ n: number }>
 const orders = JSON.parse(process.env.PAWL_ORDERS as string) as Orders
 
-/** An effect on the outside world: it takes a moment, in which the process may die. */
+/** An external effect. It takes a moment, so that the process can die in the middle of it. */
 let working = false
 async function effect(name: string): Promise<void> {
   note(orders.ledger, name, 'start')
@@ -40,7 +41,7 @@ async function effect(name: string): Promise<void> {
   working = true
   if (orders.stopIn === name) {
     process.kill(process.pid, 'SIGSTOP')
-    // The signal may take a moment to arrive: go nowhere until it has, least of all into a transaction.
+    // SIGSTOP may arrive late: spin here, so that the process does not stop inside a transaction.
     for (const until = performance.now() + 50; performance.now() < until;);
   }
   await new Promise((resolve) => setTimeout(resolve, 1))
@@ -90,8 +91,8 @@ const once = tool({
 
 let runtime: Runtime
 /**
- * The outside: it remembers every key it was given, in a file of its own, and answers in the end, whoever has died since. It speaks through
- * whatever worker is there: one that is closing may have handed out a key that it can no longer answer.
+ * The external service: it stores every wait key in a file and answers all of them, also after the worker died. It
+ * answers through whichever worker runs, because a closing worker can no longer resolve the keys that it handed out.
  */
 const keys = `${orders.ledger}.keys`
 const answered = new Set<string>()
@@ -104,7 +105,8 @@ const handOut = (key: string): void => {
   setTimeout(() => answer(key), 2)
 }
 const answerAll = (): void => {
-  for (const key of existsSync(keys) ? readFileSync(keys, 'utf8').split('\n').filter(Boolean) : []) if (!answered.has(key)) answer(key)
+  for (const key of existsSync(keys) ? readFileSync(keys, 'utf8').split('\n').filter(Boolean) : [])
+    if (!answered.has(key)) answer(key)
 }
 
 const waits = tool({
@@ -140,7 +142,7 @@ const parks = tool({
   },
 })
 
-/** Dies at the n-th write: before it, or after it is durable but before anybody here hears of it. */
+/** Kills the process at the n-th write: before the write, or after it is durable and before it is acknowledged. */
 function killing(store: Store): Store {
   if (!orders.killAt) return store
   const { write, when } = orders.killAt
@@ -162,7 +164,7 @@ function killing(store: Store): Store {
   }
 }
 
-/** A database that is away comes back, and then the same is asked again. */
+/** Retries while the database is unavailable. */
 async function patiently<T>(ask: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
@@ -175,7 +177,7 @@ async function patiently<T>(ask: () => Promise<T>): Promise<T> {
 }
 
 process.send?.('ready')
-// Whoever started it is gone: nobody would end it. To hear of that keeps it from ending no longer than it works.
+// The parent is gone, so this process must end itself. The listener must not keep the process alive after its work.
 process.on('disconnect', () => process.exit())
 process.channel?.unref()
 const secret = 'a secret that all workers of the chaos share'
@@ -190,7 +192,7 @@ runtime = await patiently(() =>
     store: broken(killing(store), orders.plant),
     tools: [steps, body, once, waits, parks],
     lease: orders.lease,
-    // They die of us, not of the calls.
+    // The driver kills these workers, not the calls: they must not count as poison.
     poisonAfter: 1_000,
     ...(orders.postgres ? { keys: { secret } } : {}),
     logger: {

@@ -1,4 +1,4 @@
-// A worker for the test of poison: some of its tools end the process in their own way, the others do their work.
+// A worker process for the poison test: some tools end the process, each in its own way; the others succeed.
 
 import { tool } from 'pawl'
 import { openRuntime } from '../../src/runtime.ts'
@@ -6,7 +6,7 @@ import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { note } from './effect-ledger.ts'
 
-/** Ways to take a process along. */
+/** Ways in which a body can end its process. */
 export const poisons: Readonly<Record<string, () => unknown>> = {
   exits: () => process.exit(1),
   aborts: () => process.abort(),
@@ -62,7 +62,7 @@ if (process.env.PAWL_POISON_ORDERS !== undefined) {
     lease: poisonLease,
     logger: { debug() {}, info() {}, warn() {}, error() {} },
   })
-  // Nobody is left to be told, or to end it.
+  // The parent is gone, so this process must end itself.
   process.on('disconnect', () => process.exit())
   setInterval(() => {}, 1_000)
 }

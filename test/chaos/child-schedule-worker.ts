@@ -1,6 +1,6 @@
-// A worker for the kill tests of schedules: fires what is due by a clock that the test moves, a minute in a second or less. It is killed from
-// outside, or kills itself at the n-th write that fires something, before or after it is durable. Or it is stopped, from outside or by itself at such
-// a write, until its lease is over and others have fired what it was about to.
+// A worker process for the scheduler kill tests: fires due slots by a shared clock that the test moves, a minute per
+// second or faster. It is killed, or stopped until its lease has expired and other workers have fired its slots. Both
+// happen from outside, or at the n-th write that fires a slot.
 
 import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
@@ -15,20 +15,22 @@ export interface ScheduleOrders {
   readonly db: string
   readonly postgres?: { readonly connection: object; readonly schema: string }
   readonly ledger: string
-  /** Has the time of day: the test writes it, all workers read it. */
+  /** File with the current time: the test writes it, all workers read it. */
   readonly clock: string
   readonly killAt?: { readonly write: number; readonly when: 'before' | 'after' }
-  /** Stops before this write of those that fire something. */
+  /** Stops the process before the n-th write that fires a slot. */
   readonly stopAt?: number
-  /** A defect on purpose: what is fired is written in two changes, or whoever was first. */
+  /**
+   * A planted defect: the slot is written in two commits, or without the guard that lets only the first worker fire it.
+   */
   readonly plant?: 'two changes' | 'no guard'
 }
 
 export const leaseMs = 1_000
 
-/** Writes the time of day for all who read it. */
+/** Sets the time that all workers read. */
 export function setClock(file: string, now: number): void {
-  // In place, so that a reader sees the old time or the new one.
+  // Written in place, so that a reader sees either the old time or the new one.
   const fd = openSync(file, constants.O_RDWR | constants.O_CREAT)
   writeSync(fd, new Float64Array([now]), 0, 8, 0)
   closeSync(fd)
@@ -36,7 +38,7 @@ export function setClock(file: string, now: number): void {
 
 const lookMs = 5
 
-/** Time of day is that of the file; leases are those of the machine. */
+/** Reads the time of day from the file; leases use the clock of the machine. */
 export function sharedClock(file: string): Clock {
   const fd = openSync(file, 'r')
   const read = new Float64Array(1)
@@ -85,7 +87,7 @@ function broken(store: Store, { plant }: ScheduleOrders): Store {
   return {
     ...store,
     async commit(change) {
-      const { insertCall, guards, documents: documents = [], ...rest } = change
+      const { insertCall, guards, documents = [], ...rest } = change
       if (!insertCall || !documents.some(({ of }) => of === 'due')) return store.commit(change)
       if (plant === 'no guard') return store.commit({ ...change, guards: guards.filter(({ kind }) => kind !== 'kept') })
       const isOurs = ({ of }: { of: string }): boolean => of === 'due' || of === 'schedule'
@@ -106,7 +108,7 @@ function broken(store: Store, { plant }: ScheduleOrders): Store {
   }
 }
 
-const fires = ({ documents: documents = [] }: Change): boolean => documents.some(({ of, value }) => of === 'due' && value === null)
+const fires = ({ documents = [] }: Change): boolean => documents.some(({ of, value }) => of === 'due' && value === null)
 
 function killing(store: Store, { killAt }: ScheduleOrders): Store {
   if (!killAt) return store
@@ -131,7 +133,7 @@ function stopping(store: Store, { stopAt }: ScheduleOrders): Store {
       if (fires(change) && ++writes === stopAt) {
         await new Promise<void>((resolve) => process.send?.('stopping', () => resolve()))
         process.kill(process.pid, 'SIGSTOP')
-        // The signal may take a moment to arrive: go nowhere until it has.
+        // SIGSTOP may arrive late: spin here until it does.
         for (const until = performance.now() + 50; performance.now() < until;);
       }
       return store.commit(change)
@@ -152,7 +154,7 @@ if (process.env.PAWL_SCHEDULE_ORDERS !== undefined) {
     keys,
     logger: { debug() {}, info() {}, warn() {}, error: (message, fields) => console.error(message, fields) },
   })
-  // Nobody is left to be told, or to end it.
+  // The parent is gone, so this process must end itself.
   process.on('disconnect', () => process.exit())
   process.send?.('ready')
   setInterval(() => {}, 1_000)

@@ -1,5 +1,5 @@
-// A worker for the chaos of tasks: it runs what there is until it is killed, stopped or told to end. All that its bodies tell says which process and
-// which attempt told it, so that what a worker told after it had lost a task would be seen.
+// A worker process for the task chaos: it runs tasks until it is killed, stopped or asked to end. Everything its bodies
+// emit carries the process id and the attempt, so that output accepted after a lost lease is detected.
 
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { tool } from 'pawl'
@@ -18,12 +18,15 @@ const did = async (effect: string): Promise<void> => {
   note(orders.ledger, effect, 'end')
 }
 
-/** Stops, sometimes, where nothing but the fence stands between what is told next and the record. The driver wakes it when its lease is long over. */
+/**
+ * Sometimes stops the process where only the fence protects the record from the next write. The driver wakes it long
+ * after its lease has expired.
+ */
 const mayFreeze = async (): Promise<void> => {
   if (Math.random() >= orders.freezes) return
   await new Promise<void>((resolve) => process.send?.('stopping', () => resolve()))
   process.kill(process.pid, 'SIGSTOP')
-  // The signal may take a moment to arrive: go nowhere until it has.
+  // SIGSTOP may arrive late: spin here until it does.
   for (const until = performance.now() + 50; performance.now() < until;);
 }
 
@@ -103,11 +106,11 @@ const endless = tool({
   input,
   onCrash: 'rerun',
   background: true,
-  // Asleep it has no place: five that had would keep their parents from theirs.
+  // A sleeping body holds no slot: five running ones would block their parents.
   execute: (_, ctx) => ctx.sleep('1h'),
 })
 
-/** Dies as soon as it has claimed something, before it has written a word about it. */
+/** Kills the process right after its first claim, before it writes anything about the claimed call. */
 const dies = (store: Store): Store => ({
   ...store,
   async claim(...asked) {
@@ -129,7 +132,7 @@ const runtime = await openRuntime({
   ...(orders.postgres ? { keys: { secret: taskSecret } } : {}),
   logger: { debug() {}, info() {}, warn: () => {}, error: (message, fields) => console.error(message, fields) },
 })
-// Whoever started it is gone: nobody would end it.
+// The parent is gone, so this process must end itself.
 process.on('disconnect', () => process.exit())
 process.on('message', (message) => {
   if (message !== 'end') return

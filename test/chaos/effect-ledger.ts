@@ -1,13 +1,13 @@
-// The effect ledger: what really happened, kept outside the database. A line is written by one write() to a file opened for
-// appending, so it survives any kill of the writer and is never torn.
+// The effect ledger: the effects that really happened, recorded outside the database. Each line is one write() to a
+// file opened for appending, so it survives a kill of the writer and is never torn.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 
 export interface LedgerLine {
-  /** What happened: `<call>/<step>`, or `<call>/body`. */
+  /** Name of the effect: `<call>/<step>`, or `<call>/body`. */
   readonly effect: string
   readonly phase: 'start' | 'end'
-  /** The process that did it. */
+  /** Id of the process that ran the effect. */
   readonly pid: number
 }
 

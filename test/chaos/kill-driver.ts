@@ -1,5 +1,5 @@
-// The driver of the kill tests: runs workers against one SQLite file or one PostgreSQL, ends them without warning, starts new ones, and compares
-// what is on record with the ledger. Everything it decides comes from a seed, so a failure can be run again.
+// The driver of the kill tests: runs workers on one SQLite file or PostgreSQL database, kills them, starts new ones,
+// and compares the record with the ledger. All choices come from a seed, so that a failure can be repeated.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,14 +12,19 @@ import type { Server } from '../kit/stores/postgres-server.ts'
 import { readLedger, startsByEffect } from './effect-ledger.ts'
 import { seeded } from '../kit/seeded-random.ts'
 
-export type Fault = 'kill at a random moment' | 'kill at a write' | 'stop in an effect' | 'the server crashes' | 'connections are cut'
+export type Fault =
+  | 'kill at a random moment'
+  | 'kill at a write'
+  | 'stop in an effect'
+  | 'the server crashes'
+  | 'connections are cut'
 
 export interface Round {
   readonly seed: number
   readonly fault: Fault
   readonly kills: number
   readonly plant?: string
-  /** A database, instead of a file of SQLite. Two workers at a time are at work on it. */
+  /** A PostgreSQL server instead of a SQLite file. Two workers at a time use it. */
   readonly on?: Server
 }
 
@@ -33,7 +38,7 @@ const faults: readonly Fault[] = [
 
 export interface Report {
   readonly kills: number
-  /** Kills that found the worker at work: something was on its way when it died. */
+  /** Faults that hit a worker while effects were running. */
   readonly hits: number
   readonly violations: readonly string[]
 }
@@ -48,7 +53,7 @@ const effectsOf: Readonly<Record<string, readonly string[]>> = {
   waits: ['ask', 'thank'],
   parks: ['send'],
 }
-/** An effect that starts shows that those before it in its call are on record. */
+/** The start of an effect proves that these earlier effects of its call are on record. */
 const beforeIt: Readonly<Record<string, readonly string[]>> = {
   left: ['first'],
   right: ['first'],
@@ -76,23 +81,29 @@ interface Ended {
 export async function runRound(round: Round): Promise<Report> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-chaos-'))
   const random = seeded(round.seed)
-  // Every worker is asked for all that came before it and some more, so that each finds work of its own and of the dead.
+  // Every worker gets all earlier calls and some new ones, so that it has both recovery work and new work.
   const calls = Array.from({ length: (round.kills + 1) * callsPerWorker }, (_, n) => {
     const kind = kinds[Math.floor(random() * kinds.length)] as string
     return { id: `${kind}-${n}`, name: kind, input: { n } }
   })
   const files = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger') }
-  // Every third round writes in the thread alone.
+  // Every third round commits only in the writer thread.
   const writer = round.seed % 3 === 2 ? 'thread' : 'adaptive'
   const postgres = round.on && {
     connection: round.on.connection,
     schema: `chaos_${process.pid}_${round.seed}_${faults.indexOf(round.fault)}`,
   }
-  const orders = { ...files, lease: 400, writer, ...(postgres ? { postgres } : {}), ...(round.plant ? { plant: round.plant } : {}) }
+  const orders = {
+    ...files,
+    lease: 400,
+    writer,
+    ...(postgres ? { postgres } : {}),
+    ...(round.plant ? { plant: round.plant } : {}),
+  }
   const width = round.on ? 2 : 1
   const children: ChildProcess[] = []
   let upTo = 0
-  /** Of several workers at a time each is asked for calls of its own: a call that two are asked for at once may begin on both (DUR-2). */
+  /** Parallel workers get different calls: a call submitted to two workers at once may begin on both. */
   const start = (extra: object, lane: number | null = null): Child => {
     const asked = calls.slice(0, upTo).filter((_, index) => lane === null || index % width === lane)
     const child = new Child({ ...orders, calls: asked, ...extra })
@@ -112,7 +123,8 @@ export async function runRound(round: Round): Promise<Report> {
           some(() => ({})).map(async (child) => {
             const ms = random() * 25
             await child.ready
-            // Mostly while effects are under way, whatever the machine's pace; sometimes while it opens and recovers.
+            // Mostly kill while effects are running, at any machine speed; sometimes while the worker opens and
+            // recovers.
             if (!early) await child.working
             await child.endedWithin(ms)
             child.process.kill('SIGKILL')
@@ -120,7 +132,9 @@ export async function runRound(round: Round): Promise<Report> {
           }),
         )
       } else if (round.fault === 'kill at a write') {
-        const moment = (): object => ({ killAt: { write: 1 + Math.floor(random() * 60), when: random() < 0.5 ? 'before' : 'after' } })
+        const moment = (): object => ({
+          killAt: { write: 1 + Math.floor(random() * 60), when: random() < 0.5 ? 'before' : 'after' },
+        })
         await Promise.all(some(moment).map((child) => child.ended))
       } else if (round.fault === 'stop in an effect') {
         await pausedAndTakenOver(start, pick(calls.slice(upTo - callsPerWorker, upTo), random), files.ledger)
@@ -128,12 +142,14 @@ export async function runRound(round: Round): Promise<Report> {
         const both = some(() => ({}))
         await Promise.all(both.map((child) => child.working))
         await both[0]?.endedWithin(random() * 25)
-        if (round.fault === 'the server crashes') await (round.on as Server).restart(random() < 0.5 ? 'SIGQUIT' : 'SIGKILL')
+        if (round.fault === 'the server crashes')
+          await (round.on as Server).restart(random() < 0.5 ? 'SIGQUIT' : 'SIGKILL')
         else await cutConnections(round.on as Server, random() < 0.5 ? 'listeners' : 'all')
-        // They go on by themselves as soon as the database is back.
+        // The workers continue by themselves as soon as the database is back.
         for (const child of both) {
           const { outcomes, said } = await child.ended
-          if (!outcomes) check.violations.push(`a worker did not outlive it; open: ${await check.open()}; it said: ${said}`)
+          if (!outcomes)
+            check.violations.push(`a worker did not outlive it; open: ${await check.open()}; it said: ${said}`)
         }
       }
       if (readLedger(files.ledger).length > before) hits++
@@ -152,8 +168,9 @@ export async function runRound(round: Round): Promise<Report> {
 }
 
 /**
- * An effect to freeze in. Never the first of its call: then the calls of the batch are on record, so that the other worker finds them.
- * Mostly the last one: what the frozen worker does next is settle, and it must not.
+ * Chooses the effect to freeze in. It is never the first effect of its call: the calls of the batch must be on record,
+ * so that the other worker finds them. Mostly it is the last one: the frozen worker would settle next, and must be
+ * fenced.
  */
 function pick(calls: readonly { id: string; name: string }[], random: () => number): string {
   const effects = calls.flatMap(({ id, name }) => {
@@ -166,17 +183,21 @@ function pick(calls: readonly { id: string; name: string }[], random: () => numb
   return (from[Math.floor(random() * from.length)] as { effect: string }).effect
 }
 
-/** One worker freezes in mid-effect; another takes its calls over once the lease has run out, and finishes; then the first wakes. */
+/**
+ * One worker freezes inside an effect; another takes over its calls after the lease expired and finishes them; then the
+ * first one wakes.
+ */
 async function pausedAndTakenOver(start: (extra: object) => Child, stopIn: string, ledger: string): Promise<void> {
   const frozen = start({ stopIn })
-  const reached = (): boolean => readLedger(ledger).some(({ effect, pid }) => effect === stopIn && pid === frozen.process.pid)
+  const reached = (): boolean =>
+    readLedger(ledger).some(({ effect, pid }) => effect === stopIn && pid === frozen.process.pid)
   while (!reached() && frozen.process.exitCode === null) await frozen.endedWithin(5)
   await start({}).ended
   frozen.process.kill('SIGCONT')
   await frozen.ended
 }
 
-/** Ends connections of Pawl from the server's side: those that listen, or all. */
+/** Terminates Pawl's connections on the server: the listeners, or all of them. */
 async function cutConnections({ connection }: Server, which: 'listeners' | 'all'): Promise<void> {
   const client = new pg.Client(connection)
   await client.connect()
@@ -188,18 +209,18 @@ async function cutConnections({ connection }: Server, which: 'listeners' | 'all'
   }
 }
 
-/** A worker process and what became of it. */
+/** A worker process and its result. */
 class Child {
   readonly process: ChildProcess
   readonly ready: Promise<void>
-  /** Its first effect has begun. */
+  /** Resolves when the first effect has begun. */
   readonly working: Promise<void>
   readonly ended: Promise<Ended>
 
   constructor(orders: object) {
     this.process = fork(worker, {
       execArgv: ['--conditions=@pawl/source'],
-      // What was compiled once need not be again: there are hundreds of them.
+      // Hundreds of processes start: share the compile cache.
       env: { NODE_COMPILE_CACHE: compiled, ...process.env, PAWL_ORDERS: JSON.stringify(orders) },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
@@ -228,18 +249,18 @@ class Child {
     this.working = Promise.race([working.promise, over])
   }
 
-  /** The moment of a fault is chosen, not waited for: real time is the point of it here. */
+  /** Waits in real time, because the moment of the fault is random. */
   async endedWithin(ms: number): Promise<void> {
     await Promise.race([this.ended, new Promise((resolve) => setTimeout(resolve, ms))])
   }
 }
 
-/** Compares the record with the ledger, from outside: the database is read by plain SQL. */
+/** Compares the record with the ledger; reads the database by plain SQL. */
 class Check {
   readonly violations: string[] = []
   readonly #files: { db: string; ledger: string }
   readonly #postgres: { connection: object; schema: string } | undefined
-  /** Effects known to be recorded, and how often each had started when that was seen. */
+  /** Effects known to be recorded, with the number of their starts at that time. */
   readonly #recorded = new Map<string, number>()
   readonly #outcomes = new Map<string, string>()
 
@@ -255,7 +276,8 @@ class Check {
     }
     this.#causes()
     for (const [effect, count] of starts) {
-      if (atMostOnce(effect) && count > 1) this.violations.push(`${effect} must not be repeated and started ${count} times`)
+      if (atMostOnce(effect) && count > 1)
+        this.violations.push(`${effect} must not be repeated and started ${count} times`)
     }
     for (const row of await this.#read(`SELECT c.id || '/' || substr(s.key, 6) AS effect FROM steps s JOIN calls c ON c.uid = s.call
         WHERE s.state = 'done' AND s.key LIKE 'step:%'`)) {
@@ -264,12 +286,13 @@ class Check {
     }
     for (const { id, outcome } of await this.#read(`SELECT id, outcome FROM calls WHERE state = 'settled'`)) {
       const known = this.#outcomes.get(id as string)
-      if (known !== undefined && known !== outcome) this.violations.push(`${id}: the outcome changed from ${known} to ${outcome}`)
+      if (known !== undefined && known !== outcome)
+        this.violations.push(`${id}: the outcome changed from ${known} to ${outcome}`)
       this.#outcomes.set(id as string, outcome as string)
     }
   }
 
-  /** What is not settled, for whoever wonders. */
+  /** Lists the unsettled calls for a failure message. */
   async open(): Promise<string> {
     const rows =
       await this.#read(`SELECT c.id, c.state, c.owner, c.attempt, c.fence, w.resolution FROM calls c LEFT JOIN waits w ON w.call = c.uid
@@ -277,7 +300,7 @@ class Check {
     return JSON.stringify(rows)
   }
 
-  /** Nothing starts again once something that depends on it has started. */
+  /** Checks that no effect starts again after a later effect of its call has started. */
   #causes(): void {
     const passed = new Set<string>()
     for (const { effect, phase } of readLedger(this.#files.ledger)) {
@@ -307,8 +330,10 @@ class Check {
         AND e.type = 'call.settled' GROUP BY c.uid, c.id HAVING count(e.position) <> 1`)) {
       wrong.push(`${row.id} was settled ${row.n} times`)
     }
-    // L7: nothing is left to anybody, and nobody is left.
-    for (const row of await this.#read(`SELECT id, state, owner FROM calls WHERE state <> 'settled' OR owner IS NOT NULL`)) {
+    // Every call is settled, and none has an owner.
+    for (const row of await this.#read(
+      `SELECT id, state, owner FROM calls WHERE state <> 'settled' OR owner IS NOT NULL`,
+    )) {
       wrong.push(`${String(row.id)} is ${String(row.state)}, owned by ${String(row.owner)}`)
     }
     if (this.#postgres) return wrong
@@ -324,7 +349,9 @@ class Check {
       await client.connect()
       try {
         const there = await client.query(`SELECT to_regclass('calls') AS calls`)
-        return (there.rows[0] as { calls: unknown }).calls === null ? [] : ((await client.query(sql)).rows as Record<string, unknown>[])
+        return (there.rows[0] as { calls: unknown }).calls === null
+          ? []
+          : ((await client.query(sql)).rows as Record<string, unknown>[])
       } finally {
         await client.end()
       }

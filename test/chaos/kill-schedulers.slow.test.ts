@@ -1,28 +1,37 @@
-// Three schedulers on one store, of which one after the other is killed, or stopped until its lease is over and woken: every slot is fired once.
-// `npm run test:long` runs 1,000 slots, 50 kills and 200 stops; PAWL_SEED=n draws other moments.
+// Three schedulers on one store are killed, or stopped until their lease has expired and then woken: every slot fires
+// once. `npm run test:long` runs 1,000 slots, 50 kills and 200 stops; PAWL_SEED=n selects other moments.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { slotsBetween } from '../../src/schedules/cron.ts'
+import { slotsBetween } from '../../src/schedules/next-cron-times.ts'
 import { openRuntime } from '../../src/runtime.ts'
 import { startServer } from '../kit/stores/postgres-server.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
 import { long } from '../kit/long-run.ts'
 import { readLedger, startsByEffect } from './effect-ledger.ts'
 import { seeded } from '../kit/seeded-random.ts'
-import { keys, leaseMs, openScheduleStore, type ScheduleOrders, setClock, sharedClock, tickTool } from './child-schedule-worker.ts'
+import {
+  keys,
+  leaseMs,
+  openScheduleStore,
+  type ScheduleOrders,
+  setClock,
+  sharedClock,
+  tickTool,
+} from './child-schedule-worker.ts'
 
 const base = Number(process.env.PAWL_SEED ?? 1)
 const workerFile = join(import.meta.dirname, 'child-schedule-worker.ts')
-/** Each fires twice a second, in the long run once. */
+/** Each session fires twice per second, in the long run once. */
 const sessions = Array.from({ length: 10 }, (_, n) => `s${n}`)
 const factor = long ? 60 : 120
 /**
- * Minutes. More than a hundred that are missed are given up, which must not happen here: while the schedulers are this far behind, and while
- * nobody knows how far they are, the clock goes no faster than the machine's. So a busy machine takes longer and misses nothing.
+ * In minutes. A schedule gives up slots beyond one hundred missed ones, which must not happen here. While the
+ * schedulers are this far behind, or their lag is unknown, the clock runs at machine speed: a busy machine takes longer
+ * and misses nothing.
  */
 const mostBehind = 30
 const knownForMs = 2_000
@@ -41,7 +50,7 @@ interface Round extends Pick<ScheduleOrders, 'postgres' | 'plant'> {
 
 interface Scheduler {
   readonly child: ChildProcess
-  /** It fires. */
+  /** Set when the scheduler has opened its runtime. */
   ready: boolean
   stopped: boolean
 }
@@ -53,15 +62,23 @@ interface Told {
   readonly stops: number
 }
 
-/** What is wrong in the end, and how much there was of what. */
-async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ...how }: Round, seed = base): Promise<Told> {
+/** Runs one round and returns the violations and the counts. */
+async function chaos(
+  { kills: mostKills, stops: mostStops, slots: leastSlots, ...how }: Round,
+  seed = base,
+): Promise<Told> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-chaos-schedules-'))
   const random = seeded(seed)
-  const orders: ScheduleOrders = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger'), clock: join(dir, 'clock'), ...how }
+  const orders: ScheduleOrders = {
+    db: join(dir, 'agent.db'),
+    ledger: join(dir, 'ledger'),
+    clock: join(dir, 'clock'),
+    ...how,
+  }
   let now = Date.now()
   setClock(orders.clock, now)
   const clock = sharedClock(orders.clock)
-  /** Until when the clock may go fast. */
+  /** The time until which the clock may run fast. */
   let fastUntil = 0
   let last = performance.now()
   const ticking = setInterval(() => {
@@ -73,11 +90,11 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
   const store = await openScheduleStore(orders, clock)
   const runtime = await openRuntime({ store, tools: [tickTool(() => {})], clock, keys, logger: quiet, worker: false })
   const alive = new Set<Scheduler>()
-  /** Those that are stopped, until they go on. */
+  /** Stopped schedulers that have not been woken yet. */
   const asleep = new Set<Promise<void>>()
   let [kills, stops] = [0, 0]
   let stopping = false
-  /** Wakes it when others have had its lease for a while. */
+  /** Wakes the scheduler some time after its lease has expired. */
   const wakeLater = async (scheduler: Scheduler, at: number): Promise<void> => {
     scheduler.stopped = true
     await sleep(leaseMs * at)
@@ -90,10 +107,15 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
     void woken.then(() => asleep.delete(woken))
   }
   const launch = (): void => {
-    // Every other one ends itself in the middle of a fire; the others stop there once.
+    // Half of the processes kill themselves at a write that fires a slot; the others stop there once.
     const harm =
       random() < 0.5
-        ? { killAt: { write: 1 + Math.floor(random() * 15), when: random() < 0.5 ? ('before' as const) : ('after' as const) } }
+        ? {
+            killAt: {
+              write: 1 + Math.floor(random() * 15),
+              when: random() < 0.5 ? ('before' as const) : ('after' as const),
+            },
+          }
         : { stopAt: 1 + Math.floor(random() * 15) }
     const harms = !stopping && ('killAt' in harm ? mostKills > 0 : mostStops > 0)
     const child = fork(workerFile, {
@@ -115,9 +137,15 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
   try {
     const begun = new Map<string, number>()
     for (const session of sessions) {
-      const made = await runtime
-        .session(session)
-        .schedules.create({ tool: 'tick', cron, catchUp: 'all', cap: 100, overlap: 'parallel', wake: 'silent', id: 'x' })
+      const made = await runtime.session(session).schedules.create({
+        tool: 'tick',
+        cron,
+        catchUp: 'all',
+        cap: 100,
+        overlap: 'parallel',
+        wake: 'silent',
+        id: 'x',
+      })
       begun.set(session, made.createdAt)
     }
     for (let n = 0; n < 3; n++) launch()
@@ -136,17 +164,17 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
       if (behind > mostBehind) continue
       const [victim] = [...alive].filter(({ ready, stopped }) => ready && !stopped).toSorted(() => random() - 0.5)
       if (!victim) continue
-      // As many of each as there are to be, in any order.
+      // Draws kills and stops in random order until both totals are reached.
       const left = [Math.max(0, mostKills - kills), Math.max(0, mostStops - stops - asleep.size)] as const
       const draw = random() * (left[0] + left[1])
       if (draw < left[0]) victim.child.kill('SIGKILL')
-      // One at least goes on, and takes what the others had.
+      // At least one worker stays awake and takes over the work of the others.
       else if (left[1] > 0 && asleep.size < 2 && victim.child.kill('SIGSTOP')) sleeps(victim)
     }
     stopping = true
     fastUntil = 0
     await Promise.all(asleep)
-    // One that lives. What is left is made up for; then nothing more is fired, and every run ends.
+    // Start one scheduler without faults: it catches up; then the schedules are paused and every run ends.
     launch()
     const wrong: string[] = []
     for (const session of sessions) {
@@ -170,11 +198,15 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
       }
       const slots = found.toSorted((a, b) => a - b)
       const expected = slotsBetween(timing, begun.get(session) ?? 0, slots.at(-1) ?? 0, 100_000)
-      // What was due when it was paused is on record as missed.
-      const past = (await schedules.history('x')).filter(({ outcome, slot }) => outcome !== 'started' && slot < (slots.at(-1) ?? 0))
+      // Slots that were due at the pause are recorded as missed.
+      const past = (await schedules.history('x')).filter(
+        ({ outcome, slot }) => outcome !== 'started' && slot < (slots.at(-1) ?? 0),
+      )
       if (past.length > 0) wrong.push(`${session}: ${past.length} slots are said to be missed`)
-      if (JSON.stringify(slots) !== JSON.stringify(expected)) wrong.push(`${session}: ${slots.length} slots instead of ${expected.length}`)
-      if ((await schedules.get('x'))?.runs !== slots.length) wrong.push(`${session}: fired ${(await schedules.get('x'))?.runs} times`)
+      if (JSON.stringify(slots) !== JSON.stringify(expected))
+        wrong.push(`${session}: ${slots.length} slots instead of ${expected.length}`)
+      if ((await schedules.get('x'))?.runs !== slots.length)
+        wrong.push(`${session}: fired ${(await schedules.get('x'))?.runs} times`)
       total += slots.length
     }
     if (total < leastSlots) wrong.push(`${total} slots in all`)
@@ -194,7 +226,7 @@ async function chaos({ kills: mostKills, stops: mostStops, slots: leastSlots, ..
 }
 
 const much = { kills: 50, stops: 200, slots: 1_000 }
-/** A safety net: half a minute on a quiet machine, in the long run some. */
+/** A safety net: a round takes half a minute on a quiet machine, the long run several minutes. */
 const timeout = 30 * minute
 
 async function holds(round: Round): Promise<void> {
@@ -203,26 +235,30 @@ async function holds(round: Round): Promise<void> {
   console.log(`schedules on ${round.postgres ? 'PostgreSQL' : 'SQLite'}: ${JSON.stringify(counts)}`)
 }
 
-test('CRON-2: three schedulers on SQLite, killed and stopped: no slot is doubled, none missed', { timeout }, () =>
+test('CRON-2: three killed and stopped schedulers on SQLite fire every slot exactly once', { timeout }, () =>
   holds(long ? much : { kills: 8, stops: 4, slots: 200 }),
 )
 
-test('CRON-2: three schedulers on PostgreSQL, killed and stopped: no slot is doubled, none missed', { timeout }, async () => {
-  const server = await startServer()
-  try {
-    await holds({
-      ...(long ? much : { kills: 5, stops: 3, slots: 150 }),
-      postgres: { connection: server.connection, schema: 'pawl_schedules' },
-    })
-  } finally {
-    await server.stop()
-  }
-})
+test(
+  'CRON-2: three killed and stopped schedulers on PostgreSQL fire every slot exactly once',
+  { timeout },
+  async () => {
+    const server = await startServer()
+    try {
+      await holds({
+        ...(long ? much : { kills: 5, stops: 3, slots: 150 }),
+        postgres: { connection: server.connection, schema: 'pawl_schedules' },
+      })
+    } finally {
+      await server.stop()
+    }
+  },
+)
 
 test.for([
-  { plant: 'two changes', says: 'what is fired is written in two changes', kills: 8, stops: 0 },
-  { plant: 'no guard', says: 'who was stopped fires what others have fired', kills: 0, stops: 4 },
-] as const)('a planted defect is seen: $says', { timeout }, async ({ plant, kills, stops }) => {
+  { plant: 'two changes', says: 'a slot is fired in two commits', kills: 8, stops: 0 },
+  { plant: 'no guard', says: 'a stopped scheduler fires a slot again', kills: 0, stops: 4 },
+] as const)('the driver detects a planted defect: $says', { timeout }, async ({ plant, kills, stops }) => {
   let seen: readonly string[] = []
   for (let seed = base; seed < base + 6 && seen.length === 0; seed++)
     ({ wrong: seen } = await chaos({ kills, stops, slots: 100, plant }, seed))

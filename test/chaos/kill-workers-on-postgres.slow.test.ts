@@ -1,4 +1,5 @@
-// The same on PostgreSQL with two workers at a time; and the server itself crashes under load, and connections are cut.
+// The kill tests on PostgreSQL with two workers at a time; in addition the server crashes under load and connections
+// are cut.
 
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Server, startServer } from '../kit/stores/postgres-server.ts'
@@ -14,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => server.stop())
 
 test.for(always.filter(({ on }) => on === 'postgres'))(
-  'DUR-1 DUR-2 DUR-3 DUR-4 DUR-6 DUR-7 CALL-2: PostgreSQL, $fault, $rounds × $kills',
+  'DUR-1 DUR-2 DUR-3 DUR-4 DUR-6 DUR-7 CALL-2: PostgreSQL survives: $fault ($rounds × $kills)',
   { timeout: 8 * minute },
   async (part) => {
     const { kills, hits, wrong } = await runPart(part, base, server)

@@ -1,8 +1,9 @@
-// What must be true of tasks after chaos: all that was accepted of one was told by the attempt that held it then, each thing once and in its order, and
-// nothing is left that nobody drives (TASK-2, TASK-3, TASK-4, TASK-6, TASK-8, TASK-9, TASK-10).
+// Invariants of tasks after chaos: the record accepted output only from the attempt that held the lease, each item once
+// and in order, and no task is left without a worker.
 
 import type { EventRecord, Runtime, Task } from 'pawl'
 import type { Store } from '../../src/store/store.ts'
+import { allEvents } from '../kit/stores/all-events.ts'
 import { readLedger, startsByEffect } from './effect-ledger.ts'
 
 interface After {
@@ -22,16 +23,11 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 
 export async function brokenTaskLaws({ door, store, asked, cancelled, ledger, sessions }: After): Promise<string[]> {
   const wrong: string[] = []
-  const events: EventRecord[] = []
-  for (let after = 0; ;) {
-    const page = await store.events({ after, limit: 1_000 })
-    events.push(...page)
-    if (page.length < 1_000) break
-    after = page.at(-1)?.position ?? after
-  }
+  const events = await allEvents(store)
   const ofCall = Map.groupBy(events, ({ call }) => call)
   const starts = startsByEffect(readLedger(ledger))
-  for (const [effect, times] of starts) if (effect.endsWith('/once') && times > 1) wrong.push(`${effect} happened ${times} times`)
+  for (const [effect, times] of starts)
+    if (effect.endsWith('/once') && times > 1) wrong.push(`${effect} happened ${times} times`)
   for (const session of sessions) {
     const { tasks, notices } = door.session(session)
     const all = await tasks.list({ limit: 500 })
@@ -39,7 +35,8 @@ export async function brokenTaskLaws({ door, store, asked, cancelled, ledger, se
     const wanted = asked.filter((each) => each.session === session).map(({ id }) => id)
     for (const id of wanted) if (!all.some((task) => task.id === id)) wrong.push(`${id} is not there`)
     for (const task of all) {
-      const say = (what: string): void => void wrong.push(`${task.id} (${task.state}, attempt ${task.attempt}): ${what}`)
+      const say = (what: string): void =>
+        void wrong.push(`${task.id} (${task.state}, attempt ${task.attempt}): ${what}`)
       const may = new Set(['succeeded'])
       if (task.tool === 'once') may.add('abandoned')
       if (cancelled.has(task.id) || cancelled.has(task.parent ?? '')) may.add('cancelled')
@@ -55,7 +52,8 @@ export async function brokenTaskLaws({ door, store, asked, cancelled, ledger, se
       for (const problem of await brokenTelling({ door, store, session, task, own })) say(problem)
     }
   }
-  for (const call of await store.unsettled({ after: '', limit: 20 })) wrong.push(`${call.tool} ${call.position.id} is left ${call.state}`)
+  for (const call of await store.unsettled({ after: '', limit: 20 }))
+    wrong.push(`${call.tool} ${call.position.id} is left ${call.state}`)
   for (const hold of await store.holds()) wrong.push(`a place is held: ${JSON.stringify(hold)}`)
   for (const { says } of (await door.health()).findings) wrong.push(`the doctor says: ${says}`)
   return wrong
@@ -73,24 +71,32 @@ async function brokenTelling({ door, store, session, task, own }: Telling): Prom
   const wrong: string[] = []
   const { tasks, files } = door.session(session)
   const pids = new Map<number, number>()
-  /** Of an attempt all is told by one process. */
+  /** All output of one attempt comes from one process. */
   const by = (what: string, { pid, attempt }: From): void => {
-    if ((pids.get(attempt) ?? pid) !== pid) wrong.push(`${what} of attempt ${attempt} is told by ${pid} and by ${pids.get(attempt)}`)
+    if ((pids.get(attempt) ?? pid) !== pid)
+      wrong.push(`${what} of attempt ${attempt} is told by ${pid} and by ${pids.get(attempt)}`)
     pids.set(attempt, pid)
   }
   const messages = new Map((await tasks.messages(task.id, { limit: 500 })).map((message) => [message.id, message]))
   const said = [...messages.values()].filter(({ direction }) => direction === 'out')
-  const kept = await store.documentsOf({ of: 'task-event', tenant: 'default', session, after: `${task.id}:`, limit: 99 })
+  const kept = await store.documentsOf({
+    of: 'task-event',
+    tenant: 'default',
+    session,
+    after: `${task.id}:`,
+    limit: 99,
+  })
   const emitted = kept
     .filter(({ key }) => key.startsWith(`${task.id}:`))
     .map(({ value }) => (JSON.parse(value) as { payload: From & { n: number } }).payload)
 
-  // In the order of the record: what is told belongs to the attempt that had begun last, and nothing is told after the end.
+  // In record order: output belongs to the attempt that began last, and none follows the end.
   let attempt = 0
   let over = false
   for (const event of own) {
     const isOurs =
-      event.type.startsWith('task.') && !(event.type === 'task.signal' || (event.type === 'task.message' && event.body.direction === 'in'))
+      event.type.startsWith('task.') &&
+      !(event.type === 'task.signal' || (event.type === 'task.message' && event.body.direction === 'in'))
     if (over && isOurs) wrong.push(`${event.type} after its end`)
     if (event.type === 'call.started') attempt = event.body.attempt
     else if (event.type === 'call.settled') over = true
@@ -135,10 +141,16 @@ async function brokenTelling({ door, store, session, task, own }: Telling): Prom
     }
     if (succeeded && !same(task.progress, { current: 3 })) wrong.push(`progress is ${JSON.stringify(task.progress)}`)
   }
-  const read = async (path: string | null): Promise<string> => (await files.read(path ?? '').catch(() => ({ text: '' }))).text ?? ''
+  const read = async (path: string | null): Promise<string> =>
+    (await files.read(path ?? '').catch(() => ({ text: '' }))).text ?? ''
   let last = { attempt: 0, n: 0 }
   for (const line of (await read(task.logPath)).split('\n')) {
-    const [, n, pid, of] = (/^\[stdout\] (\d) (\d+) (\d+)$/.exec(line) ?? []).map(Number) as [number, number?, number?, number?]
+    const [, n, pid, of] = (/^\[stdout\] (\d) (\d+) (\d+)$/.exec(line) ?? []).map(Number) as [
+      number,
+      number?,
+      number?,
+      number?,
+    ]
     if (n === undefined || pid === undefined || of === undefined) continue
     by('output', { pid, attempt: of })
     if (of < last.attempt || n !== (of === last.attempt ? last.n + 1 : 1))
@@ -154,7 +166,8 @@ async function brokenTelling({ door, store, session, task, own }: Telling): Prom
     if (!same(JSON.parse(result || 'null'), value)) wrong.push(`the result is ${result}`)
     by('the result', value)
     if (value.attempt !== task.attempt) wrong.push(`it ended with attempt ${value.attempt}`)
-    if (task.tool === 'hears' && !same(value.heard, [1, 2, 'this'])) wrong.push(`it heard ${JSON.stringify(value.heard)}`)
+    if (task.tool === 'hears' && !same(value.heard, [1, 2, 'this']))
+      wrong.push(`it heard ${JSON.stringify(value.heard)}`)
   }
   return wrong
 }

@@ -1,6 +1,6 @@
-// The chaos of tasks: two or three workers on one store are killed, or stopped until they have lost what they had and then woken, while they run tasks that
-// tell much. A door that runs nothing starts them, signals, answers and cancels. Then the laws are judged. What is decided comes from a seed; when it
-// happens is the machine's.
+// One round of task chaos: two or three workers on one store are killed, or stopped until they lost their leases and
+// then woken, while they run tasks with much output. A runtime without worker starts, signals, answers and cancels the
+// tasks. Then the invariants are checked. The choices come from a seed; the exact timing depends on the machine.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -19,7 +19,7 @@ import { openTaskStore, type TaskOrders, taskSecret } from './task-worker-orders
 export interface TaskRound {
   readonly seed: number
   readonly workers: 2 | 3
-  /** How long there is chaos. */
+  /** Duration of the faults. */
   readonly ms: number
   readonly on?: Server
   readonly plant?: string
@@ -29,7 +29,7 @@ export interface TaskReport {
   readonly tasks: number
   readonly kills: number
   readonly stops: number
-  /** How many attempts there were beyond the first: chaos that found work. */
+  /** Attempts beyond the first: faults that hit running work. */
   readonly again: number
   readonly violations: readonly string[]
 }
@@ -39,7 +39,7 @@ const kinds = ['tells', 'tells', 'once', 'hears', 'parent'] as const
 const sessions = ['s0', 's1', 's2']
 const compiled = join(tmpdir(), 'pawl-chaos-compiled')
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-/** A door knows what there is to start; it never runs it. */
+/** The submitting runtime needs the definitions; it never runs them. */
 const stubs = ['tells', 'once', 'hears', 'parent', 'endless'].map((name) =>
   tool({ name, description: name, input: { type: 'object' }, background: true, execute: () => null }),
 )
@@ -76,7 +76,7 @@ export class Worker {
     this.process.kill('SIGSTOP')
   }
 
-  /** By itself: it is woken when another has what it had. */
+  /** The worker stopped itself: wake it after another worker took over its calls. */
   #stopped(lease: number): void {
     this.stopped = true
     this.freezes++
@@ -100,10 +100,15 @@ export class Worker {
 
 let grounds = 0
 
-/** A store of its own, and all that is started on it; gone in the end. */
+/** Runs with its own store, submitting runtime and workers, and removes all of them at the end. */
 export async function onGround<T>(
   { on, plant, lease }: { on?: Server | undefined; plant?: string | undefined; lease: number },
-  run: (ground: { orders: TaskOrders; store: Store; door: Runtime; start: (more?: Partial<TaskOrders>) => Worker }) => Promise<T>,
+  run: (ground: {
+    orders: TaskOrders
+    store: Store
+    door: Runtime
+    start: (more?: Partial<TaskOrders>) => Worker
+  }) => Promise<T>,
 ): Promise<T> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-chaos-'))
   const postgres = on && { connection: on.connection, schema: `chaos_tasks_${process.pid}_${++grounds}` }
@@ -167,7 +172,7 @@ export const runTaskRound = (round: TaskRound): Promise<TaskReport> =>
         await pause(20 + random() * 60)
       }
     }
-    /** Signals and replies, again and again under their keys. */
+    /** Sends signals and replies repeatedly under the same keys. */
     const speaking = async (): Promise<void> => {
       while (!over) {
         for (const { id, session, kind } of asked) {
@@ -179,7 +184,7 @@ export const runTaskRound = (round: TaskRound): Promise<TaskReport> =>
             await tasks.signal(id, 'go', 2, { key: 'two' })
             if (task.inputRequest) await tasks.message(id, 'this', { inReplyTo: task.inputRequest.id, key: 'reply' })
           } catch (error) {
-            // It has ended, or has just gone on.
+            // The task has ended, or its request was already answered.
             if (!['task_over', 'task_invalid'].includes((error as { code: string }).code)) throw error
           }
         }
@@ -199,7 +204,7 @@ export const runTaskRound = (round: TaskRound): Promise<TaskReport> =>
         } else {
           count.stops++
           worker.stop()
-          // Mostly so long that another has what it had.
+          // Mostly long enough for another worker to take over.
           setTimeout(() => worker.go(), leaseMs * (0.5 + random() * 2.5))
         }
       }
@@ -207,8 +212,8 @@ export const runTaskRound = (round: TaskRound): Promise<TaskReport> =>
     const spoken = speaking()
     try {
       await Promise.all([starting(), chaos()])
-      await pause(leaseMs * 3.1) // the last that were stopped
-      // With a defect on purpose some never do.
+      await pause(leaseMs * 3.1) // until the last stopped workers are awake
+      // With a planted defect some tasks never end.
       await allEnded(store, round.plant === undefined ? 60_000 : 15_000)
     } finally {
       over = true
@@ -237,7 +242,10 @@ async function attemptsAgain(store: Store): Promise<number> {
   }
 }
 
-/** A worker claims a task and dies before it has written a word: how long until another has begun it, from the death on. */
+/**
+ * A worker claims a task and dies before it writes anything: measures the time from its death until another worker
+ * begins the task.
+ */
 export const foundAfter = (lease: number, on?: Server): Promise<{ ms: number; attempt: number; state: string }> =>
   onGround({ on, lease }, async ({ door, start }) => {
     const other = start()

@@ -1,4 +1,4 @@
-// What the driver of the chaos of tasks tells its workers, and the store that all of them use.
+// Orders from the task chaos driver to its workers, and the store that they share.
 
 import { systemClock } from '../../src/core/clock.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
@@ -6,14 +6,14 @@ import type { Store } from '../../src/store/store.ts'
 
 export interface TaskOrders {
   readonly db: string
-  /** Instead of the file. */
+  /** Used instead of the SQLite file. */
   readonly postgres?: { readonly connection: object; readonly schema: string }
   readonly ledger: string
   readonly lease: number
-  /** How often a body stops its process where it may, from 0 to 1. */
+  /** Probability, from 0 to 1, that a body stops its process at a possible point. */
   readonly freezes: number
   readonly dieOnClaim?: true
-  /** A defect to plant, so that the driver can show it would be seen. */
+  /** A planted defect that the driver must detect. */
   readonly plant?: string
 }
 

@@ -1,4 +1,4 @@
-// VAL-8: one table of sizes. Each limit is stepped over by a little and refused with its code; what stands beside it goes on.
+// The table of size limits: each limit is exceeded slightly and rejected with its code, without effect on other calls.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,15 +7,15 @@ import { createRuntime, fail, result, type Sizes, StepError, tool, type Tool } f
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { bytesIn, fits, sizesOf, sizeTable, startOf } from '../../src/core/size-limits.ts'
+import { utf8Bytes, fits, resolveSizes, sizeTable, truncateToBytes } from '../../src/core/size-limits.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 
 const empty = z.object({})
 const codeOf = (error: unknown): string => (error as { code: string }).code
 
-describe('the table', () => {
-  test('VAL-8: every size has a default, and all are named', () => {
-    expect(sizesOf()).toEqual({
+describe('the size table', () => {
+  test('VAL-8: every size has a default and is listed', () => {
+    expect(resolveSizes()).toEqual({
       arguments: 1_048_576,
       result: 8_388_608,
       step: 8_388_608,
@@ -25,21 +25,23 @@ describe('the table', () => {
       batch: 10_000,
       journal: 10_000,
     })
-    expect(sizesOf({ batch: 3 })).toEqual({ ...sizesOf(), batch: 3 })
-    for (const { says } of Object.values(sizeTable)) expect(says).toMatch(/Over it /)
+    expect(resolveSizes({ batch: 3 })).toEqual({ ...resolveSizes(), batch: 3 })
+    for (const { description } of Object.values(sizeTable)) expect(description).toMatch(/Above it /)
   })
 
-  test('VAL-8: docs/reference/sizes.md shows the table (PAWL_WRITE=1 writes it)', () => {
+  test('VAL-8: docs/reference/sizes.md matches the table (PAWL_WRITE=1 writes it)', () => {
     const page = join(import.meta.dirname, '../../docs/reference/sizes.md')
-    const row = ([name, { most, unit, says }]: [string, { most: number; unit: string; says: string }]): string =>
-      `| \`${name}\` | ${most.toLocaleString('en')} ${unit} | ${says} |`
+    const row = ([name, { most, unit, description }]: [
+      string,
+      { most: number; unit: string; description: string },
+    ]): string => `| \`${name}\` | ${most.toLocaleString('en')} ${unit} | ${description} |`
     const text = [
       '# Sizes',
       '',
-      'How large things may be. Any of them can be set: `createRuntime({ sizes: { result: 1_048_576 } })`. Bytes are those of the',
-      'recorded form, as UTF-8. Over a limit is a refusal with a code, never a crash, and the calls beside it go on.',
+      'Size limits. Each can be set: `createRuntime({ sizes: { result: 1_048_576 } })`. Bytes are UTF-8 bytes of the recorded',
+      'form. Exceeding a limit is an error with a code, never a crash, and other calls are not affected.',
       '',
-      '| size | default | what is measured, and what happens over it |',
+      '| size | default | what is measured, and what happens above it |',
       '|---|---|---|',
       ...Object.entries(sizeTable).map(row),
       '',
@@ -49,25 +51,31 @@ describe('the table', () => {
   })
 
   test.for([0, -1, Number.NaN, Infinity, 1.5, '5' as unknown as number])(
-    'VAL-8: a limit of %s is refused when configured',
+    'VAL-8: createRuntime() rejects a limit of %s',
     async (most) => {
       const opening = createRuntime({ store: 'memory:', sizes: { step: most } })
-      await expect(opening).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('sizes.step') })
+      await expect(opening).rejects.toMatchObject({
+        code: 'config_invalid',
+        message: expect.stringContaining('sizes.step'),
+      })
     },
   )
 
-  test('VAL-8: a size that does not exist is refused', async () => {
+  test('VAL-8: createRuntime() rejects an unknown size', async () => {
     const opening = createRuntime({ store: 'memory:', sizes: { steps: 5 } as Partial<Sizes> })
-    await expect(opening).rejects.toMatchObject({ code: 'config_invalid', message: expect.stringContaining('sizes.steps does not exist') })
+    await expect(opening).rejects.toMatchObject({
+      code: 'config_invalid',
+      message: expect.stringContaining('sizes.steps does not exist'),
+    })
   })
 
-  test('VAL-8: bytes are counted as UTF-8 has them, and a cut falls between characters', () => {
+  test('VAL-8: size is counted in UTF-8 bytes, and truncation never splits a character', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme', maxLength: 40 }), fc.nat(120), (text, most) => {
         const bytes = Buffer.byteLength(text)
-        expect(bytesIn(text)).toBe(bytes)
+        expect(utf8Bytes(text)).toBe(bytes)
         expect(fits(text, most)).toBe(bytes <= most)
-        const start = startOf(text, most)
+        const start = truncateToBytes(text, most)
         expect(text.startsWith(start)).toBe(true)
         expect(start.isWellFormed()).toBe(true)
         expect(Buffer.byteLength(start)).toBeLessThanOrEqual(most)
@@ -85,7 +93,7 @@ onEachStore('sizes', (bench) => {
     return outcome
   }
 
-  test('VAL-8: arguments over the limit are refused, as text and as a value, and the body is not run', async () => {
+  test('VAL-8: arguments over the limit are rejected, as text or value, and the body does not run', async () => {
     let ran = 0
     const takes = tool({
       name: 'takes',
@@ -103,23 +111,32 @@ onEachStore('sizes', (bench) => {
     for (const outcome of outcomes.slice(0, 2)) {
       expect(outcome).toMatchObject({
         status: 'failure',
-        failure: { class: 'invalid_request', code: 'invalid_arguments', message: expect.stringContaining('101 bytes; at most 100') },
+        failure: {
+          class: 'invalid_request',
+          code: 'invalid_arguments',
+          message: expect.stringContaining('101 bytes; at most 100'),
+        },
       })
     }
     expect(outcomes[2]).toMatchObject({ status: 'success', value: 44 })
     expect(ran).toBe(1)
   })
 
-  test('VAL-8: arguments that a schema, a hook or prepare blows up are refused as well', async () => {
+  test('VAL-8: arguments enlarged by a schema default, hook or prepare() are rejected', async () => {
     let ran = 0
-    const body = { description: 'Takes text', input: z.object({ text: z.string().default('x'.repeat(200)) }), execute: () => ran++ }
+    const body = {
+      description: 'Takes text',
+      input: z.object({ text: z.string().default('x'.repeat(200)) }),
+      execute: () => ran++,
+    }
     const defaults = tool({ name: 'defaults', ...body })
     const prepares = tool({ name: 'prepares', ...body, prepare: () => ({ input: { text: 'x'.repeat(200) } }) })
     const hooked = tool({ name: 'hooked', ...body })
     const hooks = [
       {
         name: 'grow',
-        before: ({ tool: name }: { tool: string }) => (name === 'hooked' ? { replace: { text: 'x'.repeat(200) } } : undefined),
+        before: ({ tool: name }: { tool: string }) =>
+          name === 'hooked' ? { replace: { text: 'x'.repeat(200) } } : undefined,
       },
     ]
     const runtime = await bench.open([defaults, prepares, hooked], { sizes: { arguments: 100 }, hooks })
@@ -129,12 +146,14 @@ onEachStore('sizes', (bench) => {
       { id: 'c', name: 'hooked', input: { text: 'x' } },
     ])
     for (const outcome of outcomes) {
-      expect(outcome).toMatchObject({ failure: { code: 'invalid_arguments', message: expect.stringContaining('211 bytes; at most 100') } })
+      expect(outcome).toMatchObject({
+        failure: { code: 'invalid_arguments', message: expect.stringContaining('211 bytes; at most 100') },
+      })
     }
     expect(ran).toBe(0)
   })
 
-  test('VAL-8: meta over the limit of arguments is refused before anything is recorded', async () => {
+  test('VAL-8: meta over the arguments limit is rejected before anything is recorded', async () => {
     const fine = tool({ name: 'fine', description: 'Fine', input: empty, execute: () => 1 })
     const runtime = await bench.open([fine], { sizes: { arguments: 100 } })
     const run = runtime.session('s').run([{ id: 'a', name: 'fine', meta: 'x'.repeat(100) }])
@@ -142,7 +161,7 @@ onEachStore('sizes', (bench) => {
     expect(await runtime.session('s').run([{ id: 'a', name: 'fine' }])).toMatchObject([{ status: 'success' }])
   })
 
-  test('VAL-1, VAL-8: a result over the limit is a failure that tells the model and the author what to do; siblings keep theirs', async () => {
+  test('VAL-1, VAL-8: a result over the limit fails with advice, and siblings keep their results', async () => {
     const big = tool({
       name: 'big',
       description: 'Returns much',
@@ -162,18 +181,27 @@ onEachStore('sizes', (bench) => {
       failure: {
         class: 'resource_limit',
         code: 'result_too_large',
-        message: expect.stringMatching(/The tool ran.*1,0\d\d bytes; at most 1,000.*Ask for less.*ctx\.attachments\.create/s),
+        message: expect.stringMatching(
+          /The tool ran.*1,0\d\d bytes; at most 1,000.*Ask for less.*ctx\.attachments\.create/s,
+        ),
         retry: { when: 'never' },
       },
     })
-    expect(bench.logged).toContainEqual(expect.objectContaining({ level: 'error', message: expect.stringContaining('ctx.attachments') }))
+    expect(bench.logged).toContainEqual(
+      expect.objectContaining({ level: 'error', message: expect.stringContaining('ctx.attachments') }),
+    )
     expect(await runtime.session('s').run([{ id: 'b', name: 'big', input: { length: 500 } }])).toMatchObject([
       { failure: { code: 'result_too_large' } },
     ])
   })
 
   const ways: Readonly<Record<string, Tool>> = {
-    'raw beside the value': tool({ name: 't', description: 'T', input: empty, execute: () => result(1, { raw: 'x'.repeat(2000) }) }),
+    'raw beside the value': tool({
+      name: 't',
+      description: 'T',
+      input: empty,
+      execute: () => result(1, { raw: 'x'.repeat(2000) }),
+    }),
     'an answer of prepare': tool({
       name: 't',
       description: 'T',
@@ -182,11 +210,11 @@ onEachStore('sizes', (bench) => {
       execute: () => 1,
     }),
   }
-  test.for(Object.entries(ways))('VAL-8: %s counts as the result', async ([, each]) => {
+  test.for(Object.entries(ways))('VAL-8: %s counts toward the result limit', async ([, each]) => {
     expect(await one(each, { result: 1000 })).toMatchObject({ failure: { code: 'result_too_large' } })
   })
 
-  test('VAL-8: a failure whose words are too long stays that failure, with fewer words', async () => {
+  test('VAL-8: an oversized failure keeps its code, with a truncated message', async () => {
     const wordy = tool({
       name: 'wordy',
       description: 'Fails at length',
@@ -196,11 +224,13 @@ onEachStore('sizes', (bench) => {
       },
     })
     const outcome = await one(wordy, { result: 2000 })
-    expect(outcome).toMatchObject({ failure: { class: 'execution', code: 'not_found', message: expect.stringMatching(/\[…\]$/) } })
+    expect(outcome).toMatchObject({
+      failure: { class: 'execution', code: 'not_found', message: expect.stringMatching(/\[…\]$/) },
+    })
     expect(JSON.stringify((outcome as { failure: unknown }).failure).length).toBeLessThan(2000)
   })
 
-  test('VAL-8: an answer to a wait over the limit of results is invalid, and the wait stays open', async () => {
+  test('VAL-8: an answer over the result limit is rejected and the wait stays open', async () => {
     let key = ''
     const asks = tool({
       name: 'asks',
@@ -221,14 +251,17 @@ onEachStore('sizes', (bench) => {
       { cancelled: 'x'.repeat(1000) },
       { failure: { code: 'x', message: 'x'.repeat(1000) } },
     ]) {
-      expect(await runtime.resolve(key, answer)).toMatchObject({ answer: 'invalid', problems: [expect.stringContaining('at most 1000')] })
+      expect(await runtime.resolve(key, answer)).toMatchObject({
+        answer: 'invalid',
+        problems: [expect.stringContaining('the limit is 1000')],
+      })
     }
     expect(await runtime.resolve(key, { value: 'x'.repeat(900) })).toEqual({ answer: 'accepted' })
     await clock.advance(100)
     expect(await run).toMatchObject([{ status: 'success', value: 'x'.repeat(900) }])
   })
 
-  test('VAL-8: a step whose value is too large fails for the body to catch and is not tried again', async () => {
+  test('VAL-8: a step value over the limit throws a StepError and is not retried', async () => {
     let ran = 0
     const steps = tool({
       name: 'steps',
@@ -238,17 +271,29 @@ onEachStore('sizes', (bench) => {
       retry: { attempts: 1 },
       async execute(_, ctx) {
         const fits = await ctx.step('fits', () => 'x'.repeat(900))
-        const caught = await ctx.step('large', () => (ran++, 'x'.repeat(2000)), { retry: { attempts: 3 } }).catch((error: unknown) => error)
-        return { fits: fits.length, isStepError: caught instanceof StepError, code: codeOf(caught), message: (caught as Error).message }
+        const caught = await ctx
+          .step('large', () => (ran++, 'x'.repeat(2000)), { retry: { attempts: 3 } })
+          .catch((error: unknown) => error)
+        return {
+          fits: fits.length,
+          isStepError: caught instanceof StepError,
+          code: codeOf(caught),
+          message: (caught as Error).message,
+        }
       },
     })
     expect(await one(steps, { step: 1000 })).toMatchObject({
-      value: { fits: 900, isStepError: true, code: 'step_too_large', message: expect.stringContaining('2002 bytes; at most 1000') },
+      value: {
+        fits: 900,
+        isStepError: true,
+        code: 'step_too_large',
+        message: expect.stringContaining('2002 bytes; the limit is 1000'),
+      },
     })
     expect(ran).toBe(1)
   })
 
-  test('VAL-8: a step whose input or error is too large is refused or cut', async () => {
+  test('VAL-8: a step input over the limit is rejected, and a long step error is truncated', async () => {
     let ran = 0
     const steps = tool({
       name: 'steps',
@@ -265,11 +310,13 @@ onEachStore('sizes', (bench) => {
         return { input, code: codeOf(thrown), length: (thrown as Error).message.length }
       },
     })
-    expect(await one(steps, { step: 1000 })).toMatchObject({ value: { input: 'step_too_large', code: 'E_LONG', length: 125 } })
+    expect(await one(steps, { step: 1000 })).toMatchObject({
+      value: { input: 'step_too_large', code: 'E_LONG', length: 125 },
+    })
     expect(ran).toBe(0)
   })
 
-  test('VAL-8: what prepare hands on counts as a step', async () => {
+  test('VAL-8: the payload of prepare() counts toward the step limit', async () => {
     const prepares = tool({
       name: 'prepares',
       description: 'Prepares much',
@@ -277,10 +324,12 @@ onEachStore('sizes', (bench) => {
       prepare: () => ({ payload: 'x'.repeat(2000) }),
       execute: () => 1,
     })
-    expect(await one(prepares, { step: 1000 })).toMatchObject({ failure: { class: 'internal', code: 'step_too_large' } })
+    expect(await one(prepares, { step: 1000 })).toMatchObject({
+      failure: { class: 'internal', code: 'step_too_large' },
+    })
   })
 
-  test('VAL-8: an attachment over the limit is refused where it is made; bytes and texts alike', async () => {
+  test('VAL-8: an attachment over the limit is rejected when created, as bytes or text', async () => {
     const makes = tool({
       name: 'makes',
       description: 'Makes files',
@@ -301,7 +350,7 @@ onEachStore('sizes', (bench) => {
     expect(outcome).toMatchObject({ value: ['att_', 'attachment_too_large', 'att_', 'attachment_too_large'] })
   })
 
-  test('VAL-8: a batch that is too long is refused and nothing of it is recorded; nested ones too', async () => {
+  test('VAL-8: a batch over the limit is rejected and not recorded, also when nested', async () => {
     const fine = tool({ name: 'fine', description: 'Fine', input: empty, concurrency: 'parallel', execute: () => 1 })
     const nests = tool({
       name: 'nests',
@@ -315,7 +364,7 @@ onEachStore('sizes', (bench) => {
     const session = runtime.session('s')
     await expect(session.run(calls(4))).rejects.toMatchObject({
       code: 'batch_too_long',
-      message: expect.stringContaining('4 calls; at most 3'),
+      message: expect.stringContaining('4 calls; the limit is 3'),
     })
     expect(await session.run(calls(3))).toHaveLength(3)
     expect(await session.run([{ id: 'n', name: 'nests' }])).toMatchObject([{ value: 'batch_too_long' }])
@@ -328,7 +377,7 @@ onEachStore('sizes', (bench) => {
     expect(seen).toEqual(['fine', 'fine', 'fine', 'nests'])
   })
 
-  test('VAL-8: a journal that is too long refuses the next entry before it runs, of whatever kind', async () => {
+  test('VAL-8: a journal at its limit rejects the next entry of any kind before it runs', async () => {
     const kinds = ['step', 'now', 'sleep', 'later'] as const
     const ran: string[] = []
     const long = tool({
@@ -352,11 +401,13 @@ onEachStore('sizes', (bench) => {
     })
     const runtime = await bench.open([long], { sizes: { journal: 2 } })
     const outcomes = await runtime.session('s').run(kinds.map((kind) => ({ id: kind, name: 'long', input: { kind } })))
-    expect(outcomes.map((outcome) => (outcome as { value: unknown }).value)).toEqual(kinds.map((kind) => [kind, 'journal_full']))
+    expect(outcomes.map((outcome) => (outcome as { value: unknown }).value)).toEqual(
+      kinds.map((kind) => [kind, 'journal_full']),
+    )
     expect(ran).toEqual([])
   })
 
-  test('VAL-8, CALL-10: what is streamed to watchers and the reason of a cancel are cut at the limit of events', async () => {
+  test('VAL-8, CALL-10: live output and cancel reasons are truncated at the event limit', async () => {
     const clock = manualClock()
     const talks = tool({
       name: 'talks',
@@ -384,6 +435,9 @@ onEachStore('sizes', (bench) => {
     await clock.advance(200)
     expect(await call.outcome).toMatchObject({ status: 'cancelled', cancellation: { message: 'r'.repeat(20) } })
     await reading
-    expect(live).toEqual([{ label: 'l'.repeat(20) }, { stream: 'stdout', text: `${'o'.repeat(20)}\n[output cut after 20 characters]` }])
+    expect(live).toEqual([
+      { label: 'l'.repeat(20) },
+      { stream: 'stdout', text: `${'o'.repeat(20)}\n[output cut after 20 characters]` },
+    ])
   })
 })

@@ -1,28 +1,34 @@
-// VAL: the recorded form of values, outcomes, and what the model reads of them.
+// The recorded form of values and outcomes, and their projection for the model.
 
 import { fc } from '../kit/seeded-fast-check.ts'
 import { Attachment, fail, retry, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { project } from '../../src/models/model-parts.ts'
+import { projectOutcome } from '../../src/models/outcome-to-model-parts.ts'
 import { failure, type Outcome } from '../../src/core/outcome.ts'
-import { decode, encode, isAttachment, type Json, mintAttachment } from '../../src/core/value.ts'
+import { decode, encode, isAttachment, type Json, mintAttachment } from '../../src/core/tool-value.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 
 const image = mintAttachment({ id: 'att_1', mediaType: 'image/png', bytes: 3, name: 'a.png' })
 
-const isRounded = (value: unknown): boolean => Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value as number) < 1e21
+const isRounded = (value: unknown): boolean =>
+  Number.isInteger(value) && !Number.isSafeInteger(value) && Math.abs(value as number) < 1e21
 
-describe('the recorded form', () => {
-  test('VAL-1: any JSON comes back as it was, keys named like tags and prototypes included', () => {
-    const key = fc.oneof(fc.constantFrom('$pawl', '__proto__', 'constructor', 'ref', 'entries', 'toJSON'), fc.string({ unit: 'binary' }))
+describe('recorded form', () => {
+  test('VAL-1: any JSON value round-trips, including keys named like tags or prototype properties', () => {
+    const key = fc.oneof(
+      fc.constantFrom('$pawl', '__proto__', 'constructor', 'ref', 'entries', 'toJSON'),
+      fc.string({ unit: 'binary' }),
+    )
     const value = fc.letrec((tie) => ({
       any: fc.oneof({ depthSize: 'xsmall' }, fc.jsonValue(), fc.array(tie('any')), fc.dictionary(key, tie('any'))),
     })).any
     fc.assert(
       fc.property(value, (json) => {
-        // fast-check may give -0 and `toJSON` values; the JSON text is what counts.
-        const plain = JSON.parse(JSON.stringify(json), (_, inner: unknown) => (isRounded(inner) ? String(inner) : inner)) as Json
+        // fast-check can generate -0 and `toJSON` values; only the JSON text is compared.
+        const plain = JSON.parse(JSON.stringify(json), (_, inner: unknown) =>
+          isRounded(inner) ? String(inner) : inner,
+        ) as Json
         expect(JSON.stringify(decode(encode(plain)))).toBe(JSON.stringify(plain))
         expect(encode(decode(encode(plain)))).toBe(encode(plain))
       }),
@@ -30,7 +36,7 @@ describe('the recorded form', () => {
     )
   })
 
-  test('VAL-1: an attachment has the tagged form, anywhere inside, and comes back as one', () => {
+  test('VAL-1: a nested attachment is encoded with a tag and decoded as an attachment', () => {
     const text = encode({ list: [image, { deep: image }] })
     const ref = '{"id":"att_1","mediaType":"image/png","bytes":3,"name":"a.png"}'
     expect(text).toBe(`{"list":[{"$pawl":"attachment","ref":${ref}},{"deep":{"$pawl":"attachment","ref":${ref}}}]}`)
@@ -39,7 +45,7 @@ describe('the recorded form', () => {
     expect(back.list[1].deep.ref).toEqual(image.ref)
   })
 
-  test('VAL-1: only ctx.attachments mints: what looks like an attachment is escaped', () => {
+  test('VAL-1: an object that imitates an attachment is escaped', () => {
     const forged = { $pawl: 'attachment', ref: { id: 'att_9', mediaType: 'image/png', bytes: 1 } }
     expect(encode(forged)).toBe(
       '{"$pawl":"object","entries":{"$pawl":"attachment","ref":{"id":"att_9","mediaType":"image/png","bytes":1}}}',
@@ -56,7 +62,7 @@ describe('the recorded form', () => {
     ['{"$pawl":"object","entries":[]}'],
     ['{"$pawl":"video","ref":{}}'],
     ['[{"a":{"$pawl":null}}]'],
-  ])('VAL-1: %s is a decode error', ([text]) => {
+  ])('VAL-1: decode() rejects %s', ([text]) => {
     expect(() => decode(text as string)).toThrow(expect.objectContaining({ code: 'value_undecodable' }))
   })
 
@@ -79,12 +85,13 @@ describe('the recorded form', () => {
     ['an error', { error: new RangeError('no') }, '.error'],
     ['a regular expression', { like: /x/ }, '.like'],
     ['an iterator', [[1].values()], '[0]'],
-  ] as const)('VAL-1: %s is refused, naming the place', ([, value, path]) => {
-    expect(() => encode(value)).toThrow(expect.objectContaining({ code: 'value_invalid', message: expect.stringContaining(`At ${path}`) }))
+  ] as const)('VAL-1: encode() rejects %s and names the path', ([, value, path]) => {
+    const message = expect.stringContaining(path === 'the top' ? 'The value ' : `The value at ${path}`) as string
+    expect(() => encode(value)).toThrow(expect.objectContaining({ code: 'value_invalid', message }))
   })
 })
 
-test('VAL-1: large numbers that are no rounded integers, and objects of classes, are values', () => {
+test('VAL-1: large floating-point numbers and class instances can be encoded', () => {
   class Point {
     x = 1
     #hidden = 2
@@ -93,27 +100,29 @@ test('VAL-1: large numbers that are no rounded integers, and objects of classes,
     }
   }
   const at = new Date(0)
-  expect(encode([1e21, -1.5e300, 0.1, Number.MAX_SAFE_INTEGER, new Point(), at, Object.create(null), new URL('http://a/')])).toBe(
-    '[1e+21,-1.5e+300,0.1,9007199254740991,{"x":1},"1970-01-01T00:00:00.000Z",{},"http://a/"]',
-  )
+  expect(
+    encode([1e21, -1.5e300, 0.1, Number.MAX_SAFE_INTEGER, new Point(), at, Object.create(null), new URL('http://a/')]),
+  ).toBe('[1e+21,-1.5e+300,0.1,9007199254740991,{"x":1},"1970-01-01T00:00:00.000Z",{},"http://a/"]')
 })
 
-describe('what the model reads', () => {
+describe('projection for the model', () => {
   const success = (value: unknown): Outcome => ({ status: 'success', value: value as Json })
   const text = (outcome: Outcome): string =>
-    project(outcome)
+    projectOutcome(outcome)
       .map((part) => (part.type === 'text' ? part.text : 'null'))
       .join('')
 
-  test('VAL-3: a string is its text, other values compact JSON in insertion order, empty text is no part', () => {
-    expect(project(success('hi'))).toEqual([{ type: 'text', text: 'hi' }])
-    expect(project(success(''))).toEqual([])
-    expect(project(success({ b: 1, a: [true, null, 'x"y'] }))).toEqual([{ type: 'text', text: '{"b":1,"a":[true,null,"x\\"y"]}' }])
+  test('VAL-3: strings are shown as text, other values as compact JSON, empty text as no part', () => {
+    expect(projectOutcome(success('hi'))).toEqual([{ type: 'text', text: 'hi' }])
+    expect(projectOutcome(success(''))).toEqual([])
+    expect(projectOutcome(success({ b: 1, a: [true, null, 'x"y'] }))).toEqual([
+      { type: 'text', text: '{"b":1,"a":[true,null,"x\\"y"]}' },
+    ])
   })
 
-  test('VAL-3: attachments keep their place and split the text around them', () => {
-    expect(project(success(image))).toEqual([{ type: 'attachment', attachment: image }])
-    expect(project(success({ before: 1, image, after: [image, image] }))).toEqual([
+  test('VAL-3: attachments keep their position and split the text around them', () => {
+    expect(projectOutcome(success(image))).toEqual([{ type: 'attachment', attachment: image }])
+    expect(projectOutcome(success({ before: 1, image, after: [image, image] }))).toEqual([
       { type: 'text', text: '{"before":1,"image":' },
       { type: 'attachment', attachment: image },
       { type: 'text', text: ',"after":[' },
@@ -124,7 +133,7 @@ describe('what the model reads', () => {
     ])
   })
 
-  test('VAL-3: with attachments read as null, JSON shown to a model is valid JSON', () => {
+  test('VAL-3: JSON shown to the model is valid when attachments are read as null', () => {
     const value = fc.letrec((tie) => ({
       any: fc.oneof(
         { depthSize: 'xsmall' },
@@ -134,7 +143,8 @@ describe('what the model reads', () => {
         fc.dictionary(fc.string(), tie('any')),
       ),
     })).any
-    const asNull = (json: unknown): unknown => JSON.parse(JSON.stringify(json, (_, inner: unknown) => (isAttachment(inner) ? null : inner)))
+    const asNull = (json: unknown): unknown =>
+      JSON.parse(JSON.stringify(json, (_, inner: unknown) => (isAttachment(inner) ? null : inner)))
     fc.assert(
       fc.property(value, (json) => {
         if (typeof json === 'string') return
@@ -144,12 +154,12 @@ describe('what the model reads', () => {
     )
   })
 
-  test('VAL-3: failures, cancellations and unknowns have their heads; attachments in raw follow', () => {
+  test('VAL-3: failed, cancelled and unknown outcomes have a header; raw attachments follow', () => {
     const failed = (message: string, raw?: Json): Outcome =>
       failure({ class: 'execution', code: 'x', message, ...(raw === undefined ? {} : { raw }) })
     expect(text(failed('No such order'))).toBe('[Tool execution failed]\nNo such order')
     expect(text(failed(''))).toBe('[Tool execution failed]')
-    expect(project(failed('broken', { log: 'hidden', shot: image as unknown as Json }))).toEqual([
+    expect(projectOutcome(failed('broken', { log: 'hidden', shot: image as unknown as Json }))).toEqual([
       { type: 'text', text: '[Tool execution failed]\nbroken' },
       { type: 'attachment', attachment: image },
     ])
@@ -163,7 +173,7 @@ describe('what the model reads', () => {
 })
 
 onEachStore('outcomes', (bench) => {
-  test('VAL-2: a plain fail is execution/tool_error from the tool, never retried', async () => {
+  test('VAL-2: a plain fail() is execution/tool_error from the tool and is not retried', async () => {
     const fails = tool({
       name: 'fails',
       description: 'Fails',
@@ -176,7 +186,13 @@ onEachStore('outcomes', (bench) => {
     const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'fails' }])
     expect(outcome).toMatchObject({
       status: 'failure',
-      failure: { class: 'execution', code: 'tool_error', message: 'It broke', source: 'tool', retry: { when: 'never' } },
+      failure: {
+        class: 'execution',
+        code: 'tool_error',
+        message: 'It broke',
+        source: 'tool',
+        retry: { when: 'never' },
+      },
     })
   })
 
@@ -185,7 +201,7 @@ onEachStore('outcomes', (bench) => {
     ['an error', () => fail(new Error('password=hunter2') as never)],
     ['an object', () => fail({ reason: 1n } as never)],
     ['no text for a retry', () => retry({ message: 7 as never })],
-  ] as const)('VAL-2 VAL-4: fail with %s is still a failure, in words a model can read', async ([, thrown]) => {
+  ] as const)('VAL-2 VAL-4: fail with %s is a failure with a readable message', async ([, thrown]) => {
     const fails = tool({
       name: 'fails',
       description: 'Fails',
@@ -195,18 +211,23 @@ onEachStore('outcomes', (bench) => {
     })
     const runtime = await bench.open([fails])
     const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'fails' }])
-    expect(outcome).toMatchObject({ status: 'failure', failure: { message: 'The tool failed without saying why', source: 'tool' } })
-    expect(outcome?.parts).toEqual([{ type: 'text', text: '[Tool execution failed]\nThe tool failed without saying why' }])
+    expect(outcome).toMatchObject({
+      status: 'failure',
+      failure: { message: 'The tool failed without saying why', source: 'tool' },
+    })
+    expect(outcome?.parts).toEqual([
+      { type: 'text', text: '[Tool execution failed]\nThe tool failed without saying why' },
+    ])
   })
 
-  test('VAL-4: an error that was given to fail is its cause', () => {
+  test('VAL-4: an error passed to fail() becomes its cause', () => {
     const error = new Error('ECONNREFUSED')
     expect(fail(error as never).cause).toBe(error)
     expect(fail('No', { cause: error }).cause).toBe(error)
     expect(fail('No')).not.toHaveProperty('cause')
   })
 
-  test('VAL-1: attachments are stored with their bytes and read back through ctx; a value without JSON form is the tool’s fault', async () => {
+  test('VAL-1: attachments are stored and readable, and a BigInt result is an internal failure', async () => {
     const make = tool({
       name: 'make',
       description: 'Makes a picture',

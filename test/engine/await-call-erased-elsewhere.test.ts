@@ -1,26 +1,24 @@
-// A process waits for a call of another one, which settles and is erased before the first looks.
+// A process awaits a call of another worker; the call is settled and erased before the first process reads it.
 import { join } from 'node:path'
 import { createRuntime, tool } from 'pawl'
 import { expect, test } from 'vitest'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { after, freshDir, quiet } from '../kit/stores/fresh-store.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
 test.each([false, true])(
-  'CALL-2 FEED-1: a call that is awaited here is settled and erased elsewhere (something else is written after: %s): who waits hears of it',
+  'CALL-2 FEED-1: awaiting a call that is settled and erased elsewhere ends (later write: %s)',
   async (more) => {
     const file = join(freshDir(), 'a.db')
     const [here, there] = [manualClock(), manualClock()]
     const open = (clock: typeof here) => sqliteStore({ file, clock, commit: 'process' })
     let release = (): void => {}
-    const t = tool({
-      name: 't',
-      description: 'd',
-      input: { type: 'object' },
-      onCrash: 'rerun',
-      timeout: '1h',
-      execute: () => new Promise<string>((resolve) => (release = () => resolve('done'))),
-    })
+    const t = rerunTool(
+      't',
+      { timeout: '1h' },
+      () => new Promise<string>((resolve) => (release = () => resolve('done'))),
+    )
     const quick = tool({ name: 'quick', description: 'd', input: { type: 'object' }, execute: () => 1 })
     const front = await createRuntime({ store: open(here), clock: here, tools: [t], logger: quiet, worker: false })
     const worker = await createRuntime({ store: open(there), clock: there, tools: [t, quick], logger: quiet })
@@ -29,7 +27,7 @@ test.each([false, true])(
       await here.advance(100)
       await there.advance(100)
     }
-    await here.advance(200) // it has seen that the call runs
+    await here.advance(200) // this process has seen that the call runs
     release()
     await there.advance(10)
     expect(await worker.session('s').calls.list()).toMatchObject([{ state: 'settled' }])

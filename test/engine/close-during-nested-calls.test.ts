@@ -1,4 +1,4 @@
-// close() in the middle of everything (CALL-2, DUR-13, FEED-1).
+// close() while nested calls, queued calls and feed readers are active.
 
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,10 +9,12 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { storeOf } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
+import { argumentTool, readOnlyTool, rerunTool } from '../kit/simple-tools.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const empty = z.object({})
 
-describe.each(['memory', 'sqlite'] as const)('adversary: close on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('close() on %s', (kind) => {
   function place() {
     const clock = manualClock()
     const store = storeOf(kind, join(mkdtempSync(join(tmpdir(), 'pawl-adv-')), 'a.db'), clock)
@@ -21,27 +23,24 @@ describe.each(['memory', 'sqlite'] as const)('adversary: close on %s', (kind) =>
     return { clock, open }
   }
 
-  test('CALL-2 DUR-13: a body that makes a nested call during the grace of close is handed back, not failed', async () => {
+  test('CALL-2 DUR-13: a body with a nested call in the grace period is handed back, not failed', async () => {
     const { clock, open } = place()
     let go = (): void => {}
-    const child = tool({ name: 'child', description: 'Child', input: empty, hints: { readOnly: true }, execute: () => 'child' })
+    const child = tool({
+      name: 'child',
+      description: 'Child',
+      input: empty,
+      hints: { readOnly: true },
+      execute: () => 'child',
+    })
     const make = (wait: boolean) =>
-      tool({
-        name: 'parent',
-        description: 'Parent',
-        input: empty,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          if (wait) await new Promise<void>((resolve) => (go = resolve))
-          const end = await ctx.call(child, {})
-          return end.status === 'success' ? end.value : end.status
-        },
+      rerunTool('parent', async (_, ctx) => {
+        if (wait) await new Promise<void>((resolve) => (go = resolve))
+        const end = await ctx.call(child, {})
+        return end.status === 'success' ? end.value : end.status
       })
     const one = await open([child, make(true)])
-    one
-      .session('s')
-      .run([{ id: 'a', name: 'parent' }])
-      .catch(() => {})
+    ignoreResult(one.session('s').run([{ id: 'a', name: 'parent' }]))
     await clock.advance('1s')
     const closed = one.close({ grace: '5s' })
     await clock.advance(100)
@@ -53,18 +52,13 @@ describe.each(['memory', 'sqlite'] as const)('adversary: close on %s', (kind) =>
     expect(end).toMatchObject({ value: [{ status: 'success', value: 'child' }] })
   })
 
-  test('DUR-13: a call that waits for its turn does not start while the runtime closes', async () => {
+  test('DUR-13: a queued call does not start while the runtime closes', async () => {
     const { clock, open } = place()
     const started: string[] = []
     let go = (): void => {}
-    const write = tool({
-      name: 'write',
-      description: 'Writes',
-      input: z.object({ n: z.string() }),
-      execute: ({ n }) => {
-        started.push(n)
-        return new Promise<void>((resolve) => (go = resolve))
-      },
+    const write = argumentTool('write', z.object({ n: z.string() }), {}, ({ n }) => {
+      started.push(n)
+      return new Promise<void>((resolve) => (go = resolve))
     })
     const runtime = await open([write])
     runtime
@@ -77,33 +71,18 @@ describe.each(['memory', 'sqlite'] as const)('adversary: close on %s', (kind) =>
     await clock.advance('1s')
     const closed = runtime.close({ grace: '5s' })
     await clock.advance(100)
-    go() // a is done within the grace
+    go() // call a ends within the grace period
     await after(closed, clock)
     expect(started).toEqual(['a'])
   })
 
-  test('FEED-1 DUR-13: close writes no cancel of nested calls into the feed', async () => {
+  test('FEED-1 DUR-13: close() records no cancel of nested calls in the feed', async () => {
     const { clock, open } = place()
     let first = true
-    const child = tool({
-      name: 'child',
-      description: 'Child',
-      input: empty,
-      hints: { readOnly: true },
-      execute: () => (first ? new Promise<string>(() => {}) : 'child'),
-    })
-    const parent = tool({
-      name: 'parent',
-      description: 'Parent',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.call(child, {})).status,
-    })
+    const child = readOnlyTool('child', () => (first ? new Promise<string>(() => {}) : 'child'))
+    const parent = rerunTool('parent', async (_, ctx) => (await ctx.call(child, {})).status)
     const one = await open([child, parent])
-    one
-      .session('s')
-      .run([{ id: 'a', name: 'parent' }])
-      .catch(() => {})
+    ignoreResult(one.session('s').run([{ id: 'a', name: 'parent' }]))
     await clock.advance('1s')
     await one.close({ grace: 0 })
     first = false

@@ -1,26 +1,24 @@
-// More of one read or write that fails: across workers, and for who keeps a store in order.
-import { createRuntime, PawlError, tool } from 'pawl'
+// A single failed read or write while several workers share the store, or during a health check.
+import { createRuntime, type PawlError, tool } from 'pawl'
 import { expect, test } from 'vitest'
-import { type Faults, after, faulty, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
+import { after, type Faults, faulty, freshMemory, lost, quiet } from '../kit/stores/fresh-store.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const input = { type: 'object' } as const
-const lost = (): never => {
-  throw new PawlError('store_unavailable', 'planted')
-}
 const hour = 3_600_000
 
 for (const read of ['call', 'steps'] as const)
-  test(`TIME-3 CALL-2: a call that another worker runs is cancelled and store.${read} fails once: the batch ends, as cancelled or with store_unavailable`, async () => {
+  test(`TIME-3 CALL-2: cancelling a call of another worker ends although store.${read} fails once`, async () => {
     const { clock, store } = freshMemory()
-    const t = tool({
-      name: 't',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      timeout: '10h',
-      execute: (_, ctx) =>
-        new Promise<string>((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
-    })
+    const t = rerunTool(
+      't',
+      { timeout: '10h' },
+      (_, ctx) =>
+        new Promise<string>((_resolve, reject) =>
+          ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error)),
+        ),
+    )
     let failing = 0
     const faults: Faults = { on: { [read]: () => (failing-- > 0 ? lost() : undefined) } }
     await createRuntime({ store, clock, tools: [t], logger: quiet })
@@ -33,17 +31,10 @@ for (const read of ['call', 'steps'] as const)
     expect(await after(run, clock, hour)).not.toBe('hangs')
   })
 
-test('SCHED-1: a worker loses the store over the first of two barriers that it claimed: the second does not run before it, and nobody has to ask', async () => {
+test('SCHED-1: a store failure in the first of two claimed barriers does not reorder them', async () => {
   const { clock, store } = freshMemory()
   const did: string[] = []
-  const t = (name: string) =>
-    tool({
-      name,
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => void (await ctx.step('a', () => void did.push(name))),
-    })
+  const t = (name: string) => rerunTool(name, async (_, ctx) => void (await ctx.step('a', () => void did.push(name))))
   let failing = 1
   const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
   const front = await createRuntime({ store, clock, tools: [t('first'), t('second')], logger: quiet, worker: false })
@@ -56,19 +47,16 @@ test('SCHED-1: a worker loses the store over the first of two barriers that it c
     { batch: 'b' },
   )
   expect(await after(run, clock, hour)).toMatchObject({ value: [{ status: 'success' }, { status: 'success' }] })
-  expect(did.indexOf('second')).toBe(did.length - 1) // 'first' may come twice
+  expect(did.indexOf('second')).toBe(did.length - 1) // 'first' may run twice
 })
 
-test('R9: the doctor cannot read a wait because the store is away: it does not say that a healthy call can never be woken', async () => {
+test('R9: health() does not report a wait that it could not read as never woken', async () => {
   const { clock, store } = freshMemory()
   let failing = 0
   const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }
   const t = tool({ name: 't', description: 'd', input, execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
   const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
-  void runtime
-    .session('s')
-    .run([{ id: '1', name: 't' }])
-    .catch(() => {})
+  ignoreResult(runtime.session('s').run([{ id: '1', name: 't' }]))
   await clock.advance(10)
   failing = 1
   const said = await runtime.health().catch((error: PawlError) => error.code)

@@ -1,31 +1,32 @@
-// What happens when one write fails, and the store is back a moment later.
-import { createRuntime, PawlError, tool, type ToolContext } from 'pawl'
+// A single write or read fails, and the store works again afterwards.
+import { createRuntime, tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import { type Faults, after, faulty, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import type { Change, Store } from '../../src/store/store.ts'
+import { after, type Faults, faulty, freshMemory, lost, quiet } from '../kit/stores/fresh-store.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
+import { closeDuringCall } from '../kit/interrupted-calls.ts'
+import { stores } from '../kit/open-runtime.ts'
 
 const input = { type: 'object' } as const
-const lost = (): never => {
-  throw new PawlError('store_unavailable', 'planted')
+
+/** The first write that matches fails. */
+function loseFirst(matches: (change: Change) => unknown): Faults {
+  let failed = false
+  return {
+    onCommit(change) {
+      if (failed || !matches(change)) return
+      failed = true
+      lost()
+    },
+  }
 }
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
+for (const [kind, fresh] of stores) {
   describe(`one failed write on ${kind}`, () => {
     for (const onCrash of ['rerun', 'stop'] as const) {
-      test(`CALL-2: the outcome of a ${onCrash} tool cannot be written once: the same batch asked again ends`, async () => {
+      test(`CALL-2: the outcome of a ${onCrash} tool fails to commit once; resubmitting ends the call`, async () => {
         const { clock, store } = fresh()
-        let failed = false
-        const faults: Faults = {
-          onCommit: (change) => {
-            if (change.updateCall?.progress.state === 'settled' && !failed) {
-              failed = true
-              lost()
-            }
-          },
-        }
+        const faults = loseFirst((change) => change.updateCall?.progress.state === 'settled')
         const t = tool({ name: 't', description: 'd', input, onCrash, execute: () => 'done' })
         const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
         const ask = () => runtime.session('s').run([{ id: '1', name: 't' }])
@@ -33,24 +34,22 @@ for (const [kind, fresh] of [
         expect(await after(ask(), clock)).not.toBe('hangs')
       })
     }
-    test('CALL-2: the end of a step cannot be written once: the same batch asked again ends', async () => {
+    test('CALL-2: the end of a step fails to commit once; resubmitting the batch ends the call', async () => {
       const { clock, store } = fresh()
-      let failed = false
-      const faults: Faults = {
-        onCommit: (change) => {
-          if (change.steps && !failed) {
-            failed = true
-            lost()
-          }
-        },
-      }
-      const t = tool({ name: 't', description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => ctx.step('a', () => 1) })
+      const faults = loseFirst((change) => change.steps)
+      const t = tool({
+        name: 't',
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        execute: async (_, ctx) => ctx.step('a', () => 1),
+      })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
       const ask = () => runtime.session('s').run([{ id: '1', name: 't' }])
       expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
       expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success' }] })
     })
-    test('WAIT-2: an answer is on record and its writer is told that it failed: the body that waits hears of it all the same', async () => {
+    test('WAIT-2: an answer whose commit reports a failure but is on record reaches the body', async () => {
       const { clock, store } = fresh()
       const unsure: Store = {
         ...store,
@@ -71,44 +70,32 @@ for (const [kind, fresh] of [
       expect(await after(answered, clock)).toMatchObject({ value: [{ value: 'yes' }] })
       expect(await after(run('2'), clock)).toMatchObject({ value: [{ value: 'wait_timeout' }] })
     })
-    test('CALL-2: the answer came before the call could park, and what is on record cannot be read at that moment: it is landed all the same', async () => {
+    test('CALL-2: an answer before the park is applied although one read of the journal fails', async () => {
       const { clock, store } = fresh()
       let bodies = 0
       let failures = 0
       const faults: Faults = { on: { steps: () => (bodies === 1 && failures++ === 0 ? lost() : undefined) } }
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          const later = await ctx.later<string>()
-          await runtime.resolve(later.key, { value: 'yes' })
-          bodies++
-          return later
-        },
+      const t = rerunTool('t', async (_, ctx) => {
+        const later = await ctx.later<string>()
+        await runtime.resolve(later.key, { value: 'yes' })
+        bodies++
+        return later
       })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
       const ended = await after(runtime.session('s').run([{ id: '1', name: 't' }]), clock)
       expect(failures).toBeGreaterThan(0)
       expect(ended).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
     })
-    test('WAIT-2 CALL-2: a wait cannot be read once, by the body that comes to it or when another worker has answered: the body hears of it', async () => {
+    test('WAIT-2 CALL-2: an answer from another worker arrives although reading the wait fails once', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }
       let key = ''
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          const later = await ctx.later<string>()
-          key = later.key
-          failing = 1
-          return later.value
-        },
+      const t = rerunTool('t', async (_, ctx) => {
+        const later = await ctx.later<string>()
+        key = later.key
+        failing = 1
+        return later.value
       })
       const one = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
       const two = await createRuntime({ store, clock, logger: quiet })
@@ -118,22 +105,21 @@ for (const [kind, fresh] of [
       expect(await two.resolve(key, { value: 'yes' })).toEqual({ answer: 'accepted' })
       expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
     })
-    test('CALL-2: a call under another is lost with the store: neither ends by it, caught or not', async () => {
+    test('CALL-2: a store failure in a nested call settles neither call, caught or not', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
-      const inner = tool({ name: 'inner', description: 'd', input, onCrash: 'rerun', execute: async (_, ctx) => ctx.step('a', () => 1) })
-      const outer = tool({
-        name: 'outer',
+      const inner = tool({
+        name: 'inner',
         description: 'd',
         input,
         onCrash: 'rerun',
-        concurrency: 'parallel',
-        async execute({ catches }, ctx) {
-          const calling = ctx.call(inner, {})
-          const outcome = await (catches ? calling.catch(() => null) : calling)
-          return outcome?.status ?? 'not known'
-        },
+        execute: async (_, ctx) => ctx.step('a', () => 1),
+      })
+      const outer = rerunTool('outer', { concurrency: 'parallel' }, async ({ catches }, ctx) => {
+        const calling = ctx.call(inner, {})
+        const outcome = await (catches ? calling.catch(() => null) : calling)
+        return outcome?.status ?? 'not known'
       })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [inner, outer], logger: quiet })
       for (const catches of [false, true]) {
@@ -143,38 +129,24 @@ for (const [kind, fresh] of [
         expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success', value: 'success' }] })
       }
     })
-    // Decision 0002: "Losing the store … ends the execution, never the call." Here a body that catches (as bodies do around a payment) takes
-    // the loss of the store for a failed payment and the call settles on it.
-    test('CALL-2: a body that catches the loss of the store does not decide the call on it', async () => {
+    // A body may catch errors around a payment. A store failure must end the execution and not the call, or the call
+    // would settle as "not paid".
+    test('CALL-2: a body that catches a store failure does not settle the call', async () => {
       const { clock, store } = fresh()
-      let failed = false
-      const faults: Faults = {
-        onCommit: (change) => {
-          if (change.steps && !failed) {
-            failed = true
-            lost()
-          }
-        },
-      }
+      const faults = loseFirst((change) => change.steps)
       let paid = 0
-      const pay = tool({
-        name: 'pay',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => {
-          try {
-            return await ctx.step('pay', () => ++paid)
-          } catch {
-            return 'not paid'
-          }
-        },
+      const pay = rerunTool('pay', async (_, ctx) => {
+        try {
+          return await ctx.step('pay', () => ++paid)
+        } catch {
+          return 'not paid'
+        }
       })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [pay], logger: quiet })
       const end = await after(runtime.session('s').run([{ id: '1', name: 'pay' }]), clock)
       expect(end).not.toMatchObject({ value: [{ value: 'not paid' }] })
     })
-    test('CALL-2: a lost call is reported although a sibling is parked', async () => {
+    test('CALL-2: a store failure is reported although a sibling is parked', async () => {
       const { clock, store } = fresh()
       const faults: Faults = {
         onCommit: (change) => {
@@ -193,7 +165,7 @@ for (const [kind, fresh] of [
   })
 }
 
-test('CALL-2: the store does not answer while a late worker checks its lease: that is no outcome of the tool', async () => {
+test('CALL-2: a store failure during a lease check does not fail the tool', async () => {
   const { clock, store } = freshMemory()
   let broken = false
   const io = (): void => {
@@ -201,23 +173,16 @@ test('CALL-2: the store does not answer while a late worker checks its lease: th
   }
   const faults: Faults = { on: { renew: io, callAt: io } }
   let release = (): void => {}
-  const t = tool({
-    name: 't',
-    description: 'd',
-    input,
-    onCrash: 'rerun',
-    timeout: '1h',
-    execute: async (_, ctx) => {
-      await new Promise<void>((resolve) => (release = resolve))
-      return ctx.step('a', () => 1)
-    },
+  const t = rerunTool('t', { timeout: '1h' }, async (_, ctx) => {
+    await new Promise<void>((resolve) => (release = resolve))
+    return ctx.step('a', () => 1)
   })
   const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
   const run = runtime.session('s').run([{ id: '1', name: 't' }])
   run.catch(() => {})
   await clock.advance(10)
   broken = true
-  await clock.advance('2m') // the lease runs out: no renewal gets through
+  await clock.advance('2m') // the lease expires because no renewal succeeds
   release()
   await clock.advance(10)
   broken = false
@@ -226,24 +191,11 @@ test('CALL-2: the store does not answer while a late worker checks its lease: th
 })
 
 describe('opening and closing', () => {
-  test('DUR-3: a runtime whose first read of a call fails takes it up when the store answers', async () => {
+  test('DUR-3: a runtime whose first read of a call fails recovers it later', async () => {
     const { clock, store } = freshMemory()
-    const t = tool({
-      name: 't',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (ctx.attempt > 1 ? 'done' : new Promise<string>(() => {})),
-    })
+    const t = rerunTool('t', async (_, ctx) => (ctx.attempt > 1 ? 'done' : new Promise<string>(() => {})))
     const one = await createRuntime({ store, clock, tools: [t], logger: quiet })
-    one
-      .session('s')
-      .run([{ id: '1', name: 't' }])
-      .catch(() => {})
-    await clock.advance(100)
-    const closing = one.close({ grace: 0 })
-    await clock.advance(100)
-    await closing
+    await closeDuringCall(one, clock, { id: '1', name: 't' })
     let failed = false
     const faults: Faults = {
       on: {
@@ -256,15 +208,17 @@ describe('opening and closing', () => {
       },
     }
     const two = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
-    expect(await after(two.session('s').run([{ id: '1', name: 't' }]), clock)).toMatchObject({ value: [{ status: 'success' }] })
+    expect(await after(two.session('s').run([{ id: '1', name: 't' }]), clock)).toMatchObject({
+      value: [{ status: 'success' }],
+    })
   })
-  test('DUR-13: close() with a grace that is no duration is refused, and close() then works', async () => {
+  test('DUR-13: close() rejects an invalid grace period and works afterwards', async () => {
     const { clock, store } = freshMemory()
     const runtime = await createRuntime({ store, clock, logger: quiet })
     await expect(runtime.close({ grace: 'soon' })).rejects.toThrow()
     await expect(runtime.close()).resolves.toBeUndefined()
   })
-  test('DUR-13: close() on a store that is gone still ends feed readers', async () => {
+  test('DUR-13: close() ends feed readers although the store fails', async () => {
     const { clock, store } = freshMemory()
     const faults: Faults = {
       on: {

@@ -1,26 +1,20 @@
-// An answer that comes after the deadline of its wait, while no worker was there to let the wait expire.
+// An answer after the deadline of its wait, while no worker was running to expire the wait.
 
-import { tool } from 'pawl'
 import { describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
 import { type FreshWorld, mortalWorld } from '../kit/worker-takeover.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 
 describe.each(['memory', 'sqlite'] as const)('late answers on %s', (kind) => {
   let fresh: FreshWorld
   const { open, start } = mortalWorld(kind, (given) => void (fresh = given))
 
-  test('WAIT-2: resolve() after the deadline answers already_resolved with the timeout', async () => {
+  test('WAIT-2: resolve() after the deadline returns already_resolved with the timeout', async () => {
     const { clock, store } = fresh
     let key = ''
-    const asks = tool({
-      name: 'asks',
-      description: 'Waits for the outside',
-      input: z.object({}),
-      async execute(_, ctx) {
-        const later = await ctx.later({ deadline: '1h' })
-        key = later.key
-        return later
-      },
+    const asks = simpleTool('asks', { description: 'Waits for the outside' }, async (_, ctx) => {
+      const later = await ctx.later({ deadline: '1h' })
+      key = later.key
+      return later
     })
     const keys = { secret: Buffer.alloc(32, 7) }
     const first = (await start([asks], store, { keys })).session('s')

@@ -10,7 +10,7 @@ test('DUR-7: a slow renewal counts the lease from the request', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
   await insert(store, callRecord('c1', { owner: 'slow', state: 'running' }))
-  // The store renews at once and answers 900 ms later, as over a slow network.
+  // The store renews immediately and answers 900 ms later, as over a slow network.
   const distant: Store = {
     ...store,
     async renew(worker, ms) {
@@ -27,7 +27,7 @@ test('DUR-7: a slow renewal counts the lease from the request', async () => {
   await clock.advance(99)
   expect(lease.fresh()).toBe(true)
   expect(await store.claim('other', tools, 10)).toEqual([])
-  // From here on another worker can take the call, so this worker must not start anything.
+  // From here on another worker can claim the call, so this worker must not start anything.
   await clock.advance(1)
   expect(lease.fresh()).toBe(false)
   await clock.advance(100)

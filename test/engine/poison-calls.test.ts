@@ -1,4 +1,5 @@
-// DUR-8: a call that kills its worker is not run for ever. Deaths are counted by the claim, so nothing it does escapes the count.
+// A call that kills its workers is not run forever. The claim counts the deaths, so the count does not depend on what
+// the call does.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,11 +11,11 @@ import { z } from 'zod'
 import type { Store } from '../../src/store/store.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
 import { mortal, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
+import { hang, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
-const hang = (): Promise<never> => new Promise(() => {})
 
-describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('poison calls on %s', (kind: StoreKind) => {
   let dir: string
   let clock: ManualClock
   let store: Store
@@ -28,7 +29,7 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     rmSync(dir, { recursive: true, force: true })
   })
 
-  /** A worker that takes up what there is and dies over it. */
+  /** A worker that claims the open calls and dies. */
   const dies = async (options: Partial<RuntimeOptions>, before?: (runtime: Runtime) => void): Promise<void> => {
     const { store: own, die } = mortal(store)
     const runtime = await createRuntime({ store: own, clock, logger: quiet, ...options })
@@ -37,7 +38,8 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     die()
     await clock.advance('31s')
   }
-  const lives = (options: Partial<RuntimeOptions>): Promise<Runtime> => createRuntime({ store, clock, logger: quiet, ...options })
+  const lives = (options: Partial<RuntimeOptions>): Promise<Runtime> =>
+    createRuntime({ store, clock, logger: quiet, ...options })
   const endOf = async (runtime: Runtime, name: string): Promise<unknown> => {
     const [end] = await runtime.session('s').run([{ id: 'a', name }])
     return end
@@ -45,11 +47,18 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
 
   const killing = (more: object = {}): { tool: Tool; runs: () => number } => {
     let runs = 0
-    const definition = { name: 'kill', description: 'Kills', input: empty, onCrash: 'rerun', timeout: { attempt: '1d' }, ...more } as const
+    const definition = {
+      name: 'kill',
+      description: 'Kills',
+      input: empty,
+      onCrash: 'rerun',
+      timeout: { attempt: '1d' },
+      ...more,
+    } as const
     return { tool: tool({ ...definition, execute: () => (runs++, hang()) }), runs: () => runs }
   }
 
-  test('DUR-8: after three deaths it fails as poisoned, with its evidence, and its body is not run again', async () => {
+  test('DUR-8: after three deaths the call fails as poisoned and its body does not run again', async () => {
     const { tool: kill, runs } = killing()
     await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))
     await dies({ tools: [kill] })
@@ -64,7 +73,7 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     await runtime.close()
   })
 
-  test('DUR-8: how many is a setting; two are too few for the default', async () => {
+  test('DUR-8: poisonAfter sets the number of deaths and must be a positive integer', async () => {
     const { tool: kill, runs } = killing()
     await dies({ tools: [kill], poisonAfter: 1 }, (runtime) => void endOf(runtime, 'kill'))
     const runtime = await lives({ tools: [kill], poisonAfter: 1 })
@@ -75,24 +84,17 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     await expect(lives({ poisonAfter: 1.5 })).rejects.toThrow('poisonAfter is 1.5')
   })
 
-  test('DUR-8: a call that gets on between the deaths is not poison', async () => {
+  test('DUR-8: a call that records progress between the deaths is not poisoned', async () => {
     let stage = 0
-    const slow = tool({
-      name: 'slow',
-      description: 'A step per life',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: { attempt: '1d' },
-      async execute(_, ctx) {
-        for (let step = 0; step < 6; step++) {
-          await ctx.step(`${step}`, () => step)
-          if (step > stage) {
-            stage++
-            await hang()
-          }
+    const slow = rerunTool('slow', { description: 'A step per life', timeout: { attempt: '1d' } }, async (_, ctx) => {
+      for (let step = 0; step < 6; step++) {
+        await ctx.step(`${step}`, () => step)
+        if (step > stage) {
+          stage++
+          await hang()
         }
-        return 'done'
-      },
+      }
+      return 'done'
     })
     await dies({ tools: [slow] }, (runtime) => void endOf(runtime, 'slow'))
     for (let life = 0; life < 4; life++) await dies({ tools: [slow] })
@@ -101,16 +103,10 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     await runtime.close()
   })
 
-  test('DUR-8: a call that only sleeps while workers come and go is given more patience', async () => {
-    const sleepy = tool({
-      name: 'sleepy',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        await ctx.sleep('1h')
-        return 'awake'
-      },
+  test('DUR-8: a sleeping call tolerates more worker deaths', async () => {
+    const sleepy = rerunTool('sleepy', async (_, ctx) => {
+      await ctx.sleep('1h')
+      return 'awake'
     })
     await dies({ tools: [sleepy] }, (runtime) => void endOf(runtime, 'sleepy'))
     for (let life = 0; life < 4; life++) await dies({ tools: [sleepy] })
@@ -121,16 +117,9 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     await runtime.close()
   })
 
-  test('DUR-8: host code before the body counts as well, once a worker has died over the call', async () => {
+  test('DUR-8: deaths in prepare count after a worker has died with the call', async () => {
     let asked = 0
-    const kill = tool({
-      name: 'kill',
-      description: 'Its prepare kills',
-      input: empty,
-      timeout: { attempt: '1d' },
-      prepare: () => (asked++, hang()),
-      execute: () => 'never',
-    })
+    const kill = simpleTool('kill', { timeout: { attempt: '1d' }, prepare: () => (asked++, hang()) }, () => 'never')
     await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))
     for (let life = 0; life < 3; life++) await dies({ tools: [kill] })
     const before = asked
@@ -140,9 +129,15 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     await runtime.close()
   })
 
-  test('DUR-8: one that waits in line while workers die of another is innocent', async () => {
+  test('DUR-8: deaths caused by one call do not count for a call queued behind it', async () => {
     const { tool: kill } = killing({ concurrency: 'exclusive' })
-    const next = tool({ name: 'next', description: 'Waits for its turn', input: empty, concurrency: 'exclusive', execute: () => 'fine' })
+    const next = tool({
+      name: 'next',
+      description: 'Waits for its turn',
+      input: empty,
+      concurrency: 'exclusive',
+      execute: () => 'fine',
+    })
     const both = (runtime: Runtime) =>
       runtime.session('s').run([
         { id: 'a', name: 'kill' },
@@ -156,7 +151,7 @@ describe.each(['memory', 'sqlite'] as const)('poison on %s', (kind: StoreKind) =
     await runtime.close()
   })
 
-  test('DUR-8: of a tool that must not run twice nobody knows what it did, and it says so', async () => {
+  test('DUR-8: a poison call that must not run twice ends as unknown', async () => {
     const { tool: kill } = killing({ onCrash: 'stop', reconcile: () => hang() })
     await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))
     await dies({ tools: [kill] })

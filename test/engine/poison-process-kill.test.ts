@@ -1,4 +1,4 @@
-// Real processes: a call that ends its worker before anything of its start has left the process.
+// Real processes: a call kills its worker before its start is committed.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -17,8 +17,12 @@ const child = (how: string) => {
   return signal ?? `${stdout}${stderr}`
 }
 
-test('DUR-8: a claimed call whose body kills the process at once is poisoned after three deaths', { timeout: 60_000 }, () => {
-  expect(child('asks')).not.toContain('Error')
-  const ends = Array.from({ length: 6 }, () => child('works'))
-  expect(ends).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL', 'poisoned', 'poisoned', 'poisoned'])
-})
+test(
+  'DUR-8: a claimed call whose body kills the process at once is poisoned after three deaths',
+  { timeout: 60_000 },
+  () => {
+    expect(child('asks')).not.toContain('Error')
+    const ends = Array.from({ length: 6 }, () => child('works'))
+    expect(ends).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL', 'poisoned', 'poisoned', 'poisoned'])
+  },
+)

@@ -1,5 +1,6 @@
-// DUR-3, DUR-7, WAIT-2: what another worker on the same store did is noticed when the store tells, not when the next heartbeat looks.
-// Heartbeats are 10 s apart here (a third of the lease) and SQLite is looked at every 100 ms, so nothing below waits for one.
+// A worker notices changes of another worker on the same store when the store signals them, not at the next heartbeat.
+// Heartbeats are 10 s apart here (a third of the lease) and SQLite is polled every 100 ms, so no test waits for a
+// heartbeat.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,12 +12,20 @@ import { z } from 'zod'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import type { Hint, Store } from '../../src/store/store.ts'
 import { mortal, storeOf } from '../kit/stores/killable-store.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
+import { hang } from '../kit/simple-tools.ts'
+import { quiet } from '../kit/stores/fresh-store.ts'
 
-const logger = { debug() {}, info() {}, warn() {}, error() {} }
-const hang = (): Promise<never> => new Promise(() => {})
 const call = { id: 'a', name: 'work' }
 const work = (run: (ctx: ToolContext) => unknown, more: object = {}): Tool =>
-  tool({ name: 'work', description: 'Works', input: z.object({}), onCrash: 'rerun', execute: (_, ctx) => run(ctx), ...more })
+  tool({
+    name: 'work',
+    description: 'Works',
+    input: z.object({}),
+    onCrash: 'rerun',
+    execute: (_, ctx) => run(ctx),
+    ...more,
+  })
 
 let clock: ManualClock
 let open: Runtime[]
@@ -27,12 +36,16 @@ beforeEach(() => {
 afterEach(async () => {
   await Promise.all(open.map((runtime) => runtime.close({ grace: 0 })))
 })
-const start = async (store: RuntimeOptions['store'], tools: readonly Tool[], more: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-  const runtime = await createRuntime({ store, tools, clock, logger, ...more })
+const start = async (
+  store: RuntimeOptions['store'],
+  tools: readonly Tool[],
+  more: Partial<RuntimeOptions> = {},
+): Promise<Runtime> => {
+  const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...more })
   open.push(runtime)
   return runtime
 }
-/** What a promise gave by now. */
+/** Captures the value of a promise once it is settled. */
 const seen = <T>(promise: Promise<T>): { value?: T } => {
   const box: { value?: T } = {}
   void promise.then((value) => (box.value = value))
@@ -48,7 +61,7 @@ describe('two runtimes on one SQLite file', () => {
   })
   afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('DUR-3: who watches a call hears its end as soon as the other one settled it', async () => {
+  test('DUR-3: a caller gets the outcome as soon as the other runtime settles the call', async () => {
     const { promise, resolve } = Promise.withResolvers<string>()
     const tools = [work(() => promise, { onCrash: 'stop' })]
     const [one, two] = [await start(url, tools), await start(url, tools)]
@@ -62,7 +75,7 @@ describe('two runtimes on one SQLite file', () => {
     expect(there.value).toMatchObject([{ value: 'done', attempts: 1 }])
   })
 
-  test('WAIT-2: a body that stands in a wait goes on with the answer that was given elsewhere', async () => {
+  test('WAIT-2: a waiting body continues with an answer from the other runtime', async () => {
     let key = ''
     const tools = [
       work(async (ctx) => {
@@ -79,7 +92,7 @@ describe('two runtimes on one SQLite file', () => {
     expect(here.value).toMatchObject([{ value: 7, attempts: 1 }])
   })
 
-  test('WAIT-2: who waits for a parked call hears its end, whoever landed the answer', async () => {
+  test('WAIT-2: the caller of a parked call gets its outcome from either runtime', async () => {
     let key = ''
     const tools = [
       work(async (ctx) => {
@@ -96,14 +109,11 @@ describe('two runtimes on one SQLite file', () => {
     expect(here.value).toMatchObject([{ value: 7 }])
   })
 
-  test('WAIT-1: a deadline that another one set, and left, is kept to the moment', async () => {
+  test('WAIT-1: a deadline set by a runtime that has closed is enforced on time', async () => {
     const tools = [work((ctx) => ctx.later({ deadline: '5s' }))]
     const [one, two] = [await start(url, tools), await start(url, tools)]
     const begun = clock.now()
-    two
-      .session('s')
-      .run([call])
-      .catch(() => {})
+    ignoreResult(two.session('s').run([call]))
     await clock.advance(100)
     await two.close({ grace: 0 })
     await clock.advance(4_900)
@@ -115,17 +125,20 @@ describe('two runtimes on one SQLite file', () => {
   })
 })
 
-test('DUR-3: work that appears outside is taken up on the hint alone, even if nobody says that it wakes', async () => {
+test('DUR-3: a hint from outside claims open calls even if it does not say that it wakes', async () => {
   const store = memoryStore({ clock })
   const listeners: ((hint: Hint) => void)[] = []
   const silent: Store = { ...store, onHint: (listener) => (listeners.push(listener), () => {}) }
   const first = mortal(store)
-  void (await createRuntime({ store: first.store, tools: [work(hang)], clock, logger })).session('s').run([call])
+  void (await createRuntime({ store: first.store, tools: [work(hang)], clock, logger: quiet })).session('s').run([call])
   await clock.advance(100)
   first.die()
   await clock.advance('31s')
   let taken = 0
-  const away: Store = { ...silent, claim: (worker, tools, limit) => (taken++ === 0 ? [] : store.claim(worker, tools, limit)) }
+  const away: Store = {
+    ...silent,
+    claim: (worker, tools, limit) => (taken++ === 0 ? [] : store.claim(worker, tools, limit)),
+  }
   const runtime = await start(away, [work(() => 'done')])
   const run = seen(runtime.session('s').run([call]))
   await clock.advance(0)
@@ -135,10 +148,10 @@ test('DUR-3: work that appears outside is taken up on the hint alone, even if no
   expect(run.value).toMatchObject([{ value: 'done', attempts: 2 }])
 })
 
-test('DUR-7: an execution whose riding write is refused is over at once, and starts nothing more', async () => {
+test('DUR-7: an execution whose deferred write is rejected ends and starts nothing more', async () => {
   const store = memoryStore({ clock })
   const gate = Promise.withResolvers<void>()
-  // What rides lingers: here it lingers until another worker has put the same call on record.
+  // Deferred writes wait here until another worker has recorded the same call.
   const slow: Store = {
     ...store,
     write: (change, heard, how) =>
@@ -169,7 +182,7 @@ test('DUR-7: an execution whose riding write is refused is over at once, and sta
   expect(lost.value).toEqual(outcome)
 })
 
-test('DUR-3: a start takes up all that was left, however many pages that is, before any heartbeat', async () => {
+test('DUR-3: a starting worker recovers all pages of open calls before any heartbeat', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-outside-'))
   try {
     const file = join(dir, 'agent.db')
@@ -178,7 +191,7 @@ test('DUR-3: a start takes up all that was left, however many pages that is, bef
     const calls = Array.from({ length: 150 }, (_, n) => ({ id: `c${n}`, name: 'work' }))
     const left = storeOf('sqlite', file, clock)
     const first = mortal(left)
-    const dying = await createRuntime({ store: first.store, tools: [work(hang, wide)], clock, logger, limits })
+    const dying = await createRuntime({ store: first.store, tools: [work(hang, wide)], clock, logger: quiet, limits })
     void dying.session('s').run(calls)
     await clock.advance(100)
     first.die()

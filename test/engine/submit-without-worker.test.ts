@@ -1,4 +1,4 @@
-// `worker: false`: a process that asks and never runs. What it asked is on record; workers of the same store run it, in the model's order.
+// `worker: false`: a runtime that submits calls and never runs them. Workers on the same store run them in batch order.
 
 import { fail, type Tool, tool } from 'pawl'
 import { type ManualClock } from 'pawl/testing'
@@ -6,15 +6,16 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { type StoreKind } from '../kit/stores/killable-store.ts'
 import { fleetOn } from '../kit/worker-fleet.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const input = z.object({ k: z.string().default('k') })
 
-describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('a submitting runtime on %s', (kind: StoreKind) => {
   let clock: ManualClock
   const { start } = fleetOn(kind, (has) => ({ clock } = has))
   const asking = (tools: readonly Tool[]) => start(tools, { worker: false })
 
-  /** The definition for who asks: its body must never run there. */
+  /** The definition in the submitting runtime: its body must never run. */
   const shape = { name: 'write', description: 'd', input } as const
   const never = tool({ ...shape, execute: () => expect.unreachable('it ran where it was asked for') })
   const working = (seen: string[], body: (k: string) => unknown = (k) => k): Tool =>
@@ -29,13 +30,17 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     })
   const calls = ['a', 'b', 'c'].map((k) => ({ id: k, name: 'write', input: { k } }))
 
-  test('DUR-3: it is on record at once, waits for a worker, and is run by the one that comes, in order', async () => {
+  test('DUR-3: a submitted batch is recorded, and workers that start later run it in order', async () => {
     const seen: string[] = []
     const asker = await asking([never])
     const outcomes = asker.session('s').run(calls)
     await clock.advance('1s')
     expect(seen).toEqual([])
-    expect(await asker.session('s').calls.list()).toMatchObject([{ state: 'received' }, { state: 'received' }, { state: 'received' }])
+    expect(await asker.session('s').calls.list()).toMatchObject([
+      { state: 'received' },
+      { state: 'received' },
+      { state: 'received' },
+    ])
     await start([working(seen)])
     await start([working(seen)])
     await clock.advance('1s')
@@ -43,13 +48,16 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     expect(seen).toEqual(['a begins', 'a ends', 'b begins', 'b ends', 'c begins', 'c ends'])
   })
 
-  test('CALL-5: what no tool is named is said at once, with close names', async () => {
+  test('CALL-5: an unknown tool name fails immediately with similar names', async () => {
     const asker = await asking([never])
     const [outcome] = await asker.session('s').run([{ id: '1', name: 'wirte' }])
-    expect(outcome).toMatchObject({ status: 'failure', failure: { code: 'tool_unavailable', message: expect.stringContaining("'write'") } })
+    expect(outcome).toMatchObject({
+      status: 'failure',
+      failure: { code: 'tool_unavailable', message: expect.stringContaining("'write'") },
+    })
   })
 
-  test('CALL-6: asked again, here or on a worker, it is the same call', async () => {
+  test('CALL-6: resubmitting the call here or on a worker joins the same call', async () => {
     const seen: string[] = []
     const asker = await asking([never])
     const first = asker.session('s').run(calls.slice(0, 1))
@@ -61,7 +69,7 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     expect(seen).toEqual(['a begins', 'a ends'])
   })
 
-  test('VAL-2: outcomes of all kinds come back', async () => {
+  test('VAL-2: outcomes of all kinds return to the submitting runtime', async () => {
     const asker = await asking([never])
     const outcomes = asker.session('s').run([...calls.slice(0, 2), { id: 'bad', name: 'write', input: { k: 7 } }])
     await start([working([], (k) => (k === 'a' ? fail('no') : k))])
@@ -73,7 +81,7 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     ])
   })
 
-  test('TIME-3: what runs on a worker, and what nobody runs yet, is cancelled from where it was asked for', async () => {
+  test('TIME-3: the submitting runtime cancels running and unclaimed calls', async () => {
     const asker = await asking([never])
     const unclaimed = asker.session('s').run(calls.slice(0, 1))
     await clock.advance('1s')
@@ -91,7 +99,9 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     })
     const worker = await start([hanging])
     await clock.advance('1s')
-    expect(await unclaimed).toMatchObject([{ status: 'cancelled', parts: [{ text: expect.stringContaining('enough') }] }])
+    expect(await unclaimed).toMatchObject([
+      { status: 'cancelled', parts: [{ text: expect.stringContaining('enough') }] },
+    ])
     expect(signalled).toBe(false)
     const running = asker.session('s').run(calls.slice(1, 2))
     await clock.advance('1s')
@@ -102,7 +112,7 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     expect(signalled).toBe(true)
   })
 
-  test('TIME-3: a session is cancelled from any process, also one that never asked for its calls', async () => {
+  test('TIME-3: any process can cancel a session, also one that did not submit its calls', async () => {
     const asker = await asking([never])
     const stranger = await asking([never])
     const asked = asker.session('s').run(calls)
@@ -116,14 +126,11 @@ describe.each(['memory', 'sqlite'] as const)('a runtime that only asks, on %s', 
     other.catch(() => {})
   })
 
-  test('it takes no call of others, and tools of one session need a worker', async () => {
+  test('a submitting runtime claims no calls and rejects session tools', async () => {
     const seen: string[] = []
     const asker = await asking([working(seen)])
     const other = await asking([never])
-    void other
-      .session('s')
-      .run(calls.slice(0, 1))
-      .catch(() => {})
+    ignoreResult(other.session('s').run(calls.slice(0, 1)))
     await clock.advance('2m')
     expect(seen).toEqual([])
     expect(() => asker.session('t', { tools: [never] })).toThrow('worker')

@@ -1,5 +1,4 @@
-// More of the fleet, looked at by somebody who wants it to fail: cancels of what was taken over, tenants in line, circles on a busy store,
-// landings that kill.
+// Several workers: cancels after a takeover, deadlocks on a busy store, and answers that kill their worker.
 
 import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
 import { type ManualClock } from 'pawl/testing'
@@ -8,24 +7,22 @@ import type { Store } from '../../src/store/store.ts'
 import { mortal, type StoreKind } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { fleetOn } from '../kit/worker-fleet.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const input = { type: 'object' } as const
 const plain = (name: string, execute: (given: never, ctx: never) => unknown, more: object = {}): Tool =>
   tool({ name, description: name, input, timeout: { attempt: '1d' }, ...more, execute } as never)
 
-describe.each(['memory', 'sqlite'] as const)('more on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('takeover, deadlock and poison on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   const { start, settle } = fleetOn(kind, (has) => ({ clock, store } = has))
 
-  test('TIME-3: cancelling a session cancels the calls that this worker took over, too', async () => {
+  test('TIME-3: cancelling a session also cancels calls that this worker took over', async () => {
     const slow = plain('slow', () => new Promise(() => {}), { onCrash: 'rerun' })
     const own = mortal(store)
     const dies = await createRuntime({ store: own.store, tools: [slow], clock, logger: quiet })
-    dies
-      .session('s')
-      .run([{ id: 'a', name: 'slow' }])
-      .catch(() => {})
+    ignoreResult(dies.session('s').run([{ id: 'a', name: 'slow' }]))
     await settle()
     own.die()
     await clock.advance('31s')
@@ -37,7 +34,7 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind: StoreKind) => 
     expect((await lives.session('s').calls.get('a'))?.outcome).toMatchObject({ status: 'cancelled' })
   })
 
-  test('SCHED-4: a circle over two workers is found while the store is busy, too', async () => {
+  test('SCHED-4: a deadlock over two workers is detected while the store is busy', async () => {
     const inner = plain('inner', () => null, { concurrency: { key: ({ k }: { k: string }) => k } })
     let begin = (): void => {}
     const gate = new Promise<void>((resolve) => (begin = resolve))
@@ -49,11 +46,13 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind: StoreKind) => 
       },
       { concurrency: { key: ({ k }: { k: string }) => k } },
     )
-    /** Answers take 5 ms, and somebody writes every 2 ms. */
+    /** Reads take 5 ms, and another writer commits every 2 ms. */
     const busy: Store = {
       ...store,
       full: (takes) =>
-        new Promise((resolve, reject) => void clock.timer(5, () => void Promise.resolve(store.full(takes)).then(resolve, reject))),
+        new Promise(
+          (resolve, reject) => void clock.timer(5, () => void Promise.resolve(store.full(takes)).then(resolve, reject)),
+        ),
       onHint: (listener) => {
         const callOff = clock.every(2, () => listener({ wakes: false, outside: false }))
         const stop = store.onHint(listener)
@@ -70,7 +69,7 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind: StoreKind) => 
     expect(await after(both, clock, 30_000, 1_000)).not.toBe('hangs')
   })
 
-  test('DUR-8: an answer whose landing kills its worker does not kill every worker for ever', async () => {
+  test('DUR-8: an answer whose processing kills the worker does so at most three times', async () => {
     let runs = 0
     let die = (): void => {}
     let key = ''
@@ -87,10 +86,7 @@ describe.each(['memory', 'sqlite'] as const)('more on %s', (kind: StoreKind) => 
     const asks = await start([parks], { worker: false })
     const first = mortal(store)
     const parker = await createRuntime({ store: first.store, tools: [parks], clock, logger: quiet })
-    parker
-      .session('s')
-      .run([{ id: 'a', name: 'parks' }])
-      .catch(() => {})
+    ignoreResult(parker.session('s').run([{ id: 'a', name: 'parks' }]))
     await settle()
     first.die()
     await clock.advance('31s')

@@ -1,4 +1,4 @@
-// WAIT-3, TIME-5, DUR-3: what secrets and identities are made of, so that nothing can be left out of them unnoticed.
+// Inputs of wait keys and idempotency keys: each part of the identity must change the key. Also recovery of many calls.
 
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,11 +10,13 @@ import { z } from 'zod'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { newSalt, waitKey } from '../../src/engine/wait-key.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
+import { argumentTool } from '../kit/simple-tools.ts'
+import { quiet } from '../kit/stores/fresh-store.ts'
 
 const empty = z.object({})
-const logger = { debug() {}, info() {}, warn() {}, error() {} }
 
-test('WAIT-3: the key of a wait depends on the host secret, the tenant, the call, the name and the salt', () => {
+test('WAIT-3: the wait key depends on the host secret, tenant, call, name and salt', () => {
   const secret = Buffer.alloc(32, 1)
   const identity = { tenant: 't', call: 'c', name: 'n', salt: 's' }
   const keys = [
@@ -28,12 +30,12 @@ test('WAIT-3: the key of a wait depends on the host secret, the tenant, the call
   expect(newSalt()).not.toBe(newSalt())
 })
 
-test('WAIT-3: a key that was handed out is a key after the next upgrade', () => {
+test('WAIT-3: wait keys stay the same across versions', () => {
   const identity = { tenant: 't', call: 'c', name: 'n', salt: 's' }
   expect(waitKey(Buffer.alloc(32, 7), identity)).toBe('pawl_G2oSMlbSJlFh83MqVL3E5ypo1mhpHdE483Nr_CGnTng')
 })
 
-test('WAIT-3: the secret that SQLite keeps is readable by its owner alone', async () => {
+test('WAIT-3: the secret file next to a SQLite store is readable only by its owner', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-secret-'))
   const runtime = await createRuntime({ store: `sqlite:${join(dir, 'agent.db')}` })
   await runtime.close()
@@ -41,9 +43,14 @@ test('WAIT-3: the secret that SQLite keeps is readable by its owner alone', asyn
   rmSync(dir, { recursive: true })
 })
 
-test('TIME-5 CALL-6: the idempotency key is of the whole place: tenant, session, batch, id and occurrence', async () => {
+test('TIME-5 CALL-6: the idempotency key depends on tenant, session, batch, id and occurrence', async () => {
   const seen: string[] = []
-  const looks = tool({ name: 'looks', description: 'Looks', input: empty, execute: (_, ctx) => seen.push(ctx.idempotencyKey) })
+  const looks = tool({
+    name: 'looks',
+    description: 'Looks',
+    input: empty,
+    execute: (_, ctx) => seen.push(ctx.idempotencyKey),
+  })
   const runtime = await createRuntime({ store: 'memory:', tools: [looks] })
   const ask = { id: 'a', name: 'looks' }
   await runtime.session('s', { tenant: 't' }).run([ask, ask], { batch: 'm' })
@@ -55,44 +62,41 @@ test('TIME-5 CALL-6: the idempotency key is of the whole place: tenant, session,
   await runtime.close()
 })
 
-test('DUR-3: more calls than one claim takes are all recovered', async () => {
+test('DUR-3: more calls than one claim returns are all recovered', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
   const first = mortal(store)
   const define = (body: () => unknown) =>
-    tool({
-      name: 'work',
-      description: 'Works',
-      input: z.object({ n: z.number() }),
-      hints: { readOnly: true },
-      timeout: '1h',
-      execute: body,
-    })
+    argumentTool('work', z.object({ n: z.number() }), { hints: { readOnly: true }, timeout: '1h' }, body)
   const calls = Array.from({ length: 150 }, (_, n) => ({ id: `c${n}`, name: 'work', input: { n } }))
   const limits = { perSession: 200 }
-  const dying = await createRuntime({ store: first.store, clock, logger, limits, tools: [define(() => new Promise(() => {}))] })
+  const dying = await createRuntime({
+    store: first.store,
+    clock,
+    logger: quiet,
+    limits,
+    tools: [define(() => new Promise(() => {}))],
+  })
   void dying.session('s').run(calls)
   await clock.advance(100)
   first.die()
-  const runtime = await createRuntime({ store, clock, logger, limits, tools: [define(() => 'done')] })
+  const runtime = await createRuntime({ store, clock, logger: quiet, limits, tools: [define(() => 'done')] })
   await clock.advance('31s')
   const outcomes = await runtime.session('s').run(calls)
   expect(outcomes.every((outcome) => outcome.status === 'success' && outcome.attempts === 2)).toBe(true)
   await runtime.close()
 })
 
-test('DUR-13: what a closed worker held is taken up at once, without waiting for its lease', async () => {
+test('DUR-13: calls of a closed worker are claimed without waiting for its lease', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
-  const define = (body: () => unknown) => tool({ name: 'work', description: 'Works', input: empty, onCrash: 'rerun', execute: body })
-  const one = await createRuntime({ store, clock, logger, tools: [define(() => new Promise(() => {}))] })
-  one
-    .session('s')
-    .run([{ id: 'a', name: 'work' }])
-    .catch(() => {})
+  const define = (body: () => unknown) =>
+    tool({ name: 'work', description: 'Works', input: empty, onCrash: 'rerun', execute: body })
+  const one = await createRuntime({ store, clock, logger: quiet, tools: [define(() => new Promise(() => {}))] })
+  ignoreResult(one.session('s').run([{ id: 'a', name: 'work' }]))
   await clock.advance(100)
   await one.close({ grace: 0 })
-  const two = await createRuntime({ store, clock, logger, tools: [define(() => 'done')] })
+  const two = await createRuntime({ store, clock, logger: quiet, tools: [define(() => 'done')] })
   const [outcome] = await two.session('s').run([{ id: 'a', name: 'work' }])
   expect(outcome).toMatchObject({ value: 'done', attempts: 2 })
   await two.close()

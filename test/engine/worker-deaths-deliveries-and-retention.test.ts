@@ -1,4 +1,4 @@
-// Seams between workers, deliveries, retention and seals, looked at by somebody who wants them to fail.
+// Interactions of worker deaths, deliveries, retention and encryption at rest.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,27 +11,31 @@ import type { Store } from '../../src/store/store.ts'
 import { mortal, type StoreKind } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { fleetOn } from '../kit/worker-fleet.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 
 const input = { type: 'object' } as const
 const plain = (name: string, execute: (given: never, ctx: never) => unknown, more: object = {}): Tool =>
   tool({ name, description: name, input, timeout: { attempt: '1d' }, ...more, execute } as never)
 
-/** What is written in the turn in which the process dies never leaves it. */
+/** A worker whose writes from the event-loop turn of its death never reach the store. */
 function dying(store: Store): { store: Store; die: () => void } {
   let dead = false
   const own = mortal(store)
   return {
-    store: { ...own.store, write: (change, heard, how) => void setImmediate(() => dead || store.write(change, heard, how)) },
+    store: {
+      ...own.store,
+      write: (change, heard, how) => void setImmediate(() => dead || store.write(change, heard, how)),
+    },
     die: () => ((dead = true), own.die()),
   }
 }
 
-describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('worker deaths, deliveries and retention on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   const { start, settle } = fleetOn(kind, (has) => ({ clock, store } = has))
 
-  test('DUR-8: a body that kills its worker in its first line is counted, also for a call that was claimed', async () => {
+  test('DUR-8: a claimed call whose body kills the worker in its first line is counted', async () => {
     let runs = 0
     let die = (): void => {}
     const kill = plain('kill', () => (runs++, die(), new Promise(() => {})), { onCrash: 'rerun' })
@@ -42,7 +46,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     for (let worker = 0; worker < 6; worker++) {
       const own = dying(store)
       die = own.die
-      // A worker that dies in the middle of opening never opens.
+      // The worker dies while it opens, so this promise never resolves.
       createRuntime({ store: own.store, tools: [kill], clock, logger: quiet }).catch(() => {})
       await clock.advance('40s')
     }
@@ -53,23 +57,24 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     void last
   })
 
-  test('DUR-8: an announcer that kills its worker does not kill every worker for ever', async () => {
+  test('DUR-8: an announcer that kills its worker does so at most three times', async () => {
     let runs = 0
     let die = (): void => {}
     const announce = (): Promise<void> => (runs++, die(), new Promise(() => {}))
-    const ask = plain('ask', (_, ctx) => (ctx as { later(o: object): unknown }).later({ announce: { type: 'q', payload: {} } }), {
-      onCrash: 'rerun',
-    })
+    const ask = plain(
+      'ask',
+      (_, ctx) => (ctx as { later(o: object): unknown }).later({ announce: { type: 'q', payload: {} } }),
+      {
+        onCrash: 'rerun',
+      },
+    )
     const keys = { secret: new Uint8Array(32).fill(7) }
     const first = await start([ask], { keys })
-    first
-      .session('s')
-      .run([{ id: 'a', name: 'ask' }])
-      .catch(() => {})
+    ignoreResult(first.session('s').run([{ id: 'a', name: 'ask' }]))
     await settle()
     for (let worker = 0; worker < 8; worker++) {
       const own = mortal(store)
-      // It dies after its start is on record: three such deaths are counted, and nobody looks at the count.
+      // The worker dies after the start of the delivery is on record.
       die = () => void clock.timer(100, () => own.die())
       createRuntime({ store: own.store, tools: [ask], clock, logger: quiet, announce, keys }).catch(() => {})
       await clock.advance('10s')
@@ -78,14 +83,14 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     expect(runs).toBeLessThanOrEqual(3)
   })
 
-  test('TIME-3: a cancel from another process is not lost while the worker that claimed the call reads its journal', async () => {
+  test('TIME-3: a cancel is not lost while the claiming worker reads the journal', async () => {
     let began = 0
     const slow = plain('slow', () => (began++, new Promise(() => {})), { onCrash: 'rerun' })
     const asks = await start([slow], { worker: false })
     const run = asks.session('s').run([{ id: 'a', name: 'slow' }])
     run.catch(() => {})
     await settle()
-    // As on a server: the answer to a read takes a while on its way.
+    // As on a server, the answer to a read arrives late.
     const gate = Promise.withResolvers<void>()
     const reads: Store = {
       ...store,
@@ -105,17 +110,21 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     expect(began).toBe(0)
   })
 
-  test('DUR-10: what a call is given that was put on record with `worker: false` is not erased before it runs', async () => {
+  test('DUR-10: erase keeps an attachment that a recorded but unclaimed call uses', async () => {
     const keeps = plain(
       'keeps',
       (_, ctx) =>
-        (ctx as { attachments: { create(text: string, o: object): unknown } }).attachments.create('text', { mediaType: 'text/plain' }),
+        (ctx as { attachments: { create(text: string, o: object): unknown } }).attachments.create('text', {
+          mediaType: 'text/plain',
+        }),
       { hints: { readOnly: true } },
     )
     const reads = plain(
       'reads',
       async ({ file }: never, ctx) =>
-        Buffer.from(await (ctx as { attachments: { read(file: unknown): Promise<Uint8Array> } }).attachments.read(file)).toString(),
+        Buffer.from(
+          await (ctx as { attachments: { read(file: unknown): Promise<Uint8Array> } }).attachments.read(file),
+        ).toString(),
       { hints: { readOnly: true } },
     )
     const maker = await start([keeps])
@@ -129,11 +138,15 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'text' }] })
   })
 
-  test('DUR-10: deliveries that are through are forgotten, also while another one is still tried', async () => {
-    const ask = plain('ask', (_, ctx) => (ctx as { later(o: object): unknown }).later({ announce: { type: 'q', payload: {} } }), {
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-    })
+  test('DUR-10: prune removes completed deliveries while another one is still retried', async () => {
+    const ask = plain(
+      'ask',
+      (_, ctx) => (ctx as { later(o: object): unknown }).later({ announce: { type: 'q', payload: {} } }),
+      {
+        onCrash: 'rerun',
+        concurrency: 'parallel',
+      },
+    )
     let key = ''
     const announce = async (each: { session: string; key: string }): Promise<void> => {
       if (each.session === 'bad') throw new Error('The line is down')
@@ -144,10 +157,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     await settle()
     await runtime.resolve(key, { value: 1 })
     await run
-    runtime
-      .session('bad')
-      .run([{ id: 'a', name: 'ask' }])
-      .catch(() => {})
+    ignoreResult(runtime.session('bad').run([{ id: 'a', name: 'ask' }]))
     await settle()
     await clock.advance('2d')
     await runtime.prune({ olderThan: '1d' })
@@ -155,10 +165,14 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     expect(told.filter(({ type, session }) => type === 'call.settled' && session.startsWith('pawl:'))).toEqual([])
   })
 
-  test('DUR-10: a tenant can be erased although nobody took what its calls announced', async () => {
-    const ask = plain('ask', (_, ctx) => (ctx as { later(o: object): unknown }).later({ announce: { type: 'q', payload: {} } }), {
-      onCrash: 'rerun',
-    })
+  test('DUR-10: a tenant can be erased although its announcements were not delivered', async () => {
+    const ask = plain(
+      'ask',
+      (_, ctx) => (ctx as { later(o: object): unknown }).later({ announce: { type: 'q', payload: {} } }),
+      {
+        onCrash: 'rerun',
+      },
+    )
     const runtime = await start([ask])
     const run = runtime.session('s', { tenant: 't' }).run([{ id: 'a', name: 'ask' }])
     run.catch(() => {})
@@ -167,7 +181,7 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     expect(await after(erasing, clock, 60_000, 1_000)).toMatchObject({ value: { calls: 2 } })
   })
 
-  test('DUR-3: who waits for a call that settled elsewhere and was forgotten before it looked hears of it', async () => {
+  test('DUR-3: a caller whose call was settled and erased elsewhere does not hang', async () => {
     const quick = plain('quick', () => 1)
     let deaf = true
     const away: Store = {
@@ -182,33 +196,27 @@ describe.each(['memory', 'sqlite'] as const)('seams on %s', (kind: StoreKind) =>
     await settle()
     expect(await works.erase({ session: 's' })).toMatchObject({ calls: 1 })
     deaf = false
-    await works.session('other').run([{ id: 'a', name: 'quick' }]) // it hears that something happened
+    await works.session('other').run([{ id: 'a', name: 'quick' }]) // a later commit sends a hint
     expect(await after(run, clock)).not.toBe('hangs')
   })
 
-  test('DUR-3: a start takes up all that was left before any heartbeat, also where a line is longer than a page', async () => {
+  test('DUR-3: a starting worker recovers all calls although a batch is longer than a page', async () => {
     const ran: string[] = []
     const note = plain('note', (_, ctx) => ran.push((ctx as { callId: string }).callId))
     const asks = await start([note], { worker: false })
     const ids = Array.from({ length: 80 }, (_, at) => ({ id: `${at}`, name: 'note' }))
-    asks
-      .session('s')
-      .run(ids, { batch: 'm' })
-      .catch(() => {})
+    ignoreResult(asks.session('s').run(ids, { batch: 'm' }))
     await settle()
-    asks
-      .session('t')
-      .run([{ id: 'alone', name: 'note' }])
-      .catch(() => {})
+    ignoreResult(asks.session('t').run([{ id: 'alone', name: 'note' }]))
     await settle()
-    // Its own store object, as in a process of its own: its writes are no news to itself.
+    // Without hints, as in a separate process: a store does not report its own writes.
     await start([note], { store: { ...store, onHint: () => () => {} }, lease: '1h' })
     while (ran.length < 80) await settle()
     expect(ran).toContain('alone')
   })
 })
 
-describe('seals', () => {
+describe('unreadable encrypted rows', () => {
   let dir: string
   beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'pawl-adv-'))))
   afterEach(() => rmSync(dir, { recursive: true, force: true }))
@@ -216,9 +224,13 @@ describe('seals', () => {
   const broken = async (how: { due: boolean }) => {
     const clock = manualClock()
     const file = join(dir, 'agent.db')
-    const parks = plain('parks', (_, ctx) => (ctx as { later(o: object): unknown }).later({ deadline: '1h', onCancel: 'ignore' }), {
-      onCrash: 'rerun',
-    })
+    const parks = plain(
+      'parks',
+      (_, ctx) => (ctx as { later(o: object): unknown }).later({ deadline: '1h', onCancel: 'ignore' }),
+      {
+        onCrash: 'rerun',
+      },
+    )
     const options = { store: `sqlite:${file}`, encrypt: true, tools: [parks], clock, logger: quiet }
     const one = await createRuntime(options)
     for (const id of ['bad', 'good']) await one.session(id).run([{ id, name: 'parks' }], { until: 'waiting' })
@@ -231,7 +243,7 @@ describe('seals', () => {
     return options
   }
 
-  test('DUR-12: a row that cannot be opened and whose deadline has passed does not keep the runtime from opening', async () => {
+  test('DUR-12: an unreadable row with an expired deadline does not prevent opening', async () => {
     const options = await broken({ due: true })
     const two = await createRuntime(options)
     await options.clock.advance('1m')
@@ -240,7 +252,7 @@ describe('seals', () => {
     await two.close({ grace: 0 })
   })
 
-  test('DUR-12: doctor tells of a row that cannot be opened, and of all others', async () => {
+  test('DUR-12: health() counts unreadable rows and all others', async () => {
     const options = await broken({ due: false })
     const two = await createRuntime(options)
     const told = await two.health().catch((error: unknown) => ({ error }))

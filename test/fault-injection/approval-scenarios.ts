@@ -1,11 +1,11 @@
-// People decide, with a store that is away for one call.
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Scenarios with approvals, for a store of which one call fails.
+/* oxlint-disable typescript/no-explicit-any -- bodies and inputs of many shapes */
 
 import { connectionRequired, type InboxDecision, type InboxItem, type PawlError } from 'pawl'
 import { expect } from 'vitest'
 import { type Scenario, t, type World } from '../kit/fault-scenario.ts'
 
-/** Decides about what is in the inbox; a store that is away is asked again the next second. */
+/** Decides the items in the inbox; while the store is unavailable it tries again in the next second. */
 const deciding =
   (word: (item: InboxItem, w: World) => InboxDecision | null) =>
   async (w: World): Promise<void> => {
@@ -46,7 +46,7 @@ export const people: Scenario[] = [
     least: { 'paid 5': 1 },
   },
   {
-    name: 'approved, and must not run twice',
+    name: 'approved, a tool that must not run twice',
     tools: (w) => [pays(w)],
     asks: [pay(5)],
     poke: deciding(() => ({ approve: true, ...bea })),
@@ -62,7 +62,7 @@ export const people: Scenario[] = [
     most: { 'paid 5': 0 },
   },
   {
-    name: 'edited before two people',
+    name: 'edited, then approved by two people',
     tools: (w) => [pays(w, { onCrash: 'rerun', approval: () => ({ effect: 'ask', quorum: 2 }) })],
     asks: [pay(5)],
     poke: deciding((item) => {
@@ -74,25 +74,31 @@ export const people: Scenario[] = [
     least: { 'paid 3': 1 },
   },
   {
-    name: 'three of a batch, one each way',
+    name: 'a batch of three: approved, denied, answered',
     tools: (w) => [pays(w, { onCrash: 'rerun', concurrency: 'parallel' })],
     asks: [pay(1, 'a'), pay(2, 'b'), pay(3, 'c')],
     poke: deciding(
       ({ callId }) =>
-        ({ a: { approve: true as const, ...bea }, b: { deny: true as const, ...bea }, c: { answer: 'done', ...bea } })[callId] ?? null,
+        ({ a: { approve: true as const, ...bea }, b: { deny: true as const, ...bea }, c: { answer: 'done', ...bea } })[
+          callId
+        ] ?? null,
     ),
-    ends: [{ status: 'success', value: 1 }, { failure: { code: 'denied_by_person' } }, { status: 'success', value: 'done' }],
+    ends: [
+      { status: 'success', value: 1 },
+      { failure: { code: 'denied_by_person' } },
+      { status: 'success', value: 'done' },
+    ],
     most: { 'paid 1': 2, 'paid 2': 0, 'paid 3': 0 },
   },
   {
-    name: 'nobody decides',
+    name: 'expired without a decision',
     tools: (w) => [pays(w, { approval: () => ({ effect: 'ask' }) })],
     asks: [{ ...pay(5), deadline: Date.UTC(2026, 0, 1) + 20_000 }],
     ends: [{ status: 'failure', failure: { code: 'approval_expired' } }],
     most: { 'paid 5': 0 },
   },
   {
-    name: 'cancelled while people decide',
+    name: 'cancelled during an approval request',
     tools: (w) => [pays(w)],
     asks: [pay(5)],
     abortAt: 2,
@@ -116,7 +122,7 @@ export const people: Scenario[] = [
     most: {},
   },
   {
-    name: 'a question that parks',
+    name: 'parked on a question',
     tools: () => [t('t', { onCrash: 'rerun', execute: (_: unknown, ctx: any) => ctx.ask({ text: 'Well?' }) })],
     asks: [{ id: '1', name: 't' }],
     poke: deciding(() => ({ answer: 'yes', ...bea })),
@@ -132,12 +138,13 @@ export const people: Scenario[] = [
       }),
     ],
     asks: [{ id: '1', name: 't' }],
-    poke: (w, second) => (second < 2 ? undefined : away(() => w.runtime.connections.set({ provider: 'p' }, { token: 'a token', ...bea }))),
+    poke: (w, second) =>
+      second < 2 ? undefined : away(() => w.runtime.connections.set({ provider: 'p' }, { token: 'a token', ...bea })),
     ends: [{ status: 'success', value: 'with it' }],
     most: {},
   },
   {
-    name: 'run by the caller',
+    name: 'executed by the client',
     tools: () => [t('t', { client: true })],
     asks: [{ id: '1', name: 't' }],
     poke: (w) => away(() => w.runtime.session('s').answer('1', { value: 'here' })),

@@ -1,138 +1,99 @@
-// Steps, retries, and what a crash leaves, with a store that is away for one call.
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Scenarios with steps, retries and crashes, for a store of which one call fails.
+/* oxlint-disable typescript/no-explicit-any -- bodies and inputs of many shapes */
 
 import { retry } from 'pawl'
 import { expect } from 'vitest'
-import { type Scenario, t } from '../kit/fault-scenario.ts'
+import { oneCall, rerun, type Scenario, success, t, type World } from '../kit/fault-scenario.ts'
+
+/** A body that takes five seconds. */
+const slow = (w: World) => async () => {
+  w.did('a')
+  await new Promise((r) => w.later(5000, r))
+  return 'ok'
+}
 
 export const work: Scenario[] = [
-  {
-    name: 'two steps',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          await ctx.step('a', () => w.did('a'))
-          await ctx.step('b', () => w.did('b'))
-          return 'ok'
-        },
+  oneCall(
+    'two steps',
+    (w) => [
+      rerun('t', async (_, ctx) => {
+        await ctx.step('a', () => w.did('a'))
+        await ctx.step('b', () => w.did('b'))
+        return 'ok'
       }),
     ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 2, b: 2 },
-  },
-  {
-    name: 'a tool that must not run twice',
-    tools: (w) => [
-      t('t', {
-        execute: () => {
-          w.did('a')
-          return 'ok'
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    ends: ([o]) => expect(['success', 'unknown']).toContain(o.status),
-    most: { a: 1 },
-  },
-  {
-    name: 'retries',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        hints: { idempotent: true },
-        execute: async (_: unknown, ctx: any) => {
+    success('ok'),
+    { most: { a: 2, b: 2 } },
+  ),
+  oneCall(
+    'a tool that must not run twice',
+    (w) => [t('t', { execute: () => (w.did('a'), 'ok') })],
+    ([o]) => expect(['success', 'unknown']).toContain(o.status),
+    { most: { a: 1 } },
+  ),
+  oneCall(
+    'retries',
+    (w) => [
+      rerun(
+        't',
+        async (_, ctx) => {
           await ctx.step('a', () => w.did('a'))
           if (w.did('b') < 2) throw retry({ after: '2s' })
           return 'ok'
         },
-      }),
+        { hints: { idempotent: true } },
+      ),
     ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 2, b: 3 },
-  },
-  {
-    name: 'once',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const a = await ctx
-            .step('a', () => w.did('a'), { once: true })
-            .catch((e: { code: string }) => {
-              if (e.code === 'step_unknown') return 'unknown'
-              throw e
-            })
-          return a
-        },
-      }),
+    success('ok'),
+    { most: { a: 2, b: 3 } },
+  ),
+  oneCall(
+    'once',
+    (w) => [
+      rerun('t', (_, ctx) =>
+        ctx
+          .step('a', () => w.did('a'), { once: true })
+          .catch((e: { code: string }) => {
+            if (e.code === 'step_unknown') return 'unknown'
+            throw e
+          }),
+      ),
     ],
-    asks: [{ id: '1', name: 't' }],
-    ends: ([o]) => {
+    ([o]) => {
       expect(o.status).toBe('success')
       expect([1, 'unknown']).toContain(o.value)
     },
-    most: { a: 1 },
-  },
-  {
-    name: 'reconciled',
-    tools: (w) => [
-      t('t', {
-        execute: async () => {
-          w.did('a')
-          await new Promise((r) => w.later(5000, r))
-          return 'ok'
-        },
-        reconcile: () => {
-          w.did('asked')
-          return { value: 'ok' }
-        },
+    { most: { a: 1 } },
+  ),
+  oneCall(
+    'reconciled',
+    (w) => [t('t', { execute: slow(w), reconcile: () => (w.did('asked'), { value: 'ok' }) })],
+    success('ok'),
+    {
+      most: { a: 1 },
+    },
+  ),
+  oneCall(
+    'reconciled with a rerun',
+    (w) => [t('t', { execute: slow(w), reconcile: () => ({ rerun: true }) })],
+    success('ok'),
+    {
+      most: { a: 3 },
+    },
+  ),
+  oneCall(
+    'prepared',
+    (w) => [
+      rerun('t', async (_, ctx) => (await ctx.step('a', () => w.did('a')), 'ok'), {
+        prepare: () => (w.did('p'), { payload: 1 }),
       }),
     ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 1 },
-  },
-  {
-    name: 'reconciled to run again',
-    tools: (w) => [
-      t('t', {
-        execute: async () => {
-          w.did('a')
-          await new Promise((r) => w.later(5000, r))
-          return 'ok'
-        },
-        reconcile: () => ({ rerun: true }),
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 3 },
-  },
-  {
-    name: 'prepared',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        prepare: () => {
-          w.did('p')
-          return { payload: 1 }
-        },
-        execute: async (_: unknown, ctx: any) => {
-          await ctx.step('a', () => w.did('a'))
-          return 'ok'
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 2, p: 2 },
-  },
-  {
-    name: 'times out and is tried again',
-    tools: (w) => [
+    success('ok'),
+    { most: { a: 2, p: 2 } },
+  ),
+  oneCall(
+    'times out and is retried',
+    (w) => [
       t('t', {
         hints: { idempotent: true, readOnly: true },
         timeout: '2s',
@@ -143,8 +104,7 @@ export const work: Scenario[] = [
         },
       }),
     ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 3 },
-  },
+    success('ok'),
+    { most: { a: 3 } },
+  ),
 ]

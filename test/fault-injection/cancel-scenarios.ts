@@ -1,86 +1,57 @@
-// Cancels, and batches that stop, with a store that is away for one call.
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Scenarios with cancels and batches that stop on failure, for a store of which one call fails.
+/* oxlint-disable typescript/no-explicit-any -- bodies and inputs of many shapes */
 
 import { fail } from 'pawl'
-import { type Scenario, t } from '../kit/fault-scenario.ts'
+import { oneCall, rerun, type Scenario, type World } from '../kit/fault-scenario.ts'
+
+const untilAborted = (_: unknown, ctx: any) =>
+  new Promise((_r, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason)))
+const told = (w: World) => ({ cancel: () => void w.did('told') })
+const park = async (_: unknown, ctx: any) => ctx.later()
+
+const cancelled = (name: string, tools: Scenario['tools'], more: Partial<Scenario> = {}): Scenario =>
+  oneCall(name, tools, [{ status: 'cancelled' }], { abortAt: 3, ...more })
+const toldOfCancel = { most: { told: 2 }, least: { told: 1 } }
 
 export const cancels: Scenario[] = [
-  {
-    name: 'cancelled while it runs',
-    tools: () => [
-      t('t', {
-        onCrash: 'rerun',
-        timeout: '1h',
-        execute: (_: unknown, ctx: any) =>
-          new Promise((_r, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    abortAt: 3,
-    ends: [{ status: 'cancelled' }],
-    most: {},
-  },
-  {
-    name: 'cancelled while it waits inside',
-    tools: (w) => [
-      t('t', { onCrash: 'rerun', cancel: () => void w.did('told'), execute: async (_: unknown, ctx: any) => (await ctx.later()).value }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    abortAt: 3,
-    ends: [{ status: 'cancelled' }],
-    most: { told: 2 },
-    least: { told: 1 },
-  },
-  {
-    name: 'cancelled while parked',
-    tools: (w) => [t('t', { onCrash: 'rerun', cancel: () => void w.did('told'), execute: async (_: unknown, ctx: any) => ctx.later() })],
-    asks: [{ id: '1', name: 't' }],
-    abortAt: 3,
-    ends: [{ status: 'cancelled' }],
-    most: { told: 2 },
-    least: { told: 1 },
-  },
-  {
-    name: 'cancelled over a nested call that is parked',
-    tools: (w) => {
-      const inner = t('inner', { onCrash: 'rerun', cancel: () => void w.did('told'), execute: async (_: unknown, ctx: any) => ctx.later() })
-      return [inner, t('t', { onCrash: 'rerun', execute: async (_: unknown, ctx: any) => (await ctx.call(inner, {})).status })]
+  cancelled('cancelled while running', () => [rerun('t', untilAborted, { timeout: '1h' })]),
+  cancelled(
+    'cancelled while waiting in the body',
+    (w) => [rerun('t', async (_, ctx) => (await ctx.later()).value, told(w))],
+    toldOfCancel,
+  ),
+  cancelled('cancelled while parked', (w) => [rerun('t', park, told(w))], toldOfCancel),
+  cancelled(
+    'cancelled with a parked nested call',
+    (w) => {
+      const inner = rerun('inner', park, told(w))
+      return [inner, rerun('t', async (_, ctx) => (await ctx.call(inner, {})).status)]
     },
-    asks: [{ id: '1', name: 't' }],
-    abortAt: 3,
-    ends: [{ status: 'cancelled' }],
-    most: { told: 2 },
-    least: { told: 1 },
-  },
+    toldOfCancel,
+  ),
   {
-    name: 'stops at a failure',
+    name: 'a batch that stops at a failure',
     tools: () => [
-      t('bad', {
-        onCrash: 'rerun',
-        concurrency: 'parallel',
-        execute: async (_: unknown, ctx: any) => {
+      rerun(
+        'bad',
+        async (_, ctx) => {
           await ctx.sleep('3s')
           throw fail('no', { code: 'no' })
         },
-      }),
-      t('long', {
-        onCrash: 'rerun',
-        concurrency: 'parallel',
-        timeout: '1h',
-        execute: (_: unknown, ctx: any) =>
-          new Promise((_r, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason))),
-      }),
-      t('parks', { onCrash: 'rerun', concurrency: 'parallel', execute: async (_: unknown, ctx: any) => ctx.later() }),
-      t('last', { onCrash: 'rerun', execute: () => 'never' }),
+        { concurrency: 'parallel' },
+      ),
+      rerun('long', untilAborted, { concurrency: 'parallel', timeout: '1h' }),
+      rerun('parks', park, { concurrency: 'parallel' }),
+      rerun('last', () => 'never'),
     ],
-    asks: [
-      { id: '1', name: 'bad' },
-      { id: '2', name: 'long' },
-      { id: '3', name: 'parks' },
-      { id: '4', name: 'last' },
-    ],
+    asks: ['bad', 'long', 'parks', 'last'].map((name, at) => ({ id: `${at + 1}`, name })),
     run: { onFailure: 'stop', batch: 'b' },
-    ends: [{ status: 'failure', failure: { code: 'no' } }, { status: 'cancelled' }, { status: 'cancelled' }, { status: 'cancelled' }],
+    ends: [
+      { status: 'failure', failure: { code: 'no' } },
+      { status: 'cancelled' },
+      { status: 'cancelled' },
+      { status: 'cancelled' },
+    ],
     most: {},
   },
 ]

@@ -1,6 +1,6 @@
-// One store call of a scenario fails, each in turn; the batch, asked again if it said that the store was away, must end as it should.
-// WORLDS=memory,async,sqlite, RESTART=<second>, TWO=1 (another process answers), FLEET=submit|work, SEAL=1, WINDOW=<calls that fail in a row>,
-// ONLY=<words>, SKIP=1 (no cancels) widen or narrow it.
+// Each store call of a scenario fails once, one per run. The batch, resubmitted after store_unavailable, must end as
+// expected. Environment: WORLDS=memory,async,sqlite, RESTART=<second>, TWO=1 (another process resolves),
+// FLEET=submit|work, SEAL=1, WINDOW=<number of consecutive failures>, ONLY=<words>, SKIP=1 (no cancels).
 /* oxlint-disable typescript/no-explicit-any -- outcomes of many shapes */
 
 import { createRuntime, PawlError, type Runtime } from 'pawl'
@@ -11,7 +11,7 @@ import { freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
 import { cancels } from './cancel-scenarios.ts'
 import { order } from './scheduling-scenarios.ts'
 import { people } from './approval-scenarios.ts'
-import type { Scenario, World } from '../kit/fault-scenario.ts'
+import { newWorld, type Scenario } from '../kit/fault-scenario.ts'
 import { tasks } from './task-scenarios.ts'
 import { waits } from './wait-scenarios.ts'
 import { work } from './attempt-scenarios.ts'
@@ -19,7 +19,7 @@ import { work } from './attempt-scenarios.ts'
 interface Plan {
   armed: boolean
   calls: string[]
-  /** Which of them fails; before it is done, or after (the answer is lost). */
+  /** Index of the call that fails: before it takes effect, or after it (the answer is lost). */
   failing: number
   how: 'before' | 'after'
   failed: boolean
@@ -81,17 +81,9 @@ async function once(
 ): Promise<End> {
   const { clock, store } = fresh()
   const plan: Plan = { armed: false, calls: [], failing, how, failed: false }
-  const w: World = {
-    runtime: null as never,
-    effects: {},
-    key: '',
-    answered: false,
-    cancels: 0,
-    later: (ms, fire) => void clock.timer(ms, fire),
-    did: (name) => (w.effects[name] = (w.effects[name] ?? 0) + 1),
-  }
+  const w = newWorld(clock)
   const tools = scenario.tools(w)
-  const fleet = process.env.FLEET // 'submit': who asks does not work and has the faults; 'work': who works has them
+  const fleet = process.env.FLEET // 'submit' or 'work': the runtime that has the faults
   const shared = { ...store, close: async () => {} }
   const announce = () => void w.did('announced')
   if (fleet === 'submit') await createRuntime({ store: shared, clock, tools, logger: quiet, announce })
@@ -108,7 +100,8 @@ async function once(
           ...(fleet === 'submit' ? { worker: false } : {}),
         })
       } catch (error) {
-        if ((error as PawlError).code !== 'store_unavailable' || tries > 2 + Number(process.env.WINDOW ?? 1)) throw error
+        if ((error as PawlError).code !== 'store_unavailable' || tries > 2 + Number(process.env.WINDOW ?? 1))
+          throw error
       }
     }
   }
@@ -136,7 +129,9 @@ async function once(
     }
     let other: Runtime | null = null
     if (two) {
-      other = await waitFor(createRuntime({ store: { ...store, close: async () => {} }, clock, tools: [], logger: quiet }))
+      other = await waitFor(
+        createRuntime({ store: { ...store, close: async () => {} }, clock, tools: [], logger: quiet }),
+      )
     }
     if (restart === null) plan.armed = true
     const resolver = other
@@ -160,7 +155,8 @@ async function once(
       asks++
       stop = new AbortController()
       const aborting = stop
-      if (scenario.abortAt !== undefined && second > scenario.abortAt) setTimeout(() => aborting.abort(new Error('enough')), 1)
+      if (scenario.abortAt !== undefined && second > scenario.abortAt)
+        setTimeout(() => aborting.abort(new Error('enough')), 1)
       const asked = w.runtime
       const answer = scenario.ask
         ? scenario.ask(w)
@@ -209,7 +205,7 @@ async function once(
             `ends as ${JSON.stringify((outcomes as any[]).map((o) => [o.status, o.value ?? o.failure?.code ?? o.cancellation?.message]))}`,
           )
         }
-      // A second of peace, then nothing may be open, and the record is one.
+      // After a quiet period no call may be open, and the record must be consistent.
       plan.armed = false
       for (let i = 0; i < 40; i++) await clock.advance(1000)
       for (const [name, most] of Object.entries(scenario.most))
@@ -238,7 +234,8 @@ async function once(
         () => {},
       )
       for (let i = 0; i < 20 && !again; i++) await clock.advance(1000)
-      const strip = (os: any[]): any => os.map(({ status, value, failure, cancellation }) => ({ status, value, failure, cancellation }))
+      const strip = (os: any[]): any =>
+        os.map(({ status, value, failure, cancellation }) => ({ status, value, failure, cancellation }))
       if (!again) problem = 'asked again: hangs'
       else if (JSON.stringify(strip(again)) !== JSON.stringify(strip(outcomes)))
         problem = `first ${JSON.stringify(strip(outcomes))}, then ${JSON.stringify(strip(again))}`
@@ -275,11 +272,11 @@ for (const world of worlds) {
             const clean = await once(scenario, fresh, -1, 'before', world === 'async', restart, two)
             expect(clean.problem).toBe(null)
             const found: string[] = []
-            // Calls in idle times repeat themselves.
+            // Later calls are idle polling and repeat themselves.
             const most = Math.min(clean.calls.length, Number(process.env.MOST ?? 90))
             for (const how of ['before', 'after'] as const) {
               for (let n = 0; n < most; n++) {
-                // A store that takes its time reads the calls of a batch in one query: all of them or none.
+                // An asynchronous store reads the calls of a batch in one query: all of them or none.
                 if (world === 'async' && scenario.asks.length > 1 && clean.calls[n] === 'callAt') continue
                 const end = await once(scenario, fresh, n, how, world === 'async', restart, two)
                 if (end.problem)

@@ -1,34 +1,27 @@
-// Order, places and nested calls, with a store that is away for one call.
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Scenarios with batch order, slots and nested calls, for a store of which one call fails.
+/* oxlint-disable typescript/no-explicit-any -- bodies and inputs of many shapes */
 
-import { type Scenario, t } from '../kit/fault-scenario.ts'
+import { oneCall, rerun, type Scenario, success } from '../kit/fault-scenario.ts'
 
 export const order: Scenario[] = [
-  {
-    name: 'nested',
-    tools: (w) => {
-      const inner = t('inner', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          await ctx.step('a', () => w.did('a'))
-          return 'in'
-        },
+  oneCall(
+    'nested',
+    (w) => {
+      const inner = rerun('inner', async (_, ctx) => {
+        await ctx.step('a', () => w.did('a'))
+        return 'in'
       })
-      return [inner, t('t', { onCrash: 'rerun', execute: async (_: unknown, ctx: any) => (await ctx.call(inner, {})).value })]
+      return [inner, rerun('t', async (_, ctx) => (await ctx.call(inner, {})).value)]
     },
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'in' }],
-    most: { a: 2 },
-  },
+    success('in'),
+    { most: { a: 2 } },
+  ),
   {
-    name: 'a line of three',
+    name: 'three calls in batch order',
     tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async ({ n }: any, ctx: any) => {
-          await ctx.step('a', () => w.did(n))
-          return n
-        },
+      rerun('t', async ({ n }, ctx) => {
+        await ctx.step('a', () => w.did(n))
+        return n
       }),
     ],
     asks: ['x', 'y', 'z'].map((n) => ({ id: n, name: 't', input: { n } })),
@@ -37,18 +30,17 @@ export const order: Scenario[] = [
     most: { x: 2, y: 2, z: 2 },
   },
   {
-    name: 'keys and places',
+    name: 'keys and slots',
     tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        concurrency: { key: () => 'k' },
-        limits: { concurrent: 1 },
-        execute: async ({ n }: any, ctx: any) => {
+      rerun(
+        't',
+        async ({ n }, ctx) => {
           await ctx.step('a', () => w.did(n))
           await ctx.sleep('1s')
           return n
         },
-      }),
+        { concurrency: { key: () => 'k' }, limits: { concurrent: 1 } },
+      ),
     ],
     asks: ['x', 'y'].map((n) => ({ id: n, name: 't', input: { n } })),
     run: { batch: 'b' },
@@ -57,61 +49,43 @@ export const order: Scenario[] = [
   },
 
   {
-    name: 'exclusive, and nested under it',
+    name: 'an exclusive call with a nested call',
     tools: (w) => {
-      const inner = t('inner', {
-        onCrash: 'rerun',
-        concurrency: { key: () => 'k' },
-        execute: async (_: unknown, ctx: any) => {
+      const inner = rerun(
+        'inner',
+        async (_, ctx) => {
           await ctx.sleep('1s')
           await ctx.step('a', () => w.did('a'))
           return 'in'
         },
-      })
-      return [
-        inner,
-        t('t', {
-          onCrash: 'rerun',
-          concurrency: 'exclusive',
-          execute: async (_: unknown, ctx: any) => {
-            const o = await ctx.call(inner, {})
-            return o.status === 'success' ? o.value : JSON.stringify(o).slice(0, 200)
-          },
-        }),
-      ]
+        { concurrency: { key: () => 'k' } },
+      )
+      const outer = async (_: unknown, ctx: any) => {
+        const o = await ctx.call(inner, {})
+        return o.status === 'success' ? o.value : JSON.stringify(o).slice(0, 200)
+      }
+      return [inner, rerun('t', outer, { concurrency: 'exclusive' })]
     },
-    asks: [
-      { id: '1', name: 't' },
-      { id: '2', name: 't' },
-    ],
-    ends: [
-      { status: 'success', value: 'in' },
-      { status: 'success', value: 'in' },
-    ],
+    asks: ['1', '2'].map((id) => ({ id, name: 't' })),
+    ends: ['in', 'in'].map((value) => ({ status: 'success', value })),
     most: { a: 3 },
   },
-  {
-    name: 'nested three at once',
-    tools: (w) => {
-      const inner = t('inner', {
-        onCrash: 'rerun',
-        concurrency: 'parallel',
-        execute: async ({ n }: any, ctx: any) => {
+  oneCall(
+    'three concurrent nested calls',
+    (w) => {
+      const inner = rerun(
+        'inner',
+        async ({ n }, ctx) => {
           await ctx.step('a', () => w.did(n))
           return n
         },
-      })
-      return [
-        inner,
-        t('t', {
-          onCrash: 'rerun',
-          execute: async (_: unknown, ctx: any) =>
-            (await Promise.all(['x', 'y', 'z'].map((n) => ctx.call(inner, { n })))).map((o: any) => o.value).join(''),
-        }),
-      ]
+        { concurrency: 'parallel' },
+      )
+      const outer = async (_: unknown, ctx: any) =>
+        (await Promise.all(['x', 'y', 'z'].map((n) => ctx.call(inner, { n })))).map((o: any) => o.value).join('')
+      return [inner, rerun('t', outer)]
     },
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'xyz' }],
-    most: { x: 2, y: 2, z: 2 },
-  },
+    success('xyz'),
+    { most: { x: 2, y: 2, z: 2 } },
+  ),
 ]

@@ -1,24 +1,25 @@
-// What must be true of tasks when all is over, whatever failed or died meanwhile (TASK-2, TASK-3, TASK-4, TASK-7, TASK-9).
+// Invariants of tasks at the end of a scenario, whatever failed before.
 
 import type { Runtime, Task } from 'pawl'
 import type { EventRecord } from '../../src/store/records/event.ts'
 import type { TaskRun } from '../../src/store/records/task-record.ts'
 import type { Store } from '../../src/store/store.ts'
+import { allEvents } from '../kit/stores/all-events.ts'
 
-/** What one task must have come to. */
+/** Expected result of one task. */
 export interface Expected {
   readonly id: string
-  /** One of these. */
+  /** The final state is one of these. */
   readonly states: readonly string[]
-  /** All of these, if it succeeded; else a beginning of them. */
+  /** All of these if the task succeeded, otherwise a prefix of them. */
   readonly messages?: readonly string[]
   readonly events?: readonly string[]
   readonly artifacts?: readonly string[]
-  /** What an execution of its body puts out. */
+  /** Output lines of one execution of the body. */
   readonly lines?: readonly string[]
-  /** What the session is told of it. */
+  /** Notices that the session receives about the task. */
   readonly notices?: readonly string[]
-  /** A call that was moved keeps no files. */
+  /** A call that was moved to the background has no files. */
   readonly moved?: true
 }
 
@@ -27,13 +28,7 @@ const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.str
 export async function brokenLaws(runtime: Runtime, store: Store, expected: readonly Expected[]): Promise<string[]> {
   const wrong: string[] = []
   const { tasks, notices, files } = runtime.session('s')
-  const all: EventRecord[] = []
-  for (let after = 0; ;) {
-    const page = await store.events({ after, limit: 1_000 })
-    all.push(...page)
-    if (page.length < 1_000) break
-    after = page.at(-1)?.position ?? after
-  }
+  const all = await allEvents(store)
   const told = await notices.list()
   for (const want of expected) {
     const task = await tasks.get(want.id)
@@ -43,7 +38,8 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
     }
     const say = (what: string): void => void wrong.push(`${want.id} (${task.state}): ${what}`)
     const of = (type: string): EventRecord[] => all.filter((event) => event.call === task.call && event.type === type)
-    if (!want.states.includes(task.state)) say(`should be one of ${want.states.join()}: ${JSON.stringify(task.outcome)}`)
+    if (!want.states.includes(task.state))
+      say(`should be one of ${want.states.join()}: ${JSON.stringify(task.outcome)}`)
     if (of('task.created').length !== 1) say(`was created ${of('task.created').length} times`)
     if (of('call.settled').length !== 1) say(`ended ${of('call.settled').length} times`)
     const agrees = (what: string, have: readonly string[], wanted: readonly string[] = []): void => {
@@ -56,12 +52,21 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
       said.map(({ text }) => text),
       want.messages,
     )
-    if (of('task.message').filter(({ body }) => direction(body) === 'out').length !== said.length) say('the feed tells of other messages')
-    const emitted = await store.documentsOf({ of: 'task-event', tenant: 'default', session: 's', after: `${want.id}:`, limit: 99 })
+    if (of('task.message').filter(({ body }) => direction(body) === 'out').length !== said.length)
+      say('the feed tells of other messages')
+    const emitted = await store.documentsOf({
+      of: 'task-event',
+      tenant: 'default',
+      session: 's',
+      after: `${want.id}:`,
+      limit: 99,
+    })
     const own = emitted.filter(({ key }) => key.startsWith(`${want.id}:`))
     agrees(
       'events',
-      own.map(({ value }, n) => (value.startsWith('~') ? (want.events?.[n] ?? '') : (JSON.parse(value) as { type: string }).type)), // sealed
+      own.map(({ value }, n) =>
+        value.startsWith('~') ? (want.events?.[n] ?? '') : (JSON.parse(value) as { type: string }).type,
+      ), // sealed
       want.events,
     )
     const numbers = of('task.event').map(({ body }) => (body as unknown as { number: number }).number)
@@ -79,7 +84,7 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
     )
     agrees(
       'notices',
-      // That a worker was lost is told besides, where one was.
+      // A lost worker adds its own notice.
       told.filter((notice) => notice.task === want.id && notice.about !== 'lost').map(({ about }) => about),
       want.notices ?? ['end'],
     )
@@ -87,7 +92,7 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
       if (want.notices === undefined || want.notices.includes('end')) say('nobody is told of its end')
     if (task.inputRequest !== null) say('it still asks')
     const run = await store.document({ of: 'task-run', tenant: 'default', session: 's', key: want.id })
-    const characters = !run || run.value.startsWith('~') ? null : (JSON.parse(run.value) as TaskRun).log.characters // or sealed
+    const characters = !run || run.value.startsWith('~') ? null : (JSON.parse(run.value) as TaskRun).log.characters
     if (!want.moved) for (const problem of await brokenFiles(files, task, want.lines, characters)) say(problem)
     if ((await store.waitsOf(task.call)).some(({ resolution }) => resolution === null) && task.state === 'cancelled')
       say('a wait of it is open')
@@ -96,14 +101,18 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
   if (!same(ids.toSorted(), expected.map(({ id }) => id).toSorted())) wrong.push(`there are ${ids.join()}`)
   const inbox = await runtime.inbox()
   if (inbox.length > 0) wrong.push(`in the inbox: ${inbox.map(({ kind }) => kind).join()}`)
-  // Of the store itself it may complain: its clock is not the one that is moved by hand.
-  for (const { kind, says } of (await runtime.health()).findings) if (kind !== 'store') wrong.push(`the doctor says: ${says}`)
+  // Findings about the store are expected: its clock is not the manual one.
+  for (const { kind, says } of (await runtime.health()).findings)
+    if (kind !== 'store') wrong.push(`the doctor says: ${says}`)
   return wrong
 }
 
 const direction = (body: unknown): unknown => (body as { direction?: unknown } | undefined)?.direction
 
-/** The log is whole: a section for each execution that spoke, the last of a success with all its lines; and the result is what it is. */
+/**
+ * Checks the files of a task: the log has one section per execution with output, the last one complete if the task
+ * succeeded, and the result file matches the outcome.
+ */
 async function brokenFiles(
   files: ReturnType<Runtime['session']>['files'],
   task: Task,
@@ -122,11 +131,16 @@ async function brokenFiles(
   const result = await read(task.resultPath)
   const { outcome } = task
   if (result === null) wrong.push('no result')
-  else if (outcome?.status === 'success' && !same(JSON.parse(result), outcome.value)) wrong.push(`the result is ${result}`)
-  else if (outcome?.status === 'cancelled' && !same(JSON.parse(result), { status: 'cancelled', message: outcome.cancellation.message }))
+  else if (outcome?.status === 'success' && !same(JSON.parse(result), outcome.value))
+    wrong.push(`the result is ${result}`)
+  else if (
+    outcome?.status === 'cancelled' &&
+    !same(JSON.parse(result), { status: 'cancelled', message: outcome.cancellation.message })
+  )
     wrong.push(`the result is ${result}`)
   const log = (await read(task.logPath)) ?? ''
-  if (characters !== null && log.length !== characters) wrong.push(`the log has ${log.length} characters, not ${characters}`)
+  if (characters !== null && log.length !== characters)
+    wrong.push(`the log has ${log.length} characters, not ${characters}`)
   if (log.startsWith('[system] attempt')) wrong.push('the log has lost its beginning')
   const sections = log.split(/^\[system\] attempt \d+\n/m).map((section) =>
     section

@@ -1,5 +1,6 @@
-// Tasks, with a store that is away for one call: what they tell is told once and in order, they end once, and nothing of them is left (TASK-2 to TASK-10).
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Scenarios with tasks, for a store of which one call fails: output is delivered once and in order, each task ends
+// once, and nothing is left over.
+/* oxlint-disable typescript/no-explicit-any -- bodies and inputs of many shapes */
 
 import type { PawlError, Task } from 'pawl'
 import { expect } from 'vitest'
@@ -8,7 +9,7 @@ import { type Scenario, t, type World } from '../kit/fault-scenario.ts'
 
 const ofTask = (w: World) => w.runtime.session('s').tasks
 
-/** Starts it, however often it is asked, and gives its end. */
+/** Starts the task (idempotent by its id) and returns its outcome. */
 const started =
   (tool: string, more: object = {}) =>
   async (w: World): Promise<any[]> => {
@@ -17,7 +18,7 @@ const started =
   }
 const endOf = ({ outcome }: Task): any => outcome
 
-/** Once, when it can be done: a store that is away is asked again the next second. */
+/** Ignores transient errors: the call is repeated in the next second. */
 const away = async (run: () => Promise<unknown>): Promise<void> => {
   await run().catch((error: PawlError) => {
     if (!['store_unavailable', 'task_unknown', 'task_over'].includes(error.code)) throw error
@@ -63,7 +64,7 @@ const all = {
 
 export const tasks: Scenario[] = [
   {
-    name: 'a task that tells much',
+    name: 'a task with much output',
     cites: 'TASK-3 TASK-4 TASK-7',
     tools: (w) => [told(w)],
     asks: [],
@@ -84,7 +85,7 @@ export const tasks: Scenario[] = [
     laws: laws({ id: 'task', states: ['succeeded', 'abandoned'], ...all }),
   },
   {
-    name: 'a task that hears signals, messages and a reply',
+    name: 'a task that receives signals, messages and a reply',
     cites: 'TASK-8',
     tools: () => [
       t('hears', {
@@ -103,7 +104,7 @@ export const tasks: Scenario[] = [
     ],
     asks: [],
     ask: started('hears', { wake: 'on_activity' }),
-    // The same key is the same signal: so it may be sent again until it is taken, in its order.
+    // Signals with the same key are deduplicated, so they can be sent again until they are received.
     poke: (w, second) =>
       away(async () => {
         await ofTask(w).signal('task', 'go', 1, { key: 'one' })
@@ -115,16 +116,21 @@ export const tasks: Scenario[] = [
     ends: [{ status: 'success', value: [1, 2, 'hello', 'this'] }],
     most: {},
     laws: async (w, store) => {
-      const wrong = await laws({ id: 'task', states: ['succeeded'], messages: ['Which?'], lines: ['heard'], notices: ['request', 'end'] })(
-        w,
-        store,
-      )
-      const heard = (await ofTask(w).messages('task')).filter(({ direction }) => direction === 'in').map(({ text }) => text)
+      const wrong = await laws({
+        id: 'task',
+        states: ['succeeded'],
+        messages: ['Which?'],
+        lines: ['heard'],
+        notices: ['request', 'end'],
+      })(w, store)
+      const heard = (await ofTask(w).messages('task'))
+        .filter(({ direction }) => direction === 'in')
+        .map(({ text }) => text)
       return JSON.stringify(heard) === '["hello","this"]' ? wrong : [...wrong, `heard ${heard.join()}`]
     },
   },
   {
-    name: 'a task that starts another and waits for it',
+    name: 'a task that starts a child task and waits for it',
     cites: 'TASK-8 TASK-10',
     tools: (w) => [
       t('child', {
@@ -160,7 +166,7 @@ export const tasks: Scenario[] = [
     ),
   },
   {
-    name: 'a call that is moved to the background',
+    name: 'a call moved to the background',
     cites: 'TASK-8',
     tools: (w) => [
       t('slow', {
@@ -182,13 +188,13 @@ export const tasks: Scenario[] = [
     ends: ([o]) => expect(['success', 'unknown']).toContain(o.status),
     most: { slow: 1 },
     laws: async (w, store) => {
-      // Should its worker have lost it before, it ended as a call.
+      // If its worker was lost before the move, it ended as a call.
       const [task] = await ofTask(w).list()
       return task ? laws({ id: task.id, states: ['succeeded', 'abandoned'], moved: true })(w, store) : []
     },
   },
   {
-    name: 'a task that is cancelled',
+    name: 'a cancelled task',
     cites: 'TASK-5',
     tools: () => [
       t('long', {
@@ -208,7 +214,7 @@ export const tasks: Scenario[] = [
     laws: laws({ id: 'task', states: ['cancelled'], lines: ['begun'] }),
   },
   {
-    name: 'a session that ends',
+    name: 'a session that ends with open tasks',
     cites: 'TASK-10',
     tools: () => [
       t('long', {
@@ -234,7 +240,11 @@ export const tasks: Scenario[] = [
       ] as const) {
         if (!(await ofTask(w).get(id))) await ofTask(w).start({ tool, id, onEnd })
       }
-      return [endOf(await ofTask(w).wait('task')), endOf(await ofTask(w).wait('asks')), endOf(await ofTask(w).wait('free'))]
+      return [
+        endOf(await ofTask(w).wait('task')),
+        endOf(await ofTask(w).wait('asks')),
+        endOf(await ofTask(w).wait('free')),
+      ]
     },
     poke: (w, second) =>
       second < 2
@@ -255,7 +265,7 @@ export const tasks: Scenario[] = [
     ),
   },
   {
-    name: 'a task that people approve',
+    name: 'a task that needs approval',
     cites: 'TASK-1 POL-2',
     tools: (w) => [
       t('pay', {
@@ -281,7 +291,7 @@ export const tasks: Scenario[] = [
     laws: laws({ id: 'task', states: ['succeeded'], lines: ['paying'] }),
   },
   {
-    name: 'a task that is cancelled while people decide',
+    name: 'a task cancelled during its approval request',
     cites: 'TASK-5 POL-2',
     tools: (w) => [t('pay', { approval: 'always', background: true, execute: () => w.did('paid') })],
     asks: [],

@@ -1,221 +1,124 @@
-// Waits and sleeps, with a store that is away for one call.
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Scenarios with waits and sleeps, for a store of which one call fails.
+/* oxlint-disable typescript/no-explicit-any -- bodies and inputs of many shapes */
 
 import { expect } from 'vitest'
-import { resolveOnce, type Scenario, t } from '../kit/fault-scenario.ts'
+import { oneCall, rerun, resolveOnce, type Scenario, success, t, type World } from '../kit/fault-scenario.ts'
+
+/** Creates a wait and notes its key, so that the test can resolve it. */
+async function openWait(w: World, ctx: any, options?: object): Promise<any> {
+  const wait = await ctx.later(options)
+  w.key = wait.key
+  return wait
+}
+const parks = (w: World, name = 't', options?: object) => rerun(name, (_, ctx) => openWait(w, ctx, options))
+const resolveAfter =
+  (seconds: number): NonNullable<Scenario['poke']> =>
+  (w, second) =>
+    second > seconds ? resolveOnce('yes')(w) : undefined
+const announced = { announce: { type: 'x', payload: {} } }
+const codeOf = (error: { code: string }): string => error.code
 
 export const waits: Scenario[] = [
-  {
-    name: 'parked, answered after',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later()
-          w.key = l.key
-          return l
-        },
+  oneCall('parked, answered after', (w) => [parks(w)], success('yes'), { poke: resolveOnce('yes') }),
+  oneCall(
+    'parked by a stop tool, then resolved',
+    (w) => [t('t', { execute: (_: unknown, ctx: any) => (w.did('a'), openWait(w, ctx)) })],
+    ([o]) => expect(['success', 'unknown']).toContain(o.status),
+    { poke: resolveOnce('yes'), most: { a: 1 } },
+  ),
+  oneCall(
+    'resolved before it parks',
+    (w) => [
+      rerun('t', async (_, ctx) => {
+        const wait = await openWait(w, ctx)
+        if (!w.answered) await resolveOnce('yes')(w)
+        return wait
       }),
     ],
-    asks: [{ id: '1', name: 't' }],
-    poke: resolveOnce('yes'),
-    ends: [{ status: 'success', value: 'yes' }],
-    most: {},
-  },
-  {
-    name: 'parked by a stop tool, answered after',
-    tools: (w) => [
-      t('t', {
-        execute: async (_: unknown, ctx: any) => {
-          w.did('a')
-          const l = await ctx.later()
-          w.key = l.key
-          return l
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    poke: resolveOnce('yes'),
-    ends: ([o]) => expect(['success', 'unknown']).toContain(o.status),
-    most: { a: 1 },
-  },
-  {
-    name: 'answered before it parks',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later()
-          w.key = l.key
-          if (!w.answered) await resolveOnce('yes')(w)
-          return l
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    poke: resolveOnce('yes'),
-    ends: [{ status: 'success', value: 'yes' }],
-    most: {},
-  },
-  {
-    name: 'parked with an announcement',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later({ announce: { type: 'x', payload: {} } })
-          w.key = l.key
-          return l
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    poke: (w, s) => (s > 20 ? resolveOnce('yes')(w) : undefined),
-    ends: [{ status: 'success', value: 'yes' }],
-    most: {},
+    success('yes'),
+    { poke: resolveOnce('yes') },
+  ),
+  oneCall('parked with an announcement', (w) => [parks(w, 't', announced)], success('yes'), {
+    poke: resolveAfter(20),
     least: { announced: 1 },
-  },
-  {
-    name: 'parked until its deadline',
-    tools: () => [t('t', { onCrash: 'rerun', execute: async (_: unknown, ctx: any) => ctx.later({ deadline: '5s' }) })],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'failure', failure: { code: 'wait_timeout' } }],
-    most: {},
-  },
-  {
-    name: 'waits inside',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later()
-          w.key = l.key
-          const v = await l.value
-          await ctx.step('a', () => w.did('a'))
-          return v
-        },
+  }),
+  oneCall('parked until its deadline', () => [rerun('t', async (_, ctx) => ctx.later({ deadline: '5s' }))], [
+    { status: 'failure', failure: { code: 'wait_timeout' } },
+  ]),
+  oneCall(
+    'waits inside',
+    (w) => [
+      rerun('t', async (_, ctx) => {
+        const value = await (await openWait(w, ctx)).value
+        await ctx.step('a', () => w.did('a'))
+        return value
       }),
     ],
-    asks: [{ id: '1', name: 't' }],
-    poke: (w, s) => (s > 2 ? resolveOnce('yes')(w) : undefined),
-    ends: [{ status: 'success', value: 'yes' }],
-    most: { a: 2 },
-  },
-  {
-    name: 'waits inside, announced',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later({ announce: { type: 'x', payload: {} } })
-          w.key = l.key
-          return l.value
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    poke: (w, s) => (s > 20 ? resolveOnce('yes')(w) : undefined),
-    ends: [{ status: 'success', value: 'yes' }],
-    most: {},
-    least: { announced: 1 },
-  },
-  {
-    name: 'waits inside until the deadline',
-    tools: () => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later({ deadline: '5s' })
-          return l.value.catch((e: { code: string }) => e.code)
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'wait_timeout' }],
-    most: {},
-  },
-  {
-    name: 'sleeps',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          await ctx.sleep('5s')
-          await ctx.step('a', () => w.did('a'))
-          return 'ok'
-        },
-      }),
-    ],
-    asks: [{ id: '1', name: 't' }],
-    ends: [{ status: 'success', value: 'ok' }],
-    most: { a: 2 },
-  },
-  {
-    name: 'nested and parked',
-    tools: (w) => {
-      const inner = t('inner', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later()
-          w.key = l.key
-          return l
-        },
-      })
-      return [inner, t('t', { onCrash: 'rerun', execute: async (_: unknown, ctx: any) => (await ctx.call(inner, {})).value })]
+    success('yes'),
+    { poke: resolveAfter(2), most: { a: 2 } },
+  ),
+  oneCall(
+    'waits inside, announced',
+    (w) => [rerun('t', async (_, ctx) => (await openWait(w, ctx, announced)).value)],
+    success('yes'),
+    {
+      poke: resolveAfter(20),
+      least: { announced: 1 },
     },
-    asks: [{ id: '1', name: 't' }],
-    poke: (w, s) => (s > 2 ? resolveOnce('yes')(w) : undefined),
-    ends: [{ status: 'success', value: 'yes' }],
-    most: {},
-  },
+  ),
+  oneCall(
+    'waits in the body until the deadline',
+    () => [rerun('t', async (_, ctx) => (await ctx.later({ deadline: '5s' })).value.catch(codeOf))],
+    success('wait_timeout'),
+  ),
+  oneCall(
+    'sleeps',
+    (w) => [
+      rerun('t', async (_, ctx) => {
+        await ctx.sleep('5s')
+        await ctx.step('a', () => w.did('a'))
+        return 'ok'
+      }),
+    ],
+    success('ok'),
+    { most: { a: 2 } },
+  ),
+  oneCall(
+    'nested and parked',
+    (w) => {
+      const inner = parks(w, 'inner')
+      return [inner, rerun('t', async (_, ctx) => (await ctx.call(inner, {})).value)]
+    },
+    success('yes'),
+    { poke: resolveAfter(2) },
+  ),
   {
-    name: 'parks at once in a line, then a barrier',
+    name: 'a call that parks in batch order, then a barrier',
     tools: (w) => [
-      t('p', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later()
-          w.key = l.key
-          return l
-        },
-      }),
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          await ctx.step('a', () => w.did('a'))
-          return 'ok'
-        },
+      parks(w, 'p'),
+      rerun('t', async (_, ctx) => {
+        await ctx.step('a', () => w.did('a'))
+        return 'ok'
       }),
     ],
-    asks: [
-      { id: '1', name: 'p' },
-      { id: '2', name: 't' },
-    ],
+    asks: ['p', 't'].map((name, at) => ({ id: `${at + 1}`, name })),
     run: { batch: 'b' },
-    poke: (w, s) => (s > 2 ? resolveOnce('yes')(w) : undefined),
-    ends: [
-      { status: 'success', value: 'yes' },
-      { status: 'success', value: 'ok' },
-    ],
+    poke: resolveAfter(2),
+    ends: ['yes', 'ok'].map((value) => ({ status: 'success', value })),
     most: { a: 2 },
   },
-  {
-    name: 'two waits inside, and sleeps at once',
-    tools: (w) => [
-      t('t', {
-        onCrash: 'rerun',
-        execute: async (_: unknown, ctx: any) => {
-          const l = await ctx.later({ name: 'one' })
-          const m = await ctx.later({ name: 'two', deadline: '4s' })
-          w.key = l.key
-          const [a, b] = await Promise.all([l.value, m.value.catch((e: any) => e.code), ctx.sleep('2s')])
-          return [a, b, (await ctx.now()) > 0]
-        },
+  oneCall(
+    'two waits and a sleep in the body at once',
+    (w) => [
+      rerun('t', async (_, ctx) => {
+        const one = await ctx.later({ name: 'one' })
+        const two = await ctx.later({ name: 'two', deadline: '4s' })
+        w.key = one.key
+        const [a, b] = await Promise.all([one.value, two.value.catch(codeOf), ctx.sleep('2s')])
+        return [a, b, (await ctx.now()) > 0]
       }),
     ],
-    asks: [{ id: '1', name: 't' }],
-    poke: (w, s) => (s > 2 ? resolveOnce('yes')(w) : undefined),
-    ends: [{ status: 'success', value: ['yes', 'wait_timeout', true] }],
-    most: {},
-  },
+    success(['yes', 'wait_timeout', true]),
+    { poke: resolveAfter(2) },
+  ),
 ]

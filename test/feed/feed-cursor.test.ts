@@ -1,20 +1,14 @@
-// FEED: every change is an event; read from any cursor, then live, without gap or repeat.
+// Reading the feed from any cursor and then live, without gaps or repeats.
 
-import { type FeedEvent, type Runtime, tool } from 'pawl'
+import type { FeedEvent, Runtime } from 'pawl'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
-const steps = tool({
-  name: 'steps',
-  description: 'Two steps',
-  input: z.object({}),
-  onCrash: 'rerun',
-  async execute(_, ctx) {
-    await ctx.step('a', () => 1)
-    await ctx.step('b', () => 2)
-    return 'done'
-  },
+const steps = rerunTool('steps', async (_, ctx) => {
+  await ctx.step('a', () => 1)
+  await ctx.step('b', () => 2)
+  return 'done'
 })
 
 async function take(events: AsyncIterable<FeedEvent>, count: number): Promise<FeedEvent[]> {
@@ -30,16 +24,25 @@ async function take(events: AsyncIterable<FeedEvent>, count: number): Promise<Fe
 onEachStore('the feed', (bench) => {
   const ask = (runtime: Runtime, session: string, id: string) => runtime.session(session).run([{ id, name: 'steps' }])
 
-  test('FEED-1: the facts of a call in order, with sequence, position and the outcome', async () => {
+  test('FEED-1: the events of a call are in order, with sequence numbers and the outcome', async () => {
     const runtime = await bench.open([steps])
     await ask(runtime, 's', 'a')
     const events = await take(runtime.session('s').events(), 5)
-    expect(events.map(({ type }) => type)).toEqual(['call.received', 'call.started', 'step.done', 'step.done', 'call.settled'])
+    expect(events.map(({ type }) => type)).toEqual([
+      'call.received',
+      'call.started',
+      'step.done',
+      'step.done',
+      'call.settled',
+    ])
     expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5])
-    expect(events[4]).toMatchObject({ outcome: { status: 'success', value: 'done' }, body: { status: 'success', attempts: 1 } })
+    expect(events[4]).toMatchObject({
+      outcome: { status: 'success', value: 'done' },
+      body: { status: 'success', attempts: 1 },
+    })
   })
 
-  test('FEED-1: from every cursor the rest follows, without gap or repeat, for one session and for all', async () => {
+  test('FEED-1: reading after any cursor returns the rest without gaps or repeats', async () => {
     const runtime = await bench.open([steps])
     await Promise.all([ask(runtime, 's', 'a'), ask(runtime, 't', 'b'), ask(runtime, 's', 'c')])
     const all = await take(runtime.events(), 15)
@@ -53,14 +56,14 @@ onEachStore('the feed', (bench) => {
     }
   })
 
-  test('FEED-1: a reader that came first sees the same as one that comes later', async () => {
+  test('FEED-1: a live reader sees the same events as a later reader', async () => {
     const runtime = await bench.open([steps])
     const live = take(runtime.session('s').events(), 50)
     for (let round = 0; round < 10; round++) await ask(runtime, 's', `r${round}`)
     expect(await live).toEqual(await take(runtime.session('s').events(), 50))
   })
 
-  test('FEED-1: reading ends when its signal aborts or the runtime closes; a foreign cursor is refused', async () => {
+  test('FEED-1: reading ends on abort or close, and a foreign cursor is rejected', async () => {
     const runtime = await bench.open([steps])
     const stop = new AbortController()
     const aborted = take(runtime.events({ signal: stop.signal }), 99)

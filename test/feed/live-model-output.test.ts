@@ -1,4 +1,4 @@
-// The live feed of a turn: what a model says, as it comes, without secrets, and nothing of what is over.
+// The live feed of a turn: model output as it is streamed, redacted, and only from the current attempt.
 
 import { type LiveEvent, type Model, type ModelDelta, ModelFailure, type Runtime } from 'pawl'
 import { expect, test } from 'vitest'
@@ -28,7 +28,7 @@ async function heard(runtime: Runtime, models: readonly Model[]): Promise<{ all:
   }
 }
 
-test('FEED-1 SESS-2: what a try says after it broke off is not told: it was taken back', async () => {
+test('FEED-1 SESS-2: output sent after an attempt failed is not published', async () => {
   const runtime = await opened()
   let tries = 0
   let late = (): void => {}
@@ -44,7 +44,7 @@ test('FEED-1 SESS-2: what a try says after it broke off is not told: it was take
   expect((await heard(runtime, [model])).live).toEqual(['first ', 'retracted', 'second'])
 })
 
-test('FEED-1: nor what it says after it has answered', async () => {
+test('FEED-1: output sent after the model has answered is not published', async () => {
   let late = (): void => {}
   const first = saying((told) => void (late = () => told(text('late '))))
   const second = saying((told) => {
@@ -54,7 +54,7 @@ test('FEED-1: nor what it says after it has answered', async () => {
   expect((await heard(await opened(), [first, second])).live).toEqual(['second'])
 })
 
-test('FEED-1 DUR-12: a secret that is set while the model speaks is not told', async () => {
+test('FEED-1 DUR-12: a secret set while the model streams is redacted', async () => {
   const runtime = await opened()
   const model = saying(async (told) => {
     told(text('It is '))
@@ -66,7 +66,7 @@ test('FEED-1 DUR-12: a secret that is set while the model speaks is not told', a
   expect(printed(all)).not.toContain(secret)
 })
 
-test('FEED-1 DUR-12: nor one between whose halves the model thinks', async () => {
+test('FEED-1 DUR-12: a secret split by a reasoning delta is redacted', async () => {
   const runtime = await opened()
   await runtime.session('s').secrets.set('key', secret)
   const model = saying((told) => {

@@ -1,4 +1,4 @@
-// FEED-1: what starts by itself, and what a model is to hear, is told in the write that makes it so.
+// Events of schedules, triggers, tasks and notices, each committed with its change.
 
 import { tool } from 'pawl'
 import { manualClock, scriptedModel } from 'pawl/testing'
@@ -6,18 +6,20 @@ import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type Bench, onEachStore } from '../kit/stores/local-stores.ts'
 import { echo, facts, told, typesOf } from '../kit/feed-reader.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
 const minute = 60_000
 const input = z.object({})
 
-const until = (holds: () => Promise<boolean> | boolean): Promise<unknown> => vi.waitUntil(holds, { interval: 2, timeout: 4_000 })
+const until = (holds: () => Promise<boolean> | boolean): Promise<unknown> =>
+  vi.waitUntil(holds, { interval: 2, timeout: 4_000 })
 
-onEachStore('the feed tells', (bench: Bench) => {
-  test('FEED-1: a schedule that is made, paused, resumed, run by hand and cancelled; its message as a notice under the id that is listed', async () => {
+onEachStore('schedule and task events', (bench: Bench) => {
+  test('FEED-1: schedule changes are events, and its message is a notice with the listed id', async () => {
     const runtime = await bench.open([echo])
     const { schedules, notices } = runtime.session('s')
     await schedules.create({ id: 'x', message: 'Look', cron: '0 0 1 1 *' })
-    await schedules.create({ id: 'x', message: 'Look', cron: '0 0 1 1 *' }) // the same
+    await schedules.create({ id: 'x', message: 'Look', cron: '0 0 1 1 *' }) // same definition
     await schedules.pause('x')
     await schedules.pause('x')
     await schedules.resume('x')
@@ -37,10 +39,16 @@ onEachStore('the feed tells', (bench: Bench) => {
     ])
   })
 
-  test('FEED-1: slots that fire, are missed or overlap; and the end of what has no slot left', async () => {
+  test('FEED-1: fired, missed and overlapping slots and the end of a schedule are events', async () => {
     const clock = manualClock()
     const gates: (() => void)[] = []
-    const slow = tool({ name: 'slow', description: 'd', input, background: true, execute: () => new Promise<void>((go) => gates.push(go)) })
+    const slow = tool({
+      name: 'slow',
+      description: 'd',
+      input,
+      background: true,
+      execute: () => new Promise<void>((go) => gates.push(go)),
+    })
     const runtime = await bench.open([echo, slow], { clock })
     const { schedules, tasks } = runtime.session('s')
     const at = clock.now() + minute
@@ -72,10 +80,10 @@ onEachStore('the feed tells', (bench: Bench) => {
     for (const go of gates) go()
   })
 
-  test.runIf(bench.survives)('FEED-1: a slot that was due before a pause is told as missed', async () => {
+  test.runIf(bench.survives)('FEED-1: a slot due before a pause is reported as missed', async () => {
     const clock = manualClock()
     const first = await bench.open([echo], { clock })
-    // A worker without the tool leaves it alone.
+    // A worker without the tool must not run the schedule.
     const { schedules } = first.session('s')
     await schedules.create({ id: 'x', tool: 'echo', input: {}, cron: '* * * * *' })
     await first.close()
@@ -87,12 +95,14 @@ onEachStore('the feed tells', (bench: Bench) => {
     expect(await typesOf(third)).toEqual(['schedule.created', 'schedule.missed', 'schedule.missed', 'schedule.paused'])
   })
 
-  test('FEED-1: a monitor is a task that is created, tells what fires and ends with its schedule', async () => {
+  test('FEED-1: a monitor task reports its runs and ends with its schedule', async () => {
     const runtime = await bench.open([echo])
     const session = runtime.session('s')
     const spawned = { tool: 'echo', args: {}, schedule: { cron_expression: '0 0 1 1 *' } }
     const [outcome] = await session.run([{ id: 'a', name: 'spawn_background', input: spawned }])
-    const { task_id: task, schedule_id: schedule } = (outcome as unknown as { value: { task_id: string; schedule_id: string } }).value
+    const { task_id: task, schedule_id: schedule } = (
+      outcome as unknown as { value: { task_id: string; schedule_id: string } }
+    ).value
     const { task: run } = await session.schedules.runNow(schedule)
     await session.tasks.wait(run ?? '')
     await session.schedules.cancel(schedule)
@@ -108,14 +118,8 @@ onEachStore('the feed tells', (bench: Bench) => {
     ])
   })
 
-  test('FEED-1: triggers that are subscribed to, paused, resumed, emitted, delivered and left', async () => {
-    const emits = tool({
-      name: 'emits',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => ctx.triggers.emit('order.paid', { amount: 4711 }, { key: 'k2' }),
-    })
+  test('FEED-1: trigger subscriptions, pauses, emits and deliveries are events', async () => {
+    const emits = rerunTool('emits', async (_, ctx) => ctx.triggers.emit('order.paid', { amount: 4711 }, { key: 'k2' }))
     const runtime = await bench.open([echo, emits])
     const { triggers, tasks, notices } = runtime.session('s')
     await triggers.subscribe({ id: 'm', event: 'order.paid', message: 'Paid' })
@@ -124,8 +128,10 @@ onEachStore('the feed tells', (bench: Bench) => {
     await triggers.pause('m')
     await triggers.resume('m')
     await runtime.session('shop').triggers.emit('order.paid', { amount: 4711 }, { key: 'k1' })
-    await runtime.session('shop').triggers.emit('order.paid', { amount: 4711 }, { key: 'k1' }) // has happened
-    await until(async () => (await tasks.list()).length === 1 && (await notices.list()).some(({ about }) => about === 'trigger'))
+    await runtime.session('shop').triggers.emit('order.paid', { amount: 4711 }, { key: 'k1' }) // duplicate key
+    await until(
+      async () => (await tasks.list()).length === 1 && (await notices.list()).some(({ about }) => about === 'trigger'),
+    )
     await triggers.unsubscribe('m')
     await triggers.unsubscribe('t')
     await triggers.unsubscribe('t')
@@ -161,18 +167,15 @@ onEachStore('the feed tells', (bench: Bench) => {
     expect(facts(all, '')).toEqual([{ type: 'trigger.emitted', event: 'order.sent', key: 'k3', deliveries: 0 }])
   })
 
-  test('FEED-1 TASK-9: what a task says as a notice, and that a turn has told it', async () => {
-    const says = tool({
-      name: 'says',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: { events: { found: { schema: z.object({}), wake: true } } },
-      async execute(_, ctx) {
+  test('FEED-1 TASK-9: task notices are events, and so is their acknowledgement by a turn', async () => {
+    const says = rerunTool(
+      'says',
+      { background: { events: { found: { schema: z.object({}), wake: true } } } },
+      async (_, ctx) => {
         await ctx.task?.message('Half of it')
         await ctx.emit('found', {})
       },
-    })
+    )
     const model = scriptedModel(['Heard'])
     const runtime = await bench.open([echo, says], { models: [model] })
     const session = runtime.session('s')
@@ -183,7 +186,9 @@ onEachStore('the feed tells', (bench: Bench) => {
     await session.turn({ model, message: 'Go on' }).outcome
     const all = await told(runtime)
     const added = all.filter(({ type }) => type === 'notice.added')
-    expect(added.map(({ body }) => body)).toEqual(listed.slice(0, 2).map(({ id, about }) => ({ notice: id, about, task: task.id })))
+    expect(added.map(({ body }) => body)).toEqual(
+      listed.slice(0, 2).map(({ id, about }) => ({ notice: id, about, task: task.id })),
+    )
     expect(added.every(({ call }) => call === task.call)).toBe(true)
     expect(facts(all.filter(({ type }) => type === 'notice.acknowledged'))).toEqual(
       listed.map(({ id }) => ({ type: 'notice.acknowledged', notice: id })),

@@ -1,19 +1,17 @@
-// FEED-1: every change is an event, committed with it: also what is about no call.
+// Events of session changes that belong to no call, each committed with its change.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { agent, type FeedEvent, tool } from 'pawl'
+import { agent, type FeedEvent } from 'pawl'
 import { manualClock, memoryStore, scriptedModel } from 'pawl/testing'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { type Bench, onEachStore } from '../kit/stores/local-stores.ts'
 import { echo, facts, told } from '../kit/feed-reader.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
-const input = z.object({})
-
-onEachStore('the feed tells', (bench: Bench) => {
-  test('FEED-1: what a user sends, capabilities that are switched, and the end of the session', async () => {
+onEachStore('session events', (bench: Bench) => {
+  test('FEED-1: messages, capability switches and the session end are events', async () => {
     const capabilities = [
       { name: 'files', tools: [] },
       { name: 'web', tools: [], requires: ['files'] },
@@ -21,7 +19,7 @@ onEachStore('the feed tells', (bench: Bench) => {
     const runtime = await bench.open([echo], { capabilities })
     const session = runtime.session('s')
     await session.messages.send('The word is hush-hush', { id: 'm1' })
-    await session.messages.send('The word is hush-hush', { id: 'm1' }) // once
+    await session.messages.send('The word is hush-hush', { id: 'm1' }) // duplicate id
     await session.messages.send('Later', { id: 'm2', when: 'after' })
     await session.capabilities.switchOn('web')
     await session.capabilities.switchOn('web')
@@ -41,7 +39,7 @@ onEachStore('the feed tells', (bench: Bench) => {
     expect(JSON.stringify(all)).not.toContain('hush')
   })
 
-  test('FEED-1 SESS-6: that a body lets an agent work, and what its session has from the one above', async () => {
+  test('FEED-1 SESS-6: an agent start is an event, and its session inherits capabilities', async () => {
     const model = scriptedModel(['Done'], { name: 'small' })
     const helper = agent({ name: 'helper', description: 'Helps', model: 'small' })
     const runtime = await bench.open([echo, helper], { models: [model], capabilities: [{ name: 'web', tools: [] }] })
@@ -57,16 +55,10 @@ onEachStore('the feed tells', (bench: Bench) => {
   })
 
   test.each(['in the store', 'in a folder'])(
-    'FEED-1: files %s that are written, moved and removed, by the program and by a body',
+    'FEED-1: files %s: writes, moves and removals by program or body are events',
     async (where) => {
       const folder = mkdtempSync(join(tmpdir(), 'pawl-feed-'))
-      const writes = tool({
-        name: 'writes',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => void (await ctx.files.write('/b.txt', 'hush-hush')),
-      })
+      const writes = rerunTool('writes', async (_, ctx) => void (await ctx.files.write('/b.txt', 'hush-hush')))
       try {
         const options = where === 'in a folder' ? { files: { folder: () => folder } } : {}
         const runtime = await bench.open([echo, writes], options)
@@ -95,17 +87,11 @@ onEachStore('the feed tells', (bench: Bench) => {
     },
   )
 
-  test('FEED-1 DUR-12: values, secrets and connections by their names, never what they are', async () => {
-    const sets = tool({
-      name: 'sets',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        await ctx.values.set('b', 'hush-hush')
-        await ctx.values.delete('none')
-        await ctx.secrets.set('own', 'hush-hush-token')
-      },
+  test('FEED-1 DUR-12: value, secret and connection events contain names but no contents', async () => {
+    const sets = rerunTool('sets', async (_, ctx) => {
+      await ctx.values.set('b', 'hush-hush')
+      await ctx.values.delete('none')
+      await ctx.secrets.set('own', 'hush-hush-token')
     })
     const runtime = await bench.open([echo, sets])
     const { values, secrets, ...session } = runtime.session('s')
@@ -116,9 +102,12 @@ onEachStore('the feed tells', (bench: Bench) => {
     await secrets.set('key', 'hush-hush-key')
     await secrets.delete('key')
     await session.run([{ id: 'a', name: 'sets' }])
-    // A name that holds what is secret is told without it.
+    // A secret inside a key is redacted.
     await values.set('of hush-hush-key', 1)
-    await runtime.connections.set({ provider: 'github', principal: 'user:bea' }, { token: 'hush-hush-pat', by: 'user:bea' })
+    await runtime.connections.set(
+      { provider: 'github', principal: 'user:bea' },
+      { token: 'hush-hush-pat', by: 'user:bea' },
+    )
     await runtime.connections.remove({ provider: 'github', principal: 'user:bea' })
     await runtime.connections.remove({ provider: 'github', principal: 'user:bea' })
     const all = await told(runtime)
@@ -138,7 +127,7 @@ onEachStore('the feed tells', (bench: Bench) => {
     expect(JSON.stringify(all)).not.toContain('hush')
   })
 
-  test('FEED-1: a watcher that came before hears of it at once, on another runtime of the store', async () => {
+  test('FEED-1: a reader on another runtime receives events immediately', async () => {
     const shared = bench.survives ? {} : { store: memoryStore() }
     const runtime = await bench.open([echo], shared)
     const other = await bench.open([echo], shared)
@@ -159,7 +148,7 @@ onEachStore('the feed tells', (bench: Bench) => {
     ])
   })
 
-  test('FEED-1 DUR-10: what is told of no call goes with its session, and by its age', async () => {
+  test('FEED-1 DUR-10: events without a call are removed by erase and prune', async () => {
     const clock = manualClock()
     const runtime = await bench.open([echo], { clock })
     await runtime.session('s').values.set('a', 1)

@@ -1,4 +1,4 @@
-// A process that opens a store, and tells what it found; or dies by its own hand in the middle of the migration.
+// A process that opens a store and prints its version, or kills itself in the middle of the migration.
 
 import { DatabaseSync } from 'node:sqlite'
 import pg from 'pg'
@@ -10,7 +10,7 @@ export interface Opening {
   readonly file?: string
   readonly connection?: pg.ClientConfig
   readonly schema?: string
-  /** Dies when so many statements of the migration have been run. */
+  /** Kill the process after this many migration statements. */
   readonly dieAfter?: number
 }
 
@@ -23,7 +23,7 @@ const count = (): void => {
 if (dieAfter !== undefined) {
   const exec = DatabaseSync.prototype.exec
   DatabaseSync.prototype.exec = function (this: DatabaseSync, sql: string) {
-    // Each statement alone. Comments may hold a semicolon; none of ours does.
+    // Runs each statement separately. Our SQL has no semicolons in comments.
     for (const each of sql.split(';').filter((part) => part.trim() !== '')) {
       count()
       exec.call(this, each)
@@ -36,7 +36,7 @@ if (dieAfter !== undefined) {
   } as never
 }
 
-// All at once: whoever is told first does not have a head start of a process's birth.
+// All processes wait here, so that none gains a head start from process start-up time.
 if (process.send) await new Promise((resolve) => (process.once('message', resolve), process.send?.('ready')))
 const store =
   file === undefined

@@ -1,4 +1,5 @@
-// Opens a golden journal with the version of today and goes on: what was settled answers to the letter, what was open ends as it should.
+// Opens a golden journal with the current version and continues: settled calls return the recorded outcomes, and open
+// calls end as expected.
 
 import { type FeedEvent, createRuntime } from 'pawl'
 import { manualClock, type ManualClock } from 'pawl/testing'
@@ -16,22 +17,23 @@ export interface Recorded {
 export async function goesOn(recorded: Recorded, open: (clock: ManualClock) => Promise<Store>): Promise<void> {
   const clock = manualClock(recorded.at)
   const store = await open(clock)
-  // The lease of the worker that died has run out by then; what reads this next knows nothing of it.
+  // The lease of the dead worker has run out by then.
   const runtime = await createRuntime({ store, tools: toolsOf(false), keys: { secret }, clock, lease: '10s' })
   try {
     const of = (scene: Scene): ReturnType<typeof runtime.session> =>
       runtime.session(asks[scene].session, { tenant: asks[scene].tenant, principal })
     for (const scene of ['settled', 'odd', 'cancelled', 'unknown'] as const) {
       const told = await of(scene).run(asks[scene].calls)
-      // As JSON, as it was kept: an attachment is what it refers to.
+      // Compared as JSON, because the recorded attachment is only its reference.
       expect(JSON.parse(JSON.stringify(told))).toEqual(recorded.told[scene])
-      for (const { id } of asks[scene].calls) expect(await of(scene).calls.get(id)).toMatchObject({ principal, state: 'settled' })
+      for (const { id } of asks[scene].calls)
+        expect(await of(scene).calls.get(id)).toMatchObject({ principal, state: 'settled' })
     }
     const [, , , kept] = await of('settled').run(asks.settled.calls)
     if (kept?.status !== 'success') throw new Error('The attachment is not there')
     expect([...(await of('settled').attachments.read((kept.value as { file: never }).file))]).toEqual([0, 1, 2, 255])
 
-    // Every fact that was told is told again, in its place, and from each old cursor the rest follows.
+    // The feed repeats every recorded event in order, and each old cursor still works.
     const events: FeedEvent[] = []
     for await (const event of runtime.events()) if (events.push(event) === recorded.events.length) break
     expect(JSON.parse(JSON.stringify(events))).toEqual(recorded.events)
@@ -49,7 +51,12 @@ export async function goesOn(recorded: Recorded, open: (clock: ManualClock) => P
     ] as const) {
       const call = await of('open').calls.get(id)
       const wait = (await store.waitsOf(call?.uid as string)).find((each) => each.name === name)
-      const key = waitKey(Buffer.from(secret), { tenant: 'default', call: call?.uid as string, name, salt: wait?.salt as string })
+      const key = waitKey(Buffer.from(secret), {
+        tenant: 'default',
+        call: call?.uid as string,
+        name,
+        salt: wait?.salt as string,
+      })
       expect(await runtime.resolve(key, { value })).toEqual({ answer: 'accepted' })
     }
     let outcomes: Awaited<typeof going> | undefined
@@ -65,11 +72,11 @@ export async function goesOn(recorded: Recorded, open: (clock: ManualClock) => P
       { callId: 'waits', status: 'success', value: 'heard the outside' },
       { callId: 'interrupted', status: 'success', value: ['then', 'now'], attempts: 2 },
       { callId: 'once', status: 'unknown' },
-      // What it had called before was not called again.
+      // The nested call was not repeated.
       { callId: 'calls', status: 'success', value: { n: 1 } },
     ])
     expect(await stopped).toMatchObject([{ status: 'unknown' }])
-    // What was written before uses were kept is erased all the same.
+    // Attachments written before uses were tracked are erased too.
     expect(await runtime.erase({ tenant: 'default' })).toMatchObject({ attachments: 1 })
     expect(await store.unsettled({ after: '', limit: 10 })).toEqual([])
   } finally {

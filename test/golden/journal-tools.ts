@@ -1,11 +1,22 @@
-// The tools of the golden journals. While one is recorded (`recording`), bodies stop where a crash is to find them; later they go on.
+// The tools of the golden journals. While recording, bodies block where the crash happens; afterwards they complete.
 
-import { fail, retry, type Tool, tool } from 'pawl'
+import { fail, retry, type Tool, tool, type ToolContext } from 'pawl'
 
 const input = { type: 'object' } as const
-/** Time is moved faster than a database answers. */
+/** The test clock moves faster than the database answers. */
 const timeout = '10h'
 const never = new Promise<never>(() => {})
+/** A tool that runs beside others and again after a crash. */
+const parallel = (name: string, description: string, execute: (ctx: ToolContext) => unknown): Tool =>
+  tool({
+    name,
+    description,
+    input,
+    onCrash: 'rerun',
+    concurrency: 'parallel',
+    timeout,
+    execute: (_, ctx) => execute(ctx),
+  })
 
 export function toolsOf(recording: boolean): Tool[] {
   const now = recording ? 'then' : 'now'
@@ -27,19 +38,16 @@ export function toolsOf(recording: boolean): Tool[] {
         throw fail('No such order', { code: 'not_found', raw: { order: 7 } })
       },
     }),
-    tool({ name: 'charges', description: 'Hangs, must not run twice', input, execute: () => (recording ? never : 'charged again') }),
     tool({
-      name: 'sleeps',
-      description: 'Sleeps',
+      name: 'charges',
+      description: 'Hangs, must not run twice',
       input,
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-      timeout,
-      execute: async (_, ctx) => {
-        const before = await ctx.step('before', () => now)
-        await ctx.sleep('1h')
-        return `${before}, ${now}`
-      },
+      execute: () => (recording ? never : 'charged again'),
+    }),
+    parallel('sleeps', 'Sleeps', async (ctx) => {
+      const before = await ctx.step('before', () => now)
+      await ctx.sleep('1h')
+      return `${before}, ${now}`
     }),
     tool({
       name: 'retries',
@@ -53,77 +61,49 @@ export function toolsOf(recording: boolean): Tool[] {
         return 'at last'
       },
     }),
-    tool({
-      name: 'parks',
-      description: 'Parks',
-      input,
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-      timeout,
-      execute: (_, ctx) => ctx.later({ name: 'answer' }),
+    parallel('parks', 'Parks', (ctx) => ctx.later({ name: 'answer' })),
+    parallel(
+      'waits',
+      'Waits in its body',
+      async (ctx) => `heard ${await (await ctx.later<string>({ name: 'ears' })).value}`,
+    ),
+    parallel('interrupted', 'Hangs after its first step', async (ctx) => {
+      const first = await ctx.step('first', () => now)
+      const second = await ctx.step('second', () => (recording ? never : now))
+      return [first, second]
     }),
-    tool({
-      name: 'waits',
-      description: 'Waits in its body',
-      input,
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-      timeout,
-      execute: async (_, ctx) => `heard ${await (await ctx.later<string>({ name: 'ears' })).value}`,
-    }),
-    tool({
-      name: 'interrupted',
-      description: 'Hangs after its first step',
-      input,
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-      timeout,
-      execute: async (_, ctx) => {
-        const first = await ctx.step('first', () => now)
-        const second = await ctx.step('second', () => (recording ? never : now))
-        return [first, second]
-      },
-    }),
-    tool({
-      name: 'once',
-      description: 'Hangs in a step that must not run twice',
-      input,
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-      timeout,
-      execute: (_, ctx) => ctx.step('only', () => (recording ? never : now), { once: true }),
-    }),
+    parallel('once', 'Hangs in a step that must not run twice', (ctx) =>
+      ctx.step('only', () => (recording ? never : now), { once: true }),
+    ),
     tool({
       name: 'keeps',
       description: 'Keeps bytes',
       input,
       hints: { readOnly: true },
-      execute: (_, ctx) => ({ file: ctx.attachments.create(Buffer.from([0, 1, 2, 255]), { mediaType: 'application/x', name: 'q"\'ü' }) }),
+      execute: (_, ctx) => ({
+        file: ctx.attachments.create(Buffer.from([0, 1, 2, 255]), { mediaType: 'application/x', name: 'q"\'ü' }),
+      }),
     }),
-    tool({
-      name: 'calls',
-      description: 'Calls another and sleeps',
-      input,
-      onCrash: 'rerun',
-      concurrency: 'parallel',
-      timeout,
-      execute: async (_, ctx) => {
-        const [inner] = await ctx.run([{ id: 'inner', name: 'echo', input: { n: 1 } }])
-        await ctx.sleep('1h')
-        return inner?.status === 'success' ? inner.value : 'not'
-      },
+    parallel('calls', 'Calls another and sleeps', async (ctx) => {
+      const [inner] = await ctx.run([{ id: 'inner', name: 'echo', input: { n: 1 } }])
+      await ctx.sleep('1h')
+      return inner?.status === 'success' ? inner.value : 'not'
     }),
   ]
 }
 
-/** What the calls are asked with; the same before and after. */
+/** The input of the calls, identical before and after. */
 export const odd = 'o\'dd "näme" \\ 😀'
 export const asks = {
   settled: {
     tenant: 'default',
     session: 'settled',
     calls: [
-      { id: 'echo', name: 'echo', input: { nul: 'a\0b', quote: `'"\\`, deep: [[1, 2.5, -0, 1e300], null, true], emoji: '😀' } },
+      {
+        id: 'echo',
+        name: 'echo',
+        input: { nul: 'a\0b', quote: `'"\\`, deep: [[1, 2.5, -0, 1e300], null, true], emoji: '😀' },
+      },
       { id: 'steps', name: 'steps', input: { x: 1 } },
       { id: 'fails', name: 'fails', input: {} },
       { id: 'keeps', name: 'keeps', input: {} },
@@ -137,7 +117,11 @@ export const asks = {
   open: {
     tenant: 'default',
     session: 'open',
-    calls: ['sleeps', 'retries', 'parks', 'waits', 'interrupted', 'once', 'calls'].map((name) => ({ id: name, name, input: {} })),
+    calls: ['sleeps', 'retries', 'parks', 'waits', 'interrupted', 'once', 'calls'].map((name) => ({
+      id: name,
+      name,
+      input: {},
+    })),
   },
   stops: { tenant: 'default', session: 'stops', calls: [{ id: 's', name: 'charges', input: {} }] },
 } as const

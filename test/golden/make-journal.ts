@@ -1,5 +1,6 @@
-// Writes a golden journal with the version it runs in: `node --conditions=@pawl/source test/golden/make.ts <schema>`. To keep one of an
-// older version, copy test/golden and test/postgres/server.ts into a checkout of it and run this there. The store is left as a crash leaves it.
+// Writes a golden journal with the version it runs in: `node --conditions=@pawl/source test/golden/make-journal.ts
+// <schema>`. For an older version, copy test/golden and the PostgreSQL server of test/kit/stores into a checkout of it
+// and run this there. The store is left as after a crash.
 
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +22,7 @@ const dir = mkdtempSync(join(tmpdir(), 'pawl-golden-'))
 const quiet = { debug() {}, info() {}, warn() {}, error() {} }
 let ids = 0
 
-/** Stops answering: as a process that is killed. */
+/** Wraps a store that stops answering, like a killed process. */
 function mortal(store: Store): { store: Store; die(): void } {
   let dead = false
   const never = new Promise<never>(() => {})
@@ -29,9 +30,15 @@ function mortal(store: Store): { store: Store; die(): void } {
     (method: (...args: never[]) => unknown): unknown =>
     (...args: never[]) =>
       dead ? never : method(...args)
-  const all = Object.entries(store).map(([name, method]) => [name, typeof method === 'function' ? mute(method) : method])
+  const all = Object.entries(store).map(([name, method]) => [
+    name,
+    typeof method === 'function' ? mute(method) : method,
+  ])
   const muted = Object.fromEntries(all) as Store
-  return { store: { ...muted, onHint: (listener) => store.onHint((hint) => void (dead || listener(hint))) }, die: () => void (dead = true) }
+  return {
+    store: { ...muted, onHint: (listener) => store.onHint((hint) => void (dead || listener(hint))) },
+    die: () => void (dead = true),
+  }
 }
 
 async function record(open: (clock: ReturnType<typeof manualClock>) => Promise<Store>): Promise<object> {

@@ -1,4 +1,4 @@
-// Many processes that open one store at once, or one that dies over it.
+// Starts many processes that open one store at the same time, or one that dies during the migration.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { join } from 'node:path'
@@ -20,12 +20,14 @@ function start(opening: Opening): { ready: Promise<void>; go(): Promise<Ended>; 
   let [said, errors] = ['', '']
   child.stdout?.on('data', (text) => (said += String(text)))
   child.stderr?.on('data', (text) => (errors += String(text)))
-  const ended = new Promise<Ended>((resolve) => child.once('close', (code, signal) => resolve({ said, errors, how: signal ?? code })))
+  const ended = new Promise<Ended>((resolve) =>
+    child.once('close', (code, signal) => resolve({ said, errors, how: signal ?? code })),
+  )
   const ready = new Promise<void>((resolve) => child.once('message', () => resolve()))
   return { ready, child, go: () => (child.send('go'), ended) }
 }
 
-/** All are born before any begins. Each must say the same. */
+/** Starts all processes before any of them opens the store; all must print the same. */
 export async function openAtOnce(opening: Opening, how: { many: number; says: string }): Promise<void> {
   const all = Array.from({ length: how.many }, () => start(opening))
   await Promise.all(all.map(({ ready }) => ready))
@@ -33,7 +35,7 @@ export async function openAtOnce(opening: Opening, how: { many: number; says: st
   expect(ended).toEqual(all.map(() => ({ said: how.says, errors: '', how: 0 })))
 }
 
-/** True if it died before it was done. */
+/** True if the process was killed before it finished. */
 export async function openAndDie(opening: Opening): Promise<boolean> {
   const { ready, go } = start(opening)
   await ready

@@ -1,4 +1,4 @@
-// Golden journals on PostgreSQL: schemas as versions before this one left them.
+// Golden journals on PostgreSQL: schemas left by older versions are migrated and continue.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,12 +33,12 @@ async function restored(name: string, as: string): Promise<string> {
   return schema
 }
 
-/** Tables, columns, indexes and functions, without the name of the schema. */
+/** Tables, columns, indexes and functions, without the schema name. */
 async function shapeOf(schema: string): Promise<unknown> {
   const columns = `SELECT table_name, column_name, data_type, collation_name, is_nullable, column_default, ordinal_position
     FROM information_schema.columns WHERE table_schema = $1 ORDER BY 1, 7`
   const indexes = `SELECT replace(indexdef, $1 || '.', '') AS def FROM pg_indexes WHERE schemaname = $1 ORDER BY 1`
-  // Of each the newest: older ones stay for processes of their version.
+  // The newest version of each function; older ones stay for processes of their version.
   const functions = `SELECT DISTINCT ON (name) regexp_replace(proname, '_[0-9]+$', '') AS name, proname, prosrc FROM pg_proc
     WHERE pronamespace = $1::regnamespace AND proname ~ '_[0-9]+$' ORDER BY 1, 2 DESC`
   const all: unknown[] = []
@@ -47,7 +47,7 @@ async function shapeOf(schema: string): Promise<unknown> {
 }
 
 test.each(kept)(
-  'DUR-9: %s is migrated, answers as it did, and goes on',
+  'DUR-9: %s is migrated, keeps its outcomes and continues',
   async (name) => {
     const schema = await restored(name, 'goes')
     const recorded = JSON.parse(textOf(name.replace(/dump$/, 'json'))) as Recorded
@@ -56,7 +56,7 @@ test.each(kept)(
   60_000,
 )
 
-test('DUR-9: golden journals have after their migration the schema of a new store, and the newest has it as it is', async () => {
+test('DUR-9: golden journals have the schema of a new store after migration, the newest before', async () => {
   await (await postgresStore({ connection: server.connection, schema: 'fresh' })).close()
   const { rows } = await admin.query('SELECT version FROM fresh.meta')
   const { version } = rows[0] as { version: number }
@@ -70,15 +70,19 @@ test('DUR-9: golden journals have after their migration the schema of a new stor
   }
 }, 60_000)
 
-test('DUR-9: eight processes that open an old schema at once, or a new one, all find it migrated', { timeout: 60_000 }, async () => {
-  const { connection } = server
-  const { events } = JSON.parse(textOf('1.postgres.json')) as Recorded
-  const schema = await restored('1.postgres.dump', 'eight')
-  await openAtOnce({ connection, schema }, { many: 8, says: `${kept.length} ${events.length}` })
-  await openAtOnce({ connection, schema: 'eight_new' }, { many: 8, says: `${kept.length} 0` })
-})
+test(
+  'DUR-9: eight processes that open an old or new schema at once all find it migrated',
+  { timeout: 60_000 },
+  async () => {
+    const { connection } = server
+    const { events } = JSON.parse(textOf('1.postgres.json')) as Recorded
+    const schema = await restored('1.postgres.dump', 'eight')
+    await openAtOnce({ connection, schema }, { many: 8, says: `${kept.length} ${events.length}` })
+    await openAtOnce({ connection, schema: 'eight_new' }, { many: 8, says: `${kept.length} 0` })
+  },
+)
 
-test('DUR-9: a process that dies in the middle of a migration leaves the old schema whole', { timeout: 60_000 }, async () => {
+test('DUR-9: a process that dies during the migration leaves the old schema intact', { timeout: 60_000 }, async () => {
   const { connection } = server
   const schema = await restored('1.postgres.dump', 'dies')
   const old = await shapeOf(schema)
@@ -93,25 +97,39 @@ test('DUR-9: a process that dies in the middle of a migration leaves the old sch
   expect(await shapeOf(schema)).toEqual(fresh)
 })
 
-test('DUR-9: a newer schema is refused and left as it was', async () => {
+test('DUR-9: a newer schema is rejected and left unchanged', async () => {
   const schema = await restored('1.postgres.dump', 'newer')
   const before = await shapeOf(schema)
   await admin.query(`UPDATE ${schema}.meta SET version = 999`)
   await expect(postgresStore({ connection: server.connection, schema })).rejects.toMatchObject({
     code: 'store_newer',
-    message: expect.stringMatching(/version 999; this version knows \d.*Upgrade Pawl/),
+    message: expect.stringMatching(/version 999; this version of Pawl supports up to \d.*Upgrade Pawl/),
   })
   expect(await shapeOf(schema)).toEqual(before)
 })
 
-test('DUR-9: a process of the version before goes on writing while the fleet is replaced', async () => {
+test('DUR-9: a process of the previous version keeps writing during a rolling deploy', async () => {
   const schema = await restored('1.postgres.dump', 'mixed')
   const store = await postgresStore({ connection: server.connection, schema })
   const before = (await store.events({ after: 0, limit: 1000 })).length
-  // As it writes: with the function of its own version.
-  const fact = { n: 1, needs: [], scope: 'ab'.repeat(32), tenant: 't', session: 's', call: 'c', type: 'call.started', at: 1, body: '{}' }
+  // The old process writes with the function of its own version.
+  const fact = {
+    n: 1,
+    needs: [],
+    scope: 'ab'.repeat(32),
+    tenant: 't',
+    session: 's',
+    call: 'c',
+    type: 'call.started',
+    at: 1,
+    body: '{}',
+  }
   await admin.query(`SET search_path TO ${schema}`)
-  await admin.query('SELECT * FROM write_group(NULL, NULL, NULL, NULL, NULL, NULL, NULL, $1, $2, $3)', [JSON.stringify([fact]), 'ch', 'w'])
+  await admin.query('SELECT * FROM write_group(NULL, NULL, NULL, NULL, NULL, NULL, NULL, $1, $2, $3)', [
+    JSON.stringify([fact]),
+    'ch',
+    'w',
+  ])
   expect(await store.events({ after: 0, limit: 1000 })).toHaveLength(before + 1)
   await store.close()
 })

@@ -1,4 +1,5 @@
-// Golden journals on SQLite: stores as versions before this one left them. test/postgres/golden.test.ts has those of PostgreSQL.
+// Golden journals on SQLite: stores left by older versions are migrated and continue. postgres-journals.test.ts covers
+// PostgreSQL.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,7 +22,7 @@ function restored(name: string, as: string): string {
   const file = join(folder, as)
   const db = new DatabaseSync(file)
   db.exec('PRAGMA journal_mode = WAL')
-  // The counter of positions is made by the table that has it.
+  // Creating the table with AUTOINCREMENT already adds its counter row.
   db.exec(textOf(name).replace(/^INSERT INTO sqlite_sequence .*$/m, (line) => `DELETE FROM sqlite_sequence; ${line}`))
   db.close()
   return file
@@ -35,7 +36,7 @@ const shapeOf = (file: string): unknown[] => {
 }
 
 test.each(kept)(
-  'DUR-9: %s is migrated, answers as it did, and goes on',
+  'DUR-9: %s is migrated, keeps its outcomes and continues',
   async (name) => {
     const file = restored(name, name)
     const recorded = JSON.parse(textOf(name.replace(/dump$/, 'json'))) as Recorded
@@ -44,7 +45,7 @@ test.each(kept)(
   60_000,
 )
 
-test('DUR-9: the newest golden journal has the schema of today (test/golden/make-journal.ts writes one)', async () => {
+test('DUR-9: the newest golden journal has the current schema (test/golden/make-journal.ts)', async () => {
   const fresh = join(folder, 'fresh.db')
   await sqliteStore({ file: fresh, clock: systemClock, commit: 'power' }).close()
   const db = new DatabaseSync(fresh)
@@ -54,7 +55,7 @@ test('DUR-9: the newest golden journal has the schema of today (test/golden/make
   expect(shapeOf(restored(`${version}.sqlite.dump`, 'newest.db'))).toEqual(shapeOf(fresh))
 })
 
-test.each(kept)('DUR-9: %s has after its migration the schema of a new store', async (name) => {
+test.each(kept)('DUR-9: %s has the schema of a new store after its migration', async (name) => {
   const file = restored(name, `shape of ${name}`)
   const fresh = join(folder, `fresh ${name}`)
   for (const each of [file, fresh]) await sqliteStore({ file: each, clock: systemClock, commit: 'power' }).close()
@@ -63,14 +64,21 @@ test.each(kept)('DUR-9: %s has after its migration the schema of a new store', a
 
 const current = kept.length
 
-test('DUR-9: eight processes that open an old file at once, or a new one, all find it migrated', { timeout: 60_000 }, async () => {
-  const recorded = JSON.parse(textOf('1.sqlite.json')) as Recorded
-  await openAtOnce({ file: restored('1.sqlite.dump', 'eight.db') }, { many: 8, says: `${current} ${recorded.events.length}` })
-  await openAtOnce({ file: join(folder, 'eight new.db') }, { many: 8, says: `${current} 0` })
-})
+test(
+  'DUR-9: eight processes that open an old or new file at once all find it migrated',
+  { timeout: 60_000 },
+  async () => {
+    const recorded = JSON.parse(textOf('1.sqlite.json')) as Recorded
+    await openAtOnce(
+      { file: restored('1.sqlite.dump', 'eight.db') },
+      { many: 8, says: `${current} ${recorded.events.length}` },
+    )
+    await openAtOnce({ file: join(folder, 'eight new.db') }, { many: 8, says: `${current} 0` })
+  },
+)
 
 test(
-  'DUR-9: a process that dies in the middle of a migration leaves the old schema whole, and the next one migrates it',
+  'DUR-9: a crash during the migration leaves the old schema, and the next process migrates',
   { timeout: 120_000 },
   async () => {
     const file = restored('1.sqlite.dump', 'dies.db')
@@ -80,7 +88,7 @@ test(
     const today = shapeOf(fresh)
     let deaths = 0
     for (let dieAfter = 0; await openAndDie({ file, dieAfter }); dieAfter += 3) {
-      // Exactly one of the two, and while it was not committed the old one.
+      // The schema is either the old or the new one, and the old one until the commit.
       const now = shapeOf(file)
       if (deaths++ < 4) expect(now).toEqual(old)
       else expect([old, today]).toContainEqual(now)
@@ -92,19 +100,25 @@ test(
   },
 )
 
-test('DUR-9: a newer schema or format is refused, and the file is left as it was', async () => {
+test('DUR-9: a newer schema or format is rejected and the file left unchanged', async () => {
   const file = restored('1.sqlite.dump', 'newer.db')
   const db = new DatabaseSync(file)
   db.exec('PRAGMA user_version = 999; PRAGMA wal_checkpoint(TRUNCATE)')
   db.close()
   const before = readFileSync(file)
   expect(() => sqliteStore({ file, clock: systemClock, commit: 'power' })).toThrow(
-    expect.objectContaining({ code: 'store_newer', message: expect.stringMatching(/schema 999; this version knows \d.*Upgrade Pawl/) }),
+    expect.objectContaining({
+      code: 'store_newer',
+      message: expect.stringMatching(/schema 999; this version of Pawl supports up to \d.*Upgrade Pawl/),
+    }),
   )
   expect(readFileSync(file)).toEqual(before)
   const other = join(folder, 'newer format.db')
   const store = sqliteStore({ file: other, clock: systemClock, commit: 'power' })
   await store.setting('format', '2')
-  await expect(createRuntime({ store })).rejects.toMatchObject({ code: 'store_newer', message: expect.stringMatching(/format 2/) })
+  await expect(createRuntime({ store })).rejects.toMatchObject({
+    code: 'store_newer',
+    message: expect.stringMatching(/format is 2/),
+  })
   await store.close()
 })

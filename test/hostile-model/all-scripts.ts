@@ -1,4 +1,4 @@
-// Everything a hostile model tries, one call or a few at a time; what it tries in crowds is in hostile-crowd.test.ts.
+// All scripts of a hostile model with one or a few calls. Large batches are in call-floods.test.ts.
 
 import { badArguments } from './argument-scripts.ts'
 import { bodies } from './nested-call-and-replay-scripts.ts'

@@ -1,8 +1,8 @@
-// Arguments: such that a rule does not see what the body would, such that they cannot be read, and such that reading them hurts.
+// Attacks with arguments: hidden from a rule, unreadable, or expensive to parse.
 
 import { one, type Script, visible } from './attack-script.ts'
 
-/** `pay` takes any object; up to 2000 cents it is allowed, over them denied, and what cannot be compared is not allowed. */
+/** `pay` takes any object. Policy allows up to 2000 cents, denies more, and does not allow values it cannot compare. */
 const dodges: Record<string, unknown> = {
   'no field': {},
   'a number as text': { cents: '99999' },
@@ -32,12 +32,14 @@ const dodges: Record<string, unknown> = {
   'the field one level deeper': { payment: { cents: 1 } },
   'a path for a name': { 'payment.cents': 1 },
   'a list instead of an object of fields': { 0: { cents: 1 } },
-  'an attachment for a number': { cents: { $pawl: 'attachment', ref: { id: 'att_1', mediaType: 'text/plain', bytes: 1 } } },
+  'an attachment for a number': {
+    cents: { $pawl: 'attachment', ref: { id: 'att_1', mediaType: 'text/plain', bytes: 1 } },
+  },
   'a little too much': { cents: 2000.0000000001 },
   'the largest number': { cents: 1.7976931348623157e308 },
   'less than nothing': { cents: -99_999 },
 }
-/** The same for a rule that only allows: all but those that are less than its bound. */
+/** The same for a tool that only has an allow rule; values below its bound are left out. */
 const { 'less than nothing': _, ...beyond } = dodges
 const dodgesAsText: Record<string, string> = {
   'minus zero': '{"cents":-0}',
@@ -120,14 +122,24 @@ const each = (of: Record<string, unknown>, make: (what: string, input: unknown) 
 
 export const badArguments: readonly Script[] = [
   ...each({ ...dodges, ...dodgesAsText }, (what, input) =>
-    one(`an amount that a rule cannot see: ${what}`, 'a rule that allows it', { name: 'pay', input }, 'denied_by_policy'),
+    one(
+      `an amount that a rule cannot see: ${what}`,
+      'a rule that allows it',
+      { name: 'pay', input },
+      'denied_by_policy',
+    ),
   ),
   ...each({ ...beyond, ...unseen }, (what, input) =>
     one(`an amount that no rule allows: ${what}`, 'the approval of a person', { name: 'spend', input }, 'waiting'),
   ),
   one('a field that every object has', 'the approval of a person', { name: 'odd', input: {} }, 'waiting'),
   ...each(countries, (what, input) =>
-    one(`a country that a rule cannot see: ${what}`, 'a rule that allows it', { name: 'ship', input }, 'denied_by_policy'),
+    one(
+      `a country that a rule cannot see: ${what}`,
+      'a rule that allows it',
+      { name: 'ship', input },
+      'denied_by_policy',
+    ),
   ),
   ...each(tags, (what, input) =>
     one(`a tag that a rule must find: ${what}`, 'a rule that allows it', { name: 'tag', input }, 'denied_by_policy'),
@@ -136,16 +148,32 @@ export const badArguments: readonly Script[] = [
     one(`a number that is none: ${what}`, 'arguments that can be read', { name: 'pay', input }, 'invalid_arguments'),
   ),
   ...cut.map((input) =>
-    one(`text that is not JSON: ${visible(input)}`, 'arguments that can be read', { name: 'pay', input }, 'invalid_arguments'),
+    one(
+      `text that is not JSON: ${visible(input)}`,
+      'arguments that can be read',
+      { name: 'pay', input },
+      'invalid_arguments',
+    ),
   ),
   ...each(heavy, (what, input) =>
     one(`arguments that weigh: ${what}`, 'arguments that can be read', { name: 'pay', input }, 'invalid_arguments'),
   ),
   ...each(wrongForSchema, (what, input) =>
-    one(`what the schema does not take: ${what}`, 'arguments that the schema takes', { name: 'refund', input }, 'invalid_arguments'),
+    one(
+      `what the schema does not take: ${what}`,
+      'arguments that the schema takes',
+      { name: 'refund', input },
+      'invalid_arguments',
+    ),
   ),
-  // What counts is what is read, and that is what the body gets: the last of two.
-  one('the same name twice, the large one first', 'a rule that allows it', { name: 'pay', input: '{"cents":99999,"cents":1}' }, 'success', {
-    may: [{ tool: 'pay', input: { cents: 1 } }],
-  }),
+  // JSON.parse keeps the last of two equal keys, and the body receives the same value that policy checked.
+  one(
+    'the same name twice, the large one first',
+    'a rule that allows it',
+    { name: 'pay', input: '{"cents":99999,"cents":1}' },
+    'success',
+    {
+      may: [{ tool: 'pay', input: { cents: 1 } }],
+    },
+  ),
 ]

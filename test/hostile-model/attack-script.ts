@@ -1,4 +1,4 @@
-// What a script of a hostile model is.
+// The type of a script of a hostile model.
 
 export type Lacks =
   | 'a tool of that name'
@@ -19,33 +19,33 @@ export type Lacks =
 export interface Asked {
   readonly name: string
   readonly input?: unknown
-  /** The model's id of it; one of its own if left out. */
+  /** The call id given by the model; generated if absent. */
   readonly id?: string
-  /** Names the call instead of its place; for what a host passes on. */
+  /** Identifies the call instead of its position, as a host would pass it on. */
   readonly idempotencyKey?: string
 }
 
 export interface Script {
   readonly attack: string
   readonly lacks: Lacks
-  /** The model's messages, one after the other. A message of the name of one before is that message again. */
+  /** The model's messages, in order. A message with an earlier batch name repeats that message. */
   readonly asks: readonly (readonly Asked[])[]
   readonly batches?: readonly string[]
-  /** After the first message a person denies what waits; `remember`: for next time too. */
+  /** A person denies the pending calls after the first message; `remember` also creates a rule. */
   readonly denied?: 'once' | 'remember'
-  /** How each call stands at the end, in order: its status, or the code of its failure. */
+  /** The final status or failure code of each call, in order. */
   readonly ends: readonly string[]
-  /** What it has a right to; nothing, if left out. */
+  /** The effects that are allowed; none by default. */
   readonly may?: readonly { readonly tool: string; readonly input: unknown }[]
-  /** What lies in the inbox then: names of tools. Left out: one for each call that waits for an approval. */
+  /** The tools in the inbox afterwards; by default one for each call that waits for approval. */
   readonly inbox?: readonly string[]
-  /** What the model reads of the last call, whole. */
+  /** The complete text that the model reads for the last call. */
   readonly reads?: string
-  /** What the last call gives. */
+  /** The value of the last call. */
   readonly gives?: unknown
 }
 
-/** One call in one message. */
+/** A script with one call in one message. */
 export const one = (attack: string, lacks: Lacks, asked: Asked, ends: string, more: Partial<Script> = {}): Script => ({
   attack,
   lacks,
@@ -54,7 +54,7 @@ export const one = (attack: string, lacks: Lacks, asked: Asked, ends: string, mo
   ...more,
 })
 
-/** As people read it in the name of a test. */
+/** Escapes a text for use in a test title. */
 export const visible = (text: string): string =>
   JSON.stringify(text.length > 60 ? `${text.slice(0, 57)}…` : text).replaceAll(
     /[^\x20-\x7e]/g,

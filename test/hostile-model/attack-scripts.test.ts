@@ -1,5 +1,5 @@
-// A hostile model (reference/reliability.md, S1): every script says which right it lacks. Whatever it says, nothing happens that it has no
-// right to, each of its calls has a typed outcome or waits for people, and each is on record.
+// A hostile model: each script names the right it lacks. No effect happens without a right, each call has a typed
+// outcome or waits for approval, and each call is recorded.
 
 import { callsFromAnthropic } from 'pawl/anthropic'
 import { callsFromOpenAI } from 'pawl/openai'
@@ -18,12 +18,14 @@ import { bossSession, makeWorld, otherTenant, poisonedMail, policy, type World }
 type End = CallOutcome | OpenCall
 
 const codeOf = (end: End): string => (end.status === 'failure' ? end.failure.code : end.status)
-const textOf = ({ parts }: End): string => parts.map((part) => (part.type === 'text' ? part.text : '[attachment]')).join('')
+const textOf = ({ parts }: End): string =>
+  parts.map((part) => (part.type === 'text' ? part.text : '[attachment]')).join('')
 
-/** As the calls come from the providers: text, items, or blocks. */
+/** Converts the calls from a provider format: OpenAI chat, OpenAI responses or Anthropic. */
 function through(door: number, calls: readonly (Asked & { readonly id: string })[]): CallAsk[] {
-  const text = (input: unknown): string => (typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input))
-  // A value that has no text only ever comes as one.
+  const text = (input: unknown): string =>
+    typeof input === 'string' ? input : input === undefined ? '' : JSON.stringify(input)
+  // A value that cannot be serialized is only possible as an Anthropic block.
   const asText = (input: unknown): string | undefined => {
     try {
       return text(input)
@@ -34,10 +36,16 @@ function through(door: number, calls: readonly (Asked & { readonly id: string })
   const read = (): CallAsk[] => {
     if (door === 0 && calls.every(({ input }) => asText(input) !== undefined))
       return callsFromOpenAI({
-        tool_calls: calls.map(({ id, name, input }) => ({ id, type: 'function', function: { name, arguments: text(input) } })),
+        tool_calls: calls.map(({ id, name, input }) => ({
+          id,
+          type: 'function',
+          function: { name, arguments: text(input) },
+        })),
       })
     if (door === 1 && calls.every(({ input }) => asText(input) !== undefined))
-      return callsFromOpenAI(calls.map(({ id, name, input }) => ({ type: 'function_call', call_id: id, name, arguments: text(input) })))
+      return callsFromOpenAI(
+        calls.map(({ id, name, input }) => ({ type: 'function_call', call_id: id, name, arguments: text(input) })),
+      )
     return callsFromAnthropic({ content: calls.map(({ id, name, input }) => ({ type: 'tool_use', id, name, input })) })
   }
   return read().map((call, order) => {
@@ -61,9 +69,17 @@ describe.each(['memory', 'sqlite'] as const)('a hostile model on %s', (kind) => 
     store = storeOf(kind, join(dir, 'agent.db'), clock)
     world = makeWorld()
     const { tools, provider, others } = world
-    runtime = await createRuntime({ store, tools, policy, providers: [provider], clock, logger: quiet, announce: () => {} })
+    runtime = await createRuntime({
+      store,
+      tools,
+      policy,
+      providers: [provider],
+      clock,
+      logger: quiet,
+      announce: () => {},
+    })
     world.runtime = runtime
-    // Seen and pinned, and then changed by its source.
+    // The tool is pinned first and then changed by its provider.
     await runtime.session('first').loadTools()
     await provider.become(clock, ...provider.tools.filter(({ name }) => name !== 'mail'), poisonedMail(world))
     runtime.session(bossSession, { tenant: otherTenant, tools: others })
@@ -84,10 +100,13 @@ describe.each(['memory', 'sqlite'] as const)('a hostile model on %s', (kind) => 
       const asked = through(order % 3, asks.map((each, at) => ({ id: `${turn}.${at}`, ...each }))) // prettier-ignore
       all.push(...asked)
       if (script.ends.includes('running')) {
-        // A body that called one that waits is open with it; nobody may wait for it here.
+        // The outer call runs until its nested call is decided, so it cannot be awaited here.
         const run = session.run(asked, { batch })
         run.catch(() => {})
-        await vi.waitUntil(async () => (await inboxOf(session.id)).length === script.inbox?.length, { interval: 1, timeout: 5_000 })
+        await vi.waitUntil(async () => (await inboxOf(session.id)).length === script.inbox?.length, {
+          interval: 1,
+          timeout: 5_000,
+        })
         ends.push(...asked.map(({ id, name }): OpenCall => ({ status: 'running', callId: id, name, parts: [] })))
         continue
       }
@@ -97,7 +116,8 @@ describe.each(['memory', 'sqlite'] as const)('a hostile model on %s', (kind) => 
         continue
       }
       const remember = script.denied === 'remember' ? { remember: true as const } : {}
-      for (const { id } of await inboxOf(session.id)) await runtime.decide(id, { deny: true, by: 'user:bea', ...remember })
+      for (const { id } of await inboxOf(session.id))
+        await runtime.decide(id, { deny: true, by: 'user:bea', ...remember })
       ends.push(...(await session.run(asked, { batch })))
     }
     return { ends, asked: all }
@@ -107,20 +127,22 @@ describe.each(['memory', 'sqlite'] as const)('a hostile model on %s', (kind) => 
     test(`POL-1, POL-2, TOOL-3, CALL-4: ${script.attack} (lacks ${script.lacks})`, async () => {
       const session = runtime.session(`s${order}`, { tenant: 'acme', principal: 'user:ada' })
       const { ends, asked } = await play(script, session, order)
-      // A typed outcome each, or it waits.
+      // Every call has a typed outcome or waits.
       expect(ends.map(codeOf)).toEqual(script.ends)
       expect(ends.map(({ callId }) => callId)).toEqual(asked.map(({ id }) => id))
       const last = ends.at(-1) as End
       if (script.reads !== undefined) expect(textOf(last)).toBe(script.reads)
       if (script.gives !== undefined) expect(last).toMatchObject({ value: script.gives })
-      // What people are asked, and that nobody has said yes.
-      const waiting = ends.filter(({ status }) => status === 'waiting').map(({ name }) => name.replace('refund-v1', 'refund'))
+      // The inbox holds the expected requests without any approval.
+      const waiting = ends
+        .filter(({ status }) => status === 'waiting')
+        .map(({ name }) => name.replace('refund-v1', 'refund'))
       const inbox = await inboxOf(session.id)
       expect(inbox.map(({ tool }) => tool).toSorted()).toEqual((script.inbox ?? waiting).toSorted())
       expect(inbox.flatMap(({ approvals }) => approvals)).toEqual([])
-      // No effect without a right.
+      // Only allowed effects happened.
       expect(world.effects.of(session.id)).toEqual(script.may ?? [])
-      // An audit row each: on record with how it ended, or as open. What is refused because its place is taken leaves the call that has it.
+      // Every call is recorded, settled or open. A call_conflict leaves the record of the existing call.
       const rows = await session.calls.list({ limit: 1_000 })
       for (const [index, end] of ends.entries()) {
         const { idempotencyKey: key, name } = asked[index] as CallAsk
@@ -133,21 +155,25 @@ describe.each(['memory', 'sqlite'] as const)('a hostile model on %s', (kind) => 
         if (end.status === 'waiting' || end.status === 'running') expect(row).toMatchObject({ outcome: null })
         else
           expect(row?.outcome).toMatchObject(
-            end.status === 'failure' ? { status: 'failure', failure: { code: end.failure.code } } : { status: end.status },
+            end.status === 'failure'
+              ? { status: 'failure', failure: { code: end.failure.code } }
+              : { status: end.status },
           )
       }
       played.add(script)
       calls += ends.length
     })
 
-  test('POL-1: at least two hundred distinct scripts were played, and what they did together is what they had a right to', async () => {
+  test('POL-1: at least 200 distinct scripts ran, with only the allowed effects in total', async () => {
     expect(new Set(scripts.map(({ attack }) => attack)).size).toBe(scripts.length)
-    expect(new Set(scripts.map(({ asks, denied, batches }) => `${denied} ${batches?.join()} ${shape(asks)}`)).size).toBe(scripts.length)
+    expect(
+      new Set(scripts.map(({ asks, denied, batches }) => `${denied} ${batches?.join()} ${shape(asks)}`)).size,
+    ).toBe(scripts.length)
     expect(played.size).toBe(scripts.length)
     expect(scripts.length).toBeGreaterThanOrEqual(200)
     expect(calls).toBeGreaterThanOrEqual(scripts.length)
     expect(world.effects.count).toBe(scripts.reduce((sum, { may = [] }) => sum + may.length, 0))
-    // No rule but those that a person made when they denied.
+    // The only rules are the remembered denials.
     expect((await runtime.rules.list({ tenant: 'acme' })).filter(({ then }) => then !== 'deny')).toEqual([])
     expect(await runtime.rules.list({ tenant: otherTenant })).toEqual([])
     expect(Object.keys(Object.prototype)).toEqual([])
@@ -155,7 +181,7 @@ describe.each(['memory', 'sqlite'] as const)('a hostile model on %s', (kind) => 
   })
 })
 
-/** What tells scripts apart; deep and large values by a part of them. */
+/** Distinguishes scripts; deep and large values are shortened. */
 function shape(asks: Script['asks']): string {
   try {
     return JSON.stringify(asks).slice(0, 4_000) + JSON.stringify(asks).length

@@ -1,5 +1,5 @@
-// A hostile model in crowds (reference/reliability.md, S1): a hundred calls at once, and answers that nobody asked for. Counted beside the
-// scripts of all-scripts.ts.
+// A hostile model that sends a hundred calls at once, and answers without a matching request. Complements
+// all-scripts.ts.
 
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import { PawlError, type Runtime } from 'pawl'
@@ -13,7 +13,7 @@ const codes = (ends: readonly { status: string; failure?: { code: string } }[]):
   ends.map((end) => end.failure?.code ?? end.status)
 const count = (list: readonly string[], what: string): number => list.filter((each) => each === what).length
 
-onEachStore('a hostile model in crowds', (bench) => {
+onEachStore('call floods', (bench) => {
   const clock = manualClock()
   let world: World
   beforeEach(() => {
@@ -24,9 +24,13 @@ onEachStore('a hostile model in crowds', (bench) => {
     world.runtime = runtime
     return runtime
   }
-  const refund = (order: number, id = `c${order}`) => ({ id, name: 'refund', input: { order: `A${order}`, cents: order } })
+  const refund = (order: number, id = `c${order}`) => ({
+    id,
+    name: 'refund',
+    input: { order: `A${order}`, cents: order },
+  })
 
-  test('POL-4: a hundred that ask all wait, nothing runs, and the one that is approved runs alone', async () => {
+  test('POL-4: a hundred calls that need approval wait, and only the approved one runs', async () => {
     const runtime = await opened()
     const session = runtime.session('s')
     const ends = await session.run(hundred.map((order) => refund(order)), { batch: 'm', until: 'waiting' }) // prettier-ignore
@@ -41,7 +45,7 @@ onEachStore('a hostile model in crowds', (bench) => {
     expect(await session.calls.list({ limit: 1_000 })).toHaveLength(100)
   })
 
-  test('POL-4: a hundred with one id are a hundred calls, and each asks for itself', async () => {
+  test('POL-4: a hundred calls with one id are separate calls with separate approvals', async () => {
     const runtime = await opened()
     const ends = await runtime.session('s').run(hundred.map(() => refund(1, 'same')), { batch: 'm', until: 'waiting' }) // prettier-ignore
     expect(count(codes(ends), 'waiting')).toBe(100)
@@ -51,19 +55,19 @@ onEachStore('a hostile model in crowds', (bench) => {
     expect(await runtime.inbox({ limit: 1_000 })).toHaveLength(99)
   })
 
-  test('POL-8: of a hundred at once as many run as the budget has, and the others are told', async () => {
+  test('POL-8: of a hundred calls only as many run as the budget allows', async () => {
     const runtime = await opened({ budgets: { session: { calls: 10 } } })
     const ends = await runtime.session('s').run(hundred.map((order) => ({ id: `c${order}`, name: 'pay', input: { cents: 1 + order } })), { batch: 'm' }) // prettier-ignore
     expect(count(codes(ends), 'success')).toBe(10)
     expect(count(codes(ends), 'over_budget')).toBe(90)
     expect(world.effects.count).toBe(10)
-    // Another message, another batch, a body that calls: the session is the same.
+    // The session budget also covers another batch and nested calls.
     const more = await runtime.session('s').run([{ id: 'x', name: 'pay', input: { cents: 1 } }, { id: 'y', name: 'clerk', input: { run: [{ id: 'z', name: 'pay', input: { cents: 1 } }] } }], { batch: 'm2' }) // prettier-ignore
     expect(codes(more)).toEqual(['over_budget', 'over_budget'])
     expect(world.effects.count).toBe(10)
   })
 
-  test('POL-8, POL-2: a hundred that are approved are still held to the budget', async () => {
+  test('POL-8, POL-2: a hundred approved calls are still limited by the budget', async () => {
     const runtime = await opened({ budgets: { session: { calls: 10 } } })
     const run = runtime.session('s').run(hundred.map((order) => refund(order)), { batch: 'm' }) // prettier-ignore
     const items = await vi.waitUntil(async () => {
@@ -76,15 +80,15 @@ onEachStore('a hostile model in crowds', (bench) => {
     expect(world.effects.count).toBe(10)
   })
 
-  test('POL-8: a hundred bodies that each call ten more stay within the budget of the turn', async () => {
+  test('POL-8: a hundred bodies with ten nested calls each stay within the turn budget', async () => {
     const runtime = await opened({ budgets: { turn: { calls: 150 } } })
     const inner = Array.from({ length: 10 }, (_, order) => ({ id: `i${order}`, name: 'pay', input: { cents: 1 } }))
     await runtime.session('s').run(hundred.map((order) => ({ id: `c${order}`, name: 'clerk', input: { run: inner } })), { batch: 'm', turn: 't' }) // prettier-ignore
-    // The bodies themselves count too.
+    // The outer calls count toward the budget too.
     expect(world.effects.count).toBeLessThanOrEqual(150)
   })
 
-  test('POL-1: a hundred denied, unknown, hidden and malformed ones: each has its own refusal on record', async () => {
+  test('POL-1: denied, unknown, hidden and malformed calls each have their own recorded failure', async () => {
     const runtime = await opened()
     const kinds = [['wipe', {}], ['bash', {}], ['vault', {}], ['pay', '{"cents":'], ['pay', { cents: '1' }]] as const // prettier-ignore
     const asked = hundred.map((order) => {
@@ -93,14 +97,15 @@ onEachStore('a hostile model in crowds', (bench) => {
     })
     const session = runtime.session('s')
     const ends = codes(await session.run(asked, { batch: 'm' }))
-    for (const code of ['denied_by_policy', 'tool_unavailable', 'invalid_arguments']) expect(count(ends, code)).toBeGreaterThan(0)
+    for (const code of ['denied_by_policy', 'tool_unavailable', 'invalid_arguments'])
+      expect(count(ends, code)).toBeGreaterThan(0)
     expect(count(ends, 'success')).toBe(0)
     const rows = await session.calls.list({ status: 'failure', limit: 1_000 })
     expect(rows.map(({ callId }) => callId).toSorted()).toEqual(asked.map(({ id }) => id).toSorted())
     expect(world.effects.count).toBe(0)
   })
 
-  test('VAL-8: a message of more calls than are taken is refused as a whole, and nothing of it begins', async () => {
+  test('VAL-8: a batch over the limit is rejected as a whole and nothing starts', async () => {
     const runtime = await opened({ sizes: { batch: 1_000 } })
     const asked = Array.from({ length: 1_001 }, (_, order) => ({ id: `c${order}`, name: 'pay', input: { cents: 1 } }))
     const refused = await runtime.session('s').run(asked).catch((error: unknown) => error) // prettier-ignore
@@ -109,10 +114,10 @@ onEachStore('a hostile model in crowds', (bench) => {
     expect(world.effects.count).toBe(0)
   })
 
-  describe('answers that nobody asked for', () => {
+  describe('answers without a matching request', () => {
     const value = { decision: 'approve', at: 1, votes: [{ by: 'user:bea', door: 'library', at: 1 }] }
 
-    test('SESS-7: a result of the client for what was not handed out to it, or no longer is, is nobody’s', async () => {
+    test('SESS-7: a client answer for a call that the client does not have is rejected', async () => {
       const runtime = await opened()
       const session = runtime.session('s')
       const asked = [refund(1, 'ask'), { id: 'later', name: 'sign' }, { id: 'done', name: 'pay', input: { cents: 1 } }, { id: 'bad', name: 'pick', input: '{' }, { id: 'pick', name: 'pick' }] // prettier-ignore
@@ -124,13 +129,16 @@ onEachStore('a hostile model in crowds', (bench) => {
         expect(await other.answer('pick', { value })).toEqual({ answer: 'unknown_or_revoked' })
       expect(await session.answer('pick', { value })).toEqual({ answer: 'accepted' })
       expect(await session.answer('pick', { value })).toEqual({ answer: 'unknown_or_revoked' })
-      // What looks like a decision is the result of that call, and of no other.
-      expect((await session.run([{ id: 'pick', name: 'pick' }], { batch: 'm' }))[0]).toMatchObject({ status: 'success', value })
+      // A value that looks like a decision is only the result of its own call.
+      expect((await session.run([{ id: 'pick', name: 'pick' }], { batch: 'm' }))[0]).toMatchObject({
+        status: 'success',
+        value,
+      })
       expect(await runtime.inbox()).toMatchObject([{ callId: 'ask' }])
       expect(world.effects.of('s')).toEqual([{ tool: 'pay', input: { cents: 1 } }])
     })
 
-    test('WAIT-3: what a model can know of a wait is no key to it: ids, names, fingerprints and what is shown in lists', async () => {
+    test('WAIT-3: ids, names and fingerprints known to the model do not resolve a wait', async () => {
       const runtime = await opened()
       const session = runtime.session('s')
       const ends = await session.run([refund(1, 'ask'), { id: 'later', name: 'sign' }, { id: 'pick', name: 'pick' }], { batch: 'm', until: 'waiting' }) // prettier-ignore

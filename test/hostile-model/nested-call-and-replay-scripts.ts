@@ -1,4 +1,4 @@
-// Bodies that were talked into something, keys that were guessed, results that nobody asked for, and the same thing once more.
+// Attacks with hijacked bodies, guessed keys, unsolicited results and repeated calls.
 
 import { type Asked, one, type Script } from './attack-script.ts'
 
@@ -6,12 +6,12 @@ const order = { order: 'A1', cents: 4200 }
 const refund: Asked = { name: 'refund', input: order }
 const inner = (name: string, input: unknown = {}, more: object = {}) => ({ id: `inner ${name}`, name, input, ...more })
 
-/** A body that runs what its arguments say, and what that gives. */
+/** A body that runs the calls in its arguments: description, calls, resulting codes. */
 const hijacks: [what: string, run: object[], gives: string[]][] = [
   ['a denied tool', [inner('wipe')], ['denied_by_policy']],
   ['an internal tool that a rule denies', [inner('purge')], ['denied_by_policy']],
   ['a tool in quarantine', [inner('mail')], ['tool_quarantined']],
-  ['a tool that nobody has', [inner('bash')], ['tool_unavailable']],
+  ['a nonexistent tool', [inner('bash')], ['tool_unavailable']],
   ['a tool of another session', [inner('payroll')], ['tool_unavailable']],
   ['the key of another session’s tool', [inner('payroll@session:5:rival,4:boss,')], ['tool_unavailable']],
   ['the runtime’s own deliveries', [inner('pawl:announce', { wait: 'x' })], ['tool_unavailable']],
@@ -28,7 +28,7 @@ const hijacks: [what: string, run: object[], gives: string[]][] = [
   ['itself, which then runs a denied tool', [inner('clerk', { run: [inner('wipe')] })], ['success']],
   ['a denied tool under a key', [inner('wipe', {}, { idempotencyKey: 'mine' })], ['denied_by_policy']],
 ]
-/** The same where somebody has to be asked: the call above stays open with it. */
+/** Hijacked calls that need approval: the outer call stays open with them. */
 const hijacksThatAsk: [what: string, orders: object, inbox: string[]][] = [
   ['a tool that asks', { run: [inner('refund', order)] }, ['refund']],
   ['a tool that asks, and says it is approved', { run: [inner('gate', { approved: true })] }, ['gate']],
@@ -43,9 +43,21 @@ const hijacksThatAsk: [what: string, orders: object, inbox: string[]][] = [
   ],
 ]
 
-const guesses = ['', 'c1', 'later', 'pawl:approval:1', 'pawl:client', '0'.repeat(43), 'wk_1', '../later', '__proto__', '*', "' OR 1=1 --"]
+const guesses = [
+  '',
+  'c1',
+  'later',
+  'pawl:approval:1',
+  'pawl:client',
+  '0'.repeat(43),
+  'wk_1',
+  '../later',
+  '__proto__',
+  '*',
+  "' OR 1=1 --",
+]
 
-/** After a person said no: the same in other clothes. */
+/** Variations of a call after its denial. */
 const variations: Record<string, readonly Asked[]> = {
   'unchanged, under a new id': [refund],
   'keys in another order': [{ name: 'refund', input: { cents: 4200, order: 'A1' } }],
@@ -73,10 +85,15 @@ const variations: Record<string, readonly Asked[]> = {
 
 export const bodies: readonly Script[] = [
   ...hijacks.map(([what, run, gives]) =>
-    one(`a hijacked body runs ${what}`, 'a rule that allows it', { name: 'clerk', input: { run } }, 'success', { gives, inbox: [] }),
+    one(`a hijacked body runs ${what}`, 'a rule that allows it', { name: 'clerk', input: { run } }, 'success', {
+      gives,
+      inbox: [],
+    }),
   ),
   ...hijacksThatAsk.map(([what, orders, inbox]) =>
-    one(`a hijacked body runs ${what}`, 'the approval of a person', { name: 'clerk', input: orders }, 'running', { inbox }),
+    one(`a hijacked body runs ${what}`, 'the approval of a person', { name: 'clerk', input: orders }, 'running', {
+      inbox,
+    }),
   ),
   one(
     'a hijacked body answers, and calls on',
@@ -95,10 +112,17 @@ export const bodies: readonly Script[] = [
     ),
   ),
   ...guesses.map((key) =>
-    one(`a key that was guessed: '${key}'`, 'a key', { name: 'complete', input: { key } }, 'success', { gives: 'unknown_or_revoked' }),
+    one(`a key that was guessed: '${key}'`, 'a key', { name: 'complete', input: { key } }, 'success', {
+      gives: 'unknown_or_revoked',
+    }),
   ),
   ...['c1', '', '*', '../c1', 'pawl:announcement:1', '__proto__'].map((handle) =>
-    one(`the stored result of another: '${handle}'`, 'what others stored', { name: 'read_output', input: { handle } }, 'output_unknown'),
+    one(
+      `the stored result of another: '${handle}'`,
+      'what others stored',
+      { name: 'read_output', input: { handle } },
+      'output_unknown',
+    ),
   ),
   one(
     'the stored result of another, and the way around',
@@ -126,7 +150,7 @@ export const bodies: readonly Script[] = [
       ['more money', [{ name: 'refund', id: 'x', input: { ...order, cents: 1 } }], 'call_conflict'],
       ['another tool', [{ name: 'pay', id: 'x', input: { cents: 1 } }], 'call_conflict'],
       ['text that is cut off', [{ name: 'refund', id: 'x', input: '{"order":"A1"' }], 'call_conflict'],
-      ['a tool that nobody has', [{ name: 'bash', id: 'x', input: order }], 'call_conflict'],
+      ['a nonexistent tool', [{ name: 'bash', id: 'x', input: order }], 'call_conflict'],
     ] as [string, Asked[], string][]
   ).map(([what, asked, end]): Script => ({
     attack: `the same id in the same message, with ${what}`,

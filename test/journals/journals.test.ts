@@ -26,7 +26,7 @@ for (const [group, scenarios] of Object.entries(groups)) {
         })
       }
     }
-    test.skipIf(update)('every journal on record has its scenario', () => {
+    test.skipIf(update)('every golden journal has a scenario', () => {
       expect(Object.keys(golden)).toEqual(Object.keys(scenarios))
     })
     afterAll(() => {

@@ -1,5 +1,5 @@
-// Names that are on disk in every store: collections of documents, keys of steps, names of waits, batches and tools that are ours. Changing
-// one is a decision, so all of them are pinned here: against the golden journals, and against the source.
+// Names that are persisted in every store: document collections, step keys, and reserved names of waits, batches and
+// tools. Changing one is a decision, so all of them are pinned against the golden journals and the source.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -56,10 +56,10 @@ const collections = [
   'value-usage',
 ]
 
-/** Those that no scenario writes: files in a folder of the disk, whose lock is a document. */
+/** Collections that no scenario writes: the lock of files in a disk folder. */
 const unrecorded = ['folder']
 
-/** Keys of steps: `#` is a number, `*` a name that a tool or a user gave. */
+/** Step keys: `#` stands for a number, `*` for a name given by a tool or user. */
 const stepKeys = [
   'budget',
   'budget:invalid',
@@ -90,7 +90,7 @@ const stepKeys = [
   'values:#:#:*',
 ]
 
-/** Names of waits, batches, tools and positions that are ours. */
+/** Reserved names of waits, batches, tools and positions. */
 const reserved = [
   'pawl:absent',
   'pawl:announce',
@@ -111,7 +111,7 @@ const reserved = [
   'pawl:under',
 ]
 
-/** Prefixes of template texts in the source: keys of steps and documents, and what ids and keys are derived from. */
+/** Prefixes of template strings in the source: step keys, document keys, and inputs of derived ids and keys. */
 const prefixes = [
   'agent:',
   'budget:parked:',
@@ -151,7 +151,7 @@ const prefixes = [
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].toSorted()
 const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name ?? '')
 
-/** The source without tests, without the default tools and adapters, and without comments. */
+/** The source without tests, toolbox, adapters, doors and comments. */
 const source = ((): string => {
   const src = join(import.meta.dirname, '../../src')
   const outside = /^(box|toolbox|adapters|testing|server|client|cli|mcp|otel)\b/
@@ -175,41 +175,48 @@ const journals = readdirSync(join(import.meta.dirname, 'golden')).flatMap((file)
   Object.values(JSON.parse(readFileSync(join(import.meta.dirname, 'golden', file), 'utf8')) as Record<string, Journal>),
 )
 
-test('every collection of the golden journals and of the source is declared', () => {
+test('every collection in the golden journals and the source is declared', () => {
   const recorded = journals.flatMap(({ documents }) => Object.keys(documents).map((name) => name.split(' ')[0] ?? ''))
   expect(sorted([...recorded, ...unrecorded])).toEqual(collections)
   const unions = found(source, /\btype Collection = ([^\n]+)/g).flatMap((union) => found(union, /'([\w-]+)'/g))
   const lists = found(source, /\bkeptIn\(\[([^\]]*)\]/g).flatMap((list) => found(list, /'([\w-]+)'/g))
-  const constants = [...found(source, /\bof: '([\w-]+)'/g), ...found(source, /(?:[cC]ollection = |\bnamed\()'([\w-]+)'/g)]
+  const constants = [
+    ...found(source, /\bof: '([\w-]+)'/g),
+    ...found(source, /(?:[cC]ollection = |\bnamed\()'([\w-]+)'/g),
+  ]
   expect(constants.length).toBeGreaterThan(20)
   expect(sorted([...unions, ...lists, ...constants]).filter((name) => !collections.includes(name))).toEqual([])
-  // One that is gone from the source is gone from disk: what is made of two words there is looked for by its second.
-  const quoted = (name: string): boolean => source.includes(`'${name}'`) || source.includes(`\`\${of}-${name.split('-').at(-1)}\``)
+  // A declared collection must still occur in the source; a composed name is searched by its second part.
+  const quoted = (name: string): boolean =>
+    source.includes(`'${name}'`) || source.includes(`\`\${of}-${name.split('-').at(-1)}\``)
   expect(collections.filter((name) => !quoted(name))).toEqual([])
 })
 
-test('every step key of the golden journals is declared, and every declared one is recorded', () => {
+test('every step key in the golden journals is declared, and every declared one occurs', () => {
   const keys = sorted(
     journals.flatMap(({ calls }) =>
       Object.values(calls).flatMap((changes) => changes.flatMap(({ steps = [] }) => steps.map(({ key }) => key))),
     ),
   )
-  const shapes = stepKeys.map((shape) => ({ shape, pattern: new RegExp(`^${shape.replaceAll('#', '\\d+').replaceAll('*', '.+')}$`) }))
+  const shapes = stepKeys.map((shape) => ({
+    shape,
+    pattern: new RegExp(`^${shape.replaceAll('#', '\\d+').replaceAll('*', '.+')}$`),
+  }))
   const shapeOf = (key: string): string | undefined => shapes.find(({ pattern }) => pattern.test(key))?.shape
   expect(keys.filter((key) => shapeOf(key) === undefined)).toEqual([])
   expect(sorted(keys.map((key) => shapeOf(key) ?? ''))).toEqual(stepKeys)
 })
 
-test('every reserved name of the golden journals and of the source is declared', () => {
+test('every reserved name in the golden journals and the source is declared', () => {
   const used = [...found(source, /['`](pawl:[\w-]+)/g), ...found(golden, /\b(pawl:[a-z-]+)/g)]
   expect(sorted(used)).toEqual(reserved)
 })
 
-test('the prefixes of keys in the source are the declared ones', () => {
+test('the key prefixes in the source match the declared ones', () => {
   expect(sorted(found(source, /`([a-z][a-z:-]*:)\$\{/g))).toEqual(prefixes)
 })
 
-test('the settings that a runtime reads and writes when it opens', async () => {
+test('a runtime reads and writes only the declared settings when it opens', async () => {
   const success = groups.attempts?.success
   const { recording } = await play(success ?? (async () => {}), 'memory')
   expect(sorted(recording.settings)).toEqual(['format', 'secret_fingerprint', 'secret_fingerprint:1'])

@@ -1,9 +1,9 @@
-// Records every change that passes the store port. render.ts makes a golden journal of the recording.
+// Records every change that passes the store port. render.ts turns the recording into a golden journal.
 
 import type { CallPosition } from '../../src/store/records/call-record.ts'
 import type { Change, Committed, Store, Written } from '../../src/store/store.ts'
 
-/** How the store answered: it is on record, a guard refused it, or it failed. */
+/** The store's answer: written, rejected by a guard, failed, or still missing. */
 export type Answer = 'ok' | 'refused' | 'failed' | 'no answer'
 
 export type Entry =
@@ -19,13 +19,13 @@ export interface Recording {
   readonly positions: ReadonlyMap<string, CallPosition>
   /** The call and the name of every wait, by id. */
   readonly waits: ReadonlyMap<string, { readonly call: string; readonly name: string }>
-  /** Ids of the workers, in the order in which they took their first lease. */
+  /** Worker ids in the order of their first lease. */
   readonly workers: readonly string[]
   /** Names of the settings that were read or written. */
   readonly settings: ReadonlySet<string>
 }
 
-/** Whose code it was: the position of its call without tenant and occurrence. */
+/** The call whose body ran: its position without tenant and occurrence. */
 interface Body {
   readonly session: string
   readonly batch: string
@@ -33,10 +33,13 @@ interface Body {
 }
 
 let current: Recorder | null = null
-/** A recorder for a scenario. They run one after the other: what bodies do from now on belongs to this one. */
+/**
+ * Starts a recorder for a scenario. Scenarios run one after the other, so body effects belong to the latest recorder.
+ */
 export const startRecording = (): Recorder => (current = new Recorder())
-/** Code of a tool runs. */
-export const did = ({ session, batch, callId }: Body, what: string): void => current?.did(`${session}/${batch}/${callId}#0`, what)
+/** Records an effect of a tool body. */
+export const did = ({ session, batch, callId }: Body, what: string): void =>
+  current?.did(`${session}/${batch}/${callId}#0`, what)
 
 export class Recorder implements Recording {
   readonly entries: Entry[] = []
@@ -44,12 +47,14 @@ export class Recorder implements Recording {
   readonly waits = new Map<string, { call: string; name: string }>()
   readonly workers: string[] = []
   readonly settings = new Set<string>()
-  /** Grows with every use of the store: as long as it does, something is going on. */
+  /** Counts store calls; the scenario is active as long as it grows. */
   uses = 0
   #pending = 0
 
   did(position: string, what: string): void {
-    const uids = [...this.positions].filter(([, each]) => `${each.session}/${each.batch}/${each.id}#0` === position).map(([uid]) => uid)
+    const uids = [...this.positions]
+      .filter(([, each]) => `${each.session}/${each.batch}/${each.id}#0` === position)
+      .map(([uid]) => uid)
     const isOpen = (entry: Entry): boolean =>
       entry.kind === 'change' &&
       entry.answer === 'no answer' &&
@@ -57,7 +62,7 @@ export class Recorder implements Recording {
     this.entries.push({ kind: 'effect', position, what, unwritten: this.entries.filter(isOpen).length })
   }
 
-  /** No promise of the store is without its answer. */
+  /** True if every store promise has settled. */
   get idle(): boolean {
     return this.#pending === 0
   }
@@ -65,7 +70,9 @@ export class Recorder implements Recording {
   wrap(store: Store): Store {
     const methods = Object.entries(store).map(([name, method]) => [
       name,
-      typeof method === 'function' ? (...args: never[]) => this.#used((method as (...args: never[]) => unknown)(...args)) : method,
+      typeof method === 'function'
+        ? (...args: never[]) => this.#used((method as (...args: never[]) => unknown)(...args))
+        : method,
     ])
     const all = Object.fromEntries(methods) as Store
     return {
@@ -146,6 +153,6 @@ export class Recorder implements Recording {
 
 function answerOf(answer: Written): Answer {
   if ('failed' in answer) return 'failed'
-  // Which of several guards that fail is named is up to the store.
+  // The store may name any of several failing guards, so the name is left out.
   return answer.ok ? 'ok' : 'refused'
 }

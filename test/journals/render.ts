@@ -1,5 +1,5 @@
-// Renders a recording as a golden journal: the changes of each call in their order, the values of each document in their order.
-// The order between calls is left out, because a change that only reorders independent calls is no change of behaviour.
+// Renders a recording as a golden journal: the changes of each call in order, and the values of each document in order.
+// The order between calls is left out, because reordering independent calls is not a change of behaviour.
 
 import { createHash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../../src/store/records/call-record.ts'
@@ -21,7 +21,7 @@ export interface Journal {
   /** Changes that concern no call, by session. */
   readonly sessions: Rows
   readonly erasures: Plain[]
-  /** What the scenario returned. */
+  /** The return value of the scenario. */
   readonly returned: Plain
 }
 
@@ -35,7 +35,7 @@ export function render(recording: Recording, returned: unknown): Journal {
   const sessions: Rows = {}
   const erasures: Plain[] = []
   const progress = new Map<string, Record<string, unknown>>()
-  /** A position has one group, also where two workers put the call on record: one of them was refused. */
+  /** One group per position, even if two workers inserted the call and one of them was rejected. */
   const groupOf = (uid: string): Plain[] => {
     const position = recording.positions.get(uid)
     return (calls[position ? positionText(position) : uid] ??= [])
@@ -68,9 +68,20 @@ export function render(recording: Recording, returned: unknown): Journal {
   return named({ calls, documents, sessions, erasures, returned: plain(returned ?? null) }, recording)
 }
 
-/** The call that a change is about, by uid. */
+/** The uid of the call that a change belongs to. */
 function subjectOf(change: Change, { waits }: Recording): string | null {
-  const { insertCall, updateCall, steps, insertWaits, resolveWait, take, line, give, guards, events } = change
+  const {
+    insertCall,
+    updateCall,
+    steps,
+    insertWaits,
+    resolveWait,
+    takeSlots,
+    queueForSlot,
+    releaseSlots,
+    guards,
+    events,
+  } = change
   const guarded = guards.find((guard) => 'call' in guard)
   return (
     insertCall?.uid ??
@@ -80,9 +91,9 @@ function subjectOf(change: Change, { waits }: Recording): string | null {
     (resolveWait && waits.get(resolveWait.id)?.call) ??
     (guarded && 'call' in guarded ? guarded.call : undefined) ??
     (events.find(({ call }) => call !== '')?.call || undefined) ??
-    take?.holder ??
-    line?.holder ??
-    give?.holder ??
+    takeSlots?.holder ??
+    queueForSlot?.holder ??
+    releaseSlots?.holder ??
     null
   )
 }
@@ -94,13 +105,17 @@ function sessionOf({ documents = [], events, guards }: Change): string {
 
 const documentKey = ({ of, tenant, session, key }: DocumentName): string => `${of} ${tenant}/${session}/${key}`
 
-function renderChange({ change, answer }: Entry & { kind: 'change' }, subject: string | null, progress: Map<string, object>): Plain {
+function renderChange(
+  { change, answer }: Entry & { kind: 'change' },
+  subject: string | null,
+  progress: Map<string, object>,
+): Plain {
   const {
     insertCall,
     updateCall,
-    take,
-    line,
-    give,
+    takeSlots,
+    queueForSlot,
+    releaseSlots,
     steps,
     insertWaits,
     resolveWait,
@@ -115,9 +130,9 @@ function renderChange({ change, answer }: Entry & { kind: 'change' }, subject: s
     guards: guards.length > 0 ? guards.map((guard) => guardText(guard, subject)) : undefined,
     insert: insertCall && inserted(insertCall, progress),
     update: updateCall && moved(updateCall, subject, progress),
-    take: take && { ...take, holder: own(take.holder, subject) },
-    line: line && { ...line, holder: own(line.holder, subject) },
-    give: give && { ...give, holder: own(give.holder, subject) },
+    take: takeSlots && { worker: takeSlots.worker, places: takeSlots.slots, holder: own(takeSlots.holder, subject) },
+    line: queueForSlot && { ...queueForSlot, holder: own(queueForSlot.holder, subject) },
+    give: releaseSlots && { ...releaseSlots, holder: own(releaseSlots.holder, subject) },
     steps: steps?.map((step) => renderStep(step, subject)),
     waits: insertWaits?.map((wait) => renderWait(wait, subject)),
     resolve: resolveWait && { wait: resolveWait.id, resolution: parsed(resolveWait.resolution) },
@@ -153,16 +168,22 @@ function guardText(guard: Guard, subject: string | null): string {
 const parsedFields = ['options', 'args', 'terms', 'outcome', 'input', 'value', 'resolution']
 const parsedIn = (record: object): Record<string, unknown> =>
   Object.fromEntries(
-    Object.entries(record).map(([name, value]) => [name, parsedFields.includes(name) && typeof value === 'string' ? parsed(value) : value]),
+    Object.entries(record).map(([name, value]) => [
+      name,
+      parsedFields.includes(name) && typeof value === 'string' ? parsed(value) : value,
+    ]),
   )
 
 function inserted(call: CallRecord, progress: Map<string, object>): object {
   const { position, uid, ...rest } = parsedIn(call)
   progress.set(uid as string, rest)
-  return { position: positionText(position as CallPosition), ...Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== null)) }
+  return {
+    position: positionText(position as CallPosition),
+    ...Object.fromEntries(Object.entries(rest).filter(([, v]) => v !== null)),
+  }
 }
 
-/** Progress is written whole; only the fields that changed are shown. */
+/** Progress is written as a whole; only changed fields are shown. */
 function moved(
   { uid, progress: next, release }: NonNullable<Change['updateCall']>,
   subject: string | null,
@@ -175,9 +196,10 @@ function moved(
   return given({ call: own(uid, subject), ...Object.fromEntries(changed), release })
 }
 
-const renderStep = ({ call, ...step }: StepRecord, subject: string | null): object => given({ call: own(call, subject), ...parsedIn(step) })
+const renderStep = ({ call, ...step }: StepRecord, subject: string | null): object =>
+  given({ call: own(call, subject), ...parsedIn(step) })
 
-/** A salt is random, and the key and its hash are derived from it. */
+/** Leaves out the random salt, and the key hash derived from it. */
 const renderWait = ({ call, salt: _salt, keyHash: _hash, ...wait }: WaitRecord, subject: string | null): object =>
   given({ call: own(call, subject), ...parsedIn(wait) })
 
@@ -199,8 +221,11 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Puts names in place of ids, and times since the start in place of instants. */
-function named({ calls, documents, sessions, erasures, returned }: Journal, { positions, waits, workers }: Recording): Journal {
+/** Replaces ids by names, and timestamps by the time since the start. */
+function named(
+  { calls, documents, sessions, erasures, returned }: Journal,
+  { positions, waits, workers }: Recording,
+): Journal {
   const names = new Map<string, string>()
   for (const [index, id] of workers.entries()) names.set(id, `<worker ${index + 1}>`)
   let others = 0
@@ -222,7 +247,8 @@ function named({ calls, documents, sessions, erasures, returned }: Journal, { po
     if (typeof value === 'number') return value >= start && value < end ? `t+${value - start}` : value
     if (typeof value === 'string') {
       const inner = value.length > 80 && /^[[{]/.test(value) ? parsed(value) : undefined
-      if (inner !== undefined && typeof inner === 'object' && !('text' in (inner as object))) return { '<json>': walk(inner) }
+      if (inner !== undefined && typeof inner === 'object' && !('text' in (inner as object)))
+        return { '<json>': walk(inner) }
       return value.startsWith('~1.') ? '<sealed>' : shortened(text(value))
     }
     if (value instanceof Uint8Array) return `<${value.length} bytes>`
@@ -250,7 +276,7 @@ const shortened = (text: string): string =>
     ? text
     : `${text.slice(0, 40)}<${text.length} characters, ${createHash('sha256').update(text).digest('hex').slice(0, 16)}>`
 
-/** JSON with small objects on one line, and every text that is longer than a word or two on a line of its own. */
+/** Prints JSON with small objects on one line and longer strings on their own lines. */
 export function print(value: unknown, indent = ''): string {
   if (value === null || typeof value !== 'object') return JSON.stringify(value)
   const line = JSON.stringify(value)
@@ -264,6 +290,8 @@ export function print(value: unknown, indent = ''): string {
 const textFields = ['message', 'text', 'reason', 'summary', 'description', 'title', 'note']
 function hasText(value: object): boolean {
   return Object.entries(value).some(([key, each]) =>
-    typeof each === 'object' && each !== null ? hasText(each as object) : textFields.includes(key) && typeof each === 'string',
+    typeof each === 'object' && each !== null
+      ? hasText(each as object)
+      : textFields.includes(key) && typeof each === 'string',
   )
 }

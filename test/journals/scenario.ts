@@ -1,4 +1,4 @@
-// One scenario of the golden journals: a store that is recorded, workers on it that can die, and a clock that is moved by hand.
+// Runs one scenario of the golden journals: a recorded store, workers that can die, and a manual clock.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -8,48 +8,55 @@ import { manualClock, memoryStore } from 'pawl/testing'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { milliseconds } from '../../src/core/duration.ts'
+import { dueTimers } from '../kit/due-timers.ts'
 import { type Recorder, type Recording, startRecording } from './recorder.ts'
 import { start } from './render.ts'
 
 type Duration = Parameters<ReturnType<typeof manualClock>['advance']>[0]
 type Clock = NonNullable<RuntimeOptions['clock']>
 
-/** Where a worker dies: at the n-th change that appends an event of this type, before it is written or when it is on record. */
+/** The point at which a worker dies: before or after the n-th change that appends an event of this type. */
 export interface Death {
   readonly event?: string
   readonly nth?: number
   readonly when?: 'before' | 'after'
-  /** As long as it says so, the lease is not renewed: the worker lives and does not know that it counts as dead. */
+  /**
+   * While it returns true, lease renewals are dropped: the worker runs on without knowing that its lease has expired.
+   */
   readonly deaf?: () => boolean
 }
 
 export interface Worker {
   readonly runtime: Runtime
-  /** From now on the store answers nothing, and nothing that it writes arrives. */
+  /** From now on the store does not answer this worker and drops its writes. */
   die(): void
 }
 
 export interface World {
   readonly clock: Clock
-  /** Another worker on the store. */
+  /** Opens another worker on the store. */
   open(options?: Partial<RuntimeOptions>, death?: Death): Promise<Worker>
-  /** A runtime on the store, with these tools. */
+  /** Opens a runtime with these tools on the store. */
   run(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
-  /** Moves time; at every instant at which a timer fires, everything that can happen happens first. */
+  /** Moves the clock; before each timer fires, all pending work completes. */
   advance(by: Duration): Promise<void>
-  /** Lets everything happen that can without the clock. */
+  /** Completes all work that does not need the clock. */
   settle(): Promise<void>
-  /** What this promise comes to, moving time as far as that takes, at most two days. */
+  /** Awaits the promise while moving the clock, by at most two days. */
   outcome<T>(promise: Promise<T>): Promise<T>
 }
 
-/** `returned` is part of the journal. */
+/** The return value becomes part of the journal. */
 export type Scenario = (world: World) => Promise<unknown>
 
-export async function play(scenario: Scenario, kind: 'memory' | 'sqlite'): Promise<{ recording: Recording; returned: unknown }> {
+export async function play(
+  scenario: Scenario,
+  kind: 'memory' | 'sqlite',
+): Promise<{ recording: Recording; returned: unknown }> {
   const { advance, clock, settle, recorder } = steadyClock()
   const dir = mkdtempSync(join(tmpdir(), 'pawl-journals-'))
-  const inner = kind === 'memory' ? memoryStore({ clock }) : sqliteStore({ file: join(dir, 'agent.db'), clock, commit: 'process' })
+  const inner =
+    kind === 'memory' ? memoryStore({ clock }) : sqliteStore({ file: join(dir, 'agent.db'), clock, commit: 'process' })
   const store = recorder.wrap(inner)
   const workers: { worker: Worker; dead: () => boolean }[] = []
   let ids = 0
@@ -86,7 +93,7 @@ export async function play(scenario: Scenario, kind: 'memory' | 'sqlite'): Promi
   try {
     const returned = await scenario(world)
     await settle()
-    // A close hands open calls back: what it writes belongs to the scenario.
+    // close() releases open calls; those writes belong to the scenario.
     for (const { worker, dead } of workers) {
       if (dead()) continue
       const closing = worker.runtime.close({ grace: 0 })
@@ -100,27 +107,15 @@ export async function play(scenario: Scenario, kind: 'memory' | 'sqlite'): Promi
   }
 }
 
-/** A manual clock that lets the store and all bodies come to rest before it moves on: what is written when does not depend on the load. */
+/**
+ * A manual clock that waits until the store and all bodies are idle before it moves, so that the order of writes does
+ * not depend on the machine's load.
+ */
 function steadyClock(): { clock: Clock; advance: World['advance']; settle: World['settle']; recorder: Recorder } {
   const recorder = startRecording()
   const manual = manualClock(start)
-  const due = new Map<number, number>()
-  let timers = 0
-  const clock: Clock = {
-    ...manual,
-    timer(ms, fire) {
-      const id = ++timers
-      due.set(id, manual.now() + Math.max(0, Math.ceil(ms)))
-      const callOff = manual.timer(ms, () => {
-        due.delete(id)
-        fire()
-      })
-      return () => {
-        due.delete(id)
-        callOff()
-      }
-    },
-  }
+  const { due, timer } = dueTimers(manual)
+  const clock: Clock = { ...manual, timer }
   const settle = async (): Promise<void> => {
     for (let before = -1; before !== recorder.uses || !recorder.idle;) {
       before = recorder.uses
@@ -131,7 +126,7 @@ function steadyClock(): { clock: Clock; advance: World['advance']; settle: World
     const until = manual.now() + milliseconds(by, 'advance')
     await settle()
     for (;;) {
-      const next = Math.min(until, ...due.values())
+      const next = Math.min(until, ...due())
       if (next >= until) break
       await manual.advance(Math.max(0, next - manual.now()))
       await settle()
@@ -149,10 +144,12 @@ function mortalStore(store: Store, death: Death = {}): { store: Store; die(): vo
   const never = new Promise<never>(() => {})
   const methods = Object.entries(store).map(([name, method]) => [
     name,
-    typeof method === 'function' ? (...args: never[]) => (dead ? never : (method as (...args: never[]) => unknown)(...args)) : method,
+    typeof method === 'function'
+      ? (...args: never[]) => (dead ? never : (method as (...args: never[]) => unknown)(...args))
+      : method,
   ])
   const guarded = Object.fromEntries(methods) as Store
-  /** Whether this is the change at which it dies. */
+  /** True for the change at which the worker dies. */
   const dies = ({ events }: Change): boolean => !dead && events.some(({ type }) => type === event) && ++seen === nth
   return {
     dead: () => dead,

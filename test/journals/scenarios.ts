@@ -1,4 +1,4 @@
-// All scenarios of the golden journals, by the file that their journals are in.
+// All scenarios of the golden journals, grouped by golden file.
 
 import type { Scenario } from './scenario.ts'
 import { admission } from './scenarios/admission.ts'

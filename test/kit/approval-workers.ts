@@ -1,4 +1,4 @@
-// Workers of one store that may die, under a clock that is moved by hand; and a person who looks into the inbox.
+// Killable workers on one store with a manual clock, and access to the inbox.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -14,22 +14,22 @@ export interface World {
   clock: ManualClock
   store: Store
   file: string
-  /** A worker that stays. */
+  /** Starts a worker that is not killed. */
   start(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
-  /** A worker that can be killed; with `before`, it dies before it writes such a change. */
+  /** Starts a killable worker; with `before`, it dies before it writes a matching change. */
   doomed(
     tools: readonly Tool[],
     options?: Partial<RuntimeOptions>,
     before?: (change: Change) => boolean,
   ): Promise<{ runtime: Runtime; life: Mortal }>
-  /** Another worker takes over what a dead one had. */
+  /** Starts another worker and moves the clock past the lease of a dead one. */
   takeOver(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
   item(runtime: Runtime): Promise<InboxItem>
 }
 
 export const bea = { by: 'user:bea' }
 export const ada = { principal: 'user:ada' }
-/** The change with which a call parks. */
+/** True for the change that parks a call. */
 export const parks = ({ updateCall }: Change): boolean => updateCall?.progress.state === 'parked'
 export const hang = (): Promise<never> => new Promise(() => {})
 
@@ -59,7 +59,10 @@ export function worldOn(kind: StoreKind): World {
           guarded.write(change, heard, how)
         },
       }
-      return { life: { store, die }, runtime: await createRuntime({ store, tools, clock: world.clock, logger: quiet, ...options }) }
+      return {
+        life: { store, die },
+        runtime: await createRuntime({ store, tools, clock: world.clock, logger: quiet, ...options }),
+      }
     },
     async takeOver(tools, options = {}) {
       const runtime = await world.start(tools, options)

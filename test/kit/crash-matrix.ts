@@ -1,30 +1,46 @@
-// A worker dies before and after everything that it writes and claims of a task, each in turn; another worker takes over, and the laws of tasks
-// hold (TASK-2 to TASK-10). What the session asks and hears goes through a third process that runs nothing.
+// Kills a worker before and after each write and claim of a task, in turn. Another worker takes over, and the
+// invariants of tasks must hold. The session is used through a third process that runs nothing.
 
+import { rmSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { createRuntime, type Runtime } from 'pawl'
 import { expect } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { quiet } from './stores/fresh-store.ts'
-import type { Scenario, World } from './fault-scenario.ts'
+import { freshMemory, freshSqlite, quiet } from './stores/fresh-store.ts'
+import { newWorld, type Scenario } from './fault-scenario.ts'
 
 export interface Ground {
   readonly clock: ManualClock
   readonly store: Store
-  /** Its lease is over: on stores that keep their own time, where nobody can wait for it. */
+  /** Ends the worker's lease on stores with their own clock, where the test cannot wait for it. */
   bury?(worker: string): Promise<void>
-  /** Lets a store that is far away answer; the longer, the more often it was asked to. */
+  /** Gives a remote store time to answer; waits longer the more often it is called. */
   breathe?(times: number): Promise<void>
   gone(): Promise<void>
 }
 
+export function sqliteGround(): Ground {
+  const { clock, store, file } = freshSqlite()
+  const gone = async (): Promise<void> => {
+    await store.close()
+    rmSync(dirname(file), { recursive: true, force: true })
+  }
+  return { clock, store, gone }
+}
+/** For describe.each. */
+export const localGrounds: readonly (readonly [string, () => Ground])[] = [
+  ['memory', () => ({ ...freshMemory(), gone: async () => {} })],
+  ['sqlite', sqliteGround],
+]
+
 interface Death {
-  /** Which of what it writes and claims it dies at, from 1; 0: none. */
+  /** The number of the write or claim at which the worker dies, from 1; 0 means never. */
   readonly at: number
   readonly when: 'before' | 'after'
 }
 
-/** A store that one worker uses until it dies. */
+/** Wraps the store of one worker so that it stops answering when the worker dies. */
 function dying(store: Store, { at, when }: Death) {
   const never = new Promise<never>(() => {})
   const state = { dead: false, count: 0, worker: '', armed: false }
@@ -60,7 +76,7 @@ function dying(store: Store, { at, when }: Death) {
       const last = hit()
       if (last && when === 'before') return void die()
       store.write(change, (answer) => (last ? void die() : state.dead ? undefined : heard(answer)), how)
-      // Nobody waits for one that rides, and it would be written with what comes next.
+      // A riding write has no waiter and is written with the next commit, so an empty commit flushes it.
       if (last && how?.ride) store.commit({ guards: [], events: [] }).then(die, die)
     },
     async claim(...asked) {
@@ -82,17 +98,9 @@ export interface Lived {
 export async function livedThrough(scenario: Scenario, ground: Ground, death: Death): Promise<Lived> {
   const { clock, store } = ground
   const shared: Store = { ...store, close: async () => {} }
-  const w: World = {
-    runtime: null as never,
-    effects: {},
-    key: '',
-    answered: false,
-    cancels: 0,
-    later: (ms, fire) => void clock.timer(ms, fire),
-    did: (name) => (w.effects[name] = (w.effects[name] ?? 0) + 1),
-  }
+  const w = newWorld(clock)
   const tools = scenario.tools(w)
-  // On stores that keep no secret of their own it is given.
+  // For stores that do not generate a secret themselves.
   const common = {
     clock,
     tools,
@@ -119,7 +127,7 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
   }
   const takeOver = async (): Promise<void> => {
     if (!first.state.dead) return
-    // Again and again: the last beat of its heart may still have been on its way.
+    // Repeated, because the last heartbeat may still have been in flight.
     if (!second || breaths % 20 === 0) await ground.bury?.(first.state.worker)
     second ??= await createRuntime({ ...common, store: shared })
   }
@@ -129,7 +137,7 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
     await scenario.poke?.(w, at)
   }
   if (!ends && wrong.length === 0) wrong.push('hangs')
-  // What follows the end: of children, of the session; and it may die over that.
+  // Work after the outcome (children, session end), in which the worker may also die.
   const left = async (): Promise<boolean> => (await store.unsettled({ after: '', limit: 1 })).length > 0
   for (let more = 0; more < (first.state.dead ? 12 : 3) || (more < 100 && (await left())); more++) {
     await step(3_000)
@@ -146,7 +154,7 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
     if ((w.effects[name] ?? 0) > most) wrong.push(`${name} happened ${w.effects[name]} times`)
   for (const [name, least] of Object.entries(scenario.least ?? {}))
     if ((w.effects[name] ?? 0) < least) wrong.push(`${name} happened ${w.effects[name] ?? 0} times`)
-  // Asked by a worker: what nobody could run is not to be seen from a door.
+  // Checked through a worker, because a process without one does not see calls that no worker can run.
   if (second) w.runtime = second
   wrong.push(...((await scenario.laws?.(w, store)) ?? []))
   for (const call of await store.unsettled({ after: '', limit: 9 })) wrong.push(`${call.tool} is left ${call.state}`)
@@ -158,7 +166,7 @@ export async function livedThrough(scenario: Scenario, ground: Ground, death: De
   return { writes: first.state.count, died: first.state.dead, wrong }
 }
 
-/** All of it; what is wrong says where. `every`: only each n-th place, from `from` on. */
+/** Runs all crash points; problems name their point. `every` and `from` select only each n-th point. */
 export async function matrix(
   scenario: Scenario,
   fresh: () => Ground | Promise<Ground>,

@@ -1,8 +1,9 @@
-// What a scenario is of which every store call is made to fail in turn (every-call.test.ts).
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// The type of a scenario in which every store call is made to fail in turn (every-call.test.ts).
+/* oxlint-disable typescript/no-explicit-any -- tool bodies and inputs of many shapes */
 
 import { type CallAsk, type PawlError, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import type { Store } from '../../src/store/store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
 
 const input = { type: 'object' } as const
 
@@ -15,25 +16,39 @@ export interface World {
   cancels: number
   later(ms: number, fire: (value?: unknown) => void): void
 }
+/** A world without a runtime; its timers use the clock. */
+export function newWorld(clock: ManualClock): World {
+  const w: World = {
+    runtime: null as never,
+    effects: {},
+    key: '',
+    answered: false,
+    cancels: 0,
+    later: (ms, fire) => void clock.timer(ms, fire),
+    did: (name) => (w.effects[name] = (w.effects[name] ?? 0) + 1),
+  }
+  return w
+}
+
 export interface Scenario {
   name: string
-  /** The promise that it is about; CALL-2 if not said. */
+  /** The promise id for the test title; CALL-2 by default. */
   cites?: string
   tools: (w: World) => Tool[]
-  /** What the runtimes have besides. */
+  /** Additional runtime options. */
   options?: (w: World) => Partial<RuntimeOptions>
   asks: CallAsk[]
-  /** Instead of a batch: asked again until it gives its ends, so it must bear that. */
+  /** Used instead of a batch. Repeated until it returns outcomes, so it must be repeatable. */
   ask?: (w: World) => Promise<any[]>
-  /** What else must be true when all is over; what is wrong. */
+  /** Additional invariants checked at the end; returns the violations. */
   laws?: (w: World, store: Store) => Promise<string[]>
   run?: object
-  /** Asked every second until it is over. */
+  /** Called every second until the scenario ends. */
   poke?: (w: World, second: number) => Promise<void> | void
   ends: unknown[] | ((outcomes: any[]) => void)
   most: Record<string, number>
   least?: Record<string, number>
-  /** The call may be asked with a signal that fires here. */
+  /** The time at which the call's abort signal fires. */
   abortAt?: number
 }
 
@@ -49,3 +64,18 @@ export const resolveOnce =
     }
   }
 export const t = (name: string, more: object): Tool => tool({ name, description: 'd', input, ...more })
+type Body = (input: any, ctx: any) => unknown
+/** A tool that runs again after a crash. */
+export const rerun = (name: string, execute: Body, more: object = {}): Tool =>
+  t(name, { onCrash: 'rerun', ...more, execute })
+
+/** A scenario with one call, of the tool `t`. By default it has no effects to count. */
+export const oneCall = (
+  name: string,
+  tools: Scenario['tools'],
+  ends: Scenario['ends'],
+  more: Omit<Partial<Scenario>, 'name' | 'tools' | 'ends'> = {},
+): Scenario => ({ name, tools, asks: [{ id: '1', name: 't' }], ends, most: {}, ...more })
+
+/** The only outcome is a success with this value. */
+export const success = (value: unknown): Scenario['ends'] => [{ status: 'success', value }]

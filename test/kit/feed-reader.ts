@@ -1,4 +1,4 @@
-// What the feed has told, for tests of what it tells.
+// Reads the feed for tests of its events.
 
 import { type FeedEvent, type Runtime, tool } from 'pawl'
 import { expect } from 'vitest'
@@ -15,7 +15,7 @@ export const echo = tool({
 
 let marks = 0
 
-/** What the feed has told up to now, but for calls; its numbers have no gap. */
+/** All events so far except those of calls; asserts that positions have no gap. */
 export async function told(runtime: Runtime): Promise<FeedEvent[]> {
   const mark = `mark ${++marks}`
   await runtime.session(mark).run([{ id: 'a', name: 'echo' }])

@@ -1,3 +1,3 @@
-// Whether the big numbers are wanted: `npm run test:long` sets it. Every other run has a part of them.
+// True in `npm run test:long`, which uses the full sizes and counts. Other runs use smaller ones.
 
 export const long = process.env.PAWL_LONG === '1'

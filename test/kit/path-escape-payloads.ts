@@ -1,4 +1,4 @@
-// Paths that try to leave a folder, as data: ways up, ways to write them, and what they are after. In the long run there are more of the same.
+// Paths that try to leave a folder, as data: parent segments, encodings and targets. The long run adds more of each.
 
 import { long } from './long-run.ts'
 
@@ -53,7 +53,9 @@ export const ups: readonly string[] = [
   '..\u00ad/',
 ]
 const depths = long ? [1, 2, 4, 8, 20] : [1, 8]
-const targets = long ? ['outside/canary', 'outside', 'etc/passwd', 'root-evil/canary'] : ['outside/canary', 'etc/passwd']
+const targets = long
+  ? ['outside/canary', 'outside', 'etc/passwd', 'root-evil/canary']
+  : ['outside/canary', 'etc/passwd']
 
 const absolute = [
   '/etc/passwd',
@@ -214,7 +216,7 @@ const odd = [
   `${'y'.repeat(200)}/`.repeat(6),
 ]
 
-/** Names of things that test/storage/files/path-escape.test.ts plants in a folder. */
+/** Names that test/storage/files/path-escape.test.ts creates in the folder. */
 export const planted = [
   'link-file',
   'link-dir/canary',
@@ -246,7 +248,9 @@ export const planted = [
 export const payloads: readonly string[] = [
   ...new Set([
     ...ups.flatMap((up) =>
-      depths.flatMap((depth) => targets.map((target) => up.repeat(depth) + (/[\\/]$|%2f$|%5c$/i.test(up) ? '' : '/') + target)),
+      depths.flatMap((depth) =>
+        targets.map((target) => up.repeat(depth) + (/[\\/]$|%2f$|%5c$/i.test(up) ? '' : '/') + target),
+      ),
     ),
     ...ups.map((up) => `d/${up}`),
     ...absolute,

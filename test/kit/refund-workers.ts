@@ -1,5 +1,5 @@
-// Where the pains of others are played through: one place of a store that outlives its workers, a clock that is moved, and tools whose
-// effects are noted outside of the record.
+// Set-up for the tests of known failures of other projects: a store that outlives its workers, a manual clock, and
+// tools whose effects are recorded outside the store.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -20,7 +20,7 @@ export interface Refund {
 export const bea = { by: 'user:bea' }
 export const cem = { by: 'user:cem' }
 
-/** What was done to the world, in order. */
+/** The refunds that happened, in order. */
 export class Ledger {
   readonly refunds: Refund[] = []
   get cents(): number[] {
@@ -30,7 +30,7 @@ export class Ledger {
 
 type More = Partial<Omit<Parameters<typeof tool>[0], 'input' | 'execute'>>
 
-/** Destructive, so it asks. */
+/** A destructive tool, so its calls need approval. */
 export const refunding = (ledger: Ledger, more: More & { name?: string } = {}): Tool =>
   tool({
     name: 'refund',
@@ -46,7 +46,7 @@ export const refunding = (ledger: Ledger, more: More & { name?: string } = {}): 
 
 export const ask = (cents: number, id = 'c1', name = 'refund') => ({ id, name, input: { order: 'A1', cents } })
 
-/** A worker that can be killed: from then on nothing it asks of the store is answered, and nothing it writes arrives. */
+/** A killable worker: after die() the store does not answer it and drops its writes. */
 export interface Doomed {
   readonly runtime: Runtime
   die(): void
@@ -55,7 +55,7 @@ export interface Doomed {
 export interface Ground {
   readonly clock: ManualClock
   readonly ledger: Ledger
-  /** A worker on the place. Each has a store object of its own, as another process would (memory has only one). */
+  /** Opens a worker. Each has its own store object, like another process (memory has only one). */
   open(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
   doomed(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Doomed>
 }
@@ -113,7 +113,7 @@ export function onGround(name: string, define: (ground: Ground) => void): void {
 export const session = (runtime: Runtime, id = 'chat', more: object = {}): Session =>
   runtime.session(id, { tenant: 'acme', principal: 'user:ada', ...more })
 
-/** The inbox, once so many lie in it. */
+/** The inbox, once it has this many items. */
 export const waiting = (runtime: Runtime, count = 1): Promise<InboxItem[]> =>
   vi.waitUntil(async () => {
     const items = await runtime.inbox({ limit: 1_000 })
@@ -122,9 +122,11 @@ export const waiting = (runtime: Runtime, count = 1): Promise<InboxItem[]> =>
 
 export const only = async (runtime: Runtime): Promise<InboxItem> => (await waiting(runtime))[0] as InboxItem
 
-/** The same item anew, after what it is about has changed. */
+/** The new inbox item of the same call after its tool or arguments changed. */
 export const askedAgain = (runtime: Runtime, before: InboxItem): Promise<InboxItem> =>
-  vi.waitUntil(async () => (await runtime.inbox()).find(({ id, call }) => call === before.call && id !== before.id), { interval: 1 })
+  vi.waitUntil(async () => (await runtime.inbox()).find(({ id, call }) => call === before.call && id !== before.id), {
+    interval: 1,
+  })
 
 export const codeOf = (outcome: CallOutcome | OpenCall | undefined): string =>
   outcome?.status === 'failure' ? outcome.failure.code : (outcome?.status ?? 'none')
@@ -132,7 +134,7 @@ export const codeOf = (outcome: CallOutcome | OpenCall | undefined): string =>
 export const textOf = (outcome: Pick<CallOutcome, 'parts'> | undefined): string =>
   outcome?.parts.map((part) => (part.type === 'text' ? part.text : '')).join('') ?? ''
 
-/** What is on record of a session, until its calls are settled so often. */
+/** The events of a session until this many calls have settled. */
 export async function eventsOf(of: Session, settled = 1): Promise<EventRecord[]> {
   const events: EventRecord[] = []
   for await (const event of of.events()) {
@@ -143,5 +145,5 @@ export async function eventsOf(of: Session, settled = 1): Promise<EventRecord[]>
   return events
 }
 
-/** For runs that nobody waits for: their worker dies. */
+/** For runs that are not awaited because their worker dies. */
 export const unheard = (promise: Promise<unknown>): void => void promise.catch(() => {})

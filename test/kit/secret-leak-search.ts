@@ -1,4 +1,4 @@
-// What the tests of hidden arguments, secrets and narration share.
+// Shared by the tests of hidden arguments, secrets and narration.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { afterEach } from 'vitest'
 
 const dirs: string[] = []
 const runtimes: Runtime[] = []
-/** All that was logged in this test. */
+/** Everything logged in this test. */
 export const logged: unknown[] = []
 const log = (...given: unknown[]): void => void logged.push(given)
 const logger: Logger = { debug: log, info: log, warn: log, error: log }
@@ -28,7 +28,7 @@ export async function opened(options: Partial<RuntimeOptions> = {}): Promise<Run
 
 export interface Disk {
   readonly store: `sqlite:${string}`
-  /** Whether any byte of it is on the disk. */
+  /** True if the text occurs in any file of the store. */
   holds(text: string): boolean
 }
 
@@ -44,10 +44,11 @@ export function disk(): Disk {
   }
 }
 
-/** However it is looked at. */
-export const printed = (shown: unknown): string => `${JSON.stringify(shown)} ${inspect(shown, { depth: 20, maxStringLength: null })}`
+/** The value as JSON and as util.inspect prints it. */
+export const printed = (shown: unknown): string =>
+  `${JSON.stringify(shown)} ${inspect(shown, { depth: 20, maxStringLength: null })}`
 
-/** What a reader gets until `enough` of it is there. */
+/** Collects events until `enough` returns true. */
 export async function read(
   events: AsyncIterable<FeedEvent | LiveEvent>,
   enough: (event: FeedEvent | LiveEvent, all: readonly (FeedEvent | LiveEvent)[]) => boolean,

@@ -1,5 +1,5 @@
-// What is drawn at random is the same in every run: what passed passes again, and a failure is the fault of the change. PAWL_SEED=<n> draws
-// otherwise, `npm run test:long` anew each time; who fails says its seed.
+// Seeds fast-check, so that every run draws the same values and a failure is caused by the change. PAWL_SEED=<n> sets
+// another seed; `npm run test:long` draws a new one each time. A failure prints its seed.
 
 import fc from 'fast-check'
 import { long } from './long-run.ts'

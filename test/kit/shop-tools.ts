@@ -1,6 +1,15 @@
-// The tools that the adapter tests share, and a stand-in for the session that is to know its tools and attachments.
+// Tools shared by the adapter tests, and a fake session that knows tools and attachments.
 
-import { type Attachment, type CallAsk, createRuntime, fail, type RunOptions, type Session, type Tool, tool } from 'pawl'
+import {
+  type Attachment,
+  type CallAsk,
+  createRuntime,
+  fail,
+  type RunOptions,
+  type Session,
+  type Tool,
+  tool,
+} from 'pawl'
 import { z } from 'zod'
 
 export const png = Uint8Array.from([137, 80, 78, 71, 13, 10, 26, 10])
@@ -61,7 +70,7 @@ export const pdf = Uint8Array.from(Buffer.from('%PDF-1.7'))
 export const readFiles = { read: async ({ ref }: Attachment) => (ref.mediaType === 'application/pdf' ? pdf : png) }
 export const readNothing = { read: () => Promise.reject(new Error('gone')) }
 
-/** A session that notes what it was asked to run. */
+/** A session that records the calls it was given. */
 export async function watched(tools: readonly Tool[], store = 'memory:', id = 's') {
   const runtime = await createRuntime({ store, tools, logger: silent })
   const session = runtime.session(id)

@@ -1,6 +1,6 @@
-// Global set-up of a test run: everything the run puts into the temporary folder lies in one folder, which is removed when the run ends.
-// The compile cache lies elsewhere: a worker writes its part when it exits, after the teardown, and would create the folder again.
-// With the cache only the first of the hundreds of child processes that tests start takes a second to begin.
+// Global set-up of a test run: all temporary files are in one folder that is removed when the run ends. The compile
+// cache is elsewhere, because a worker writes it on exit, after the teardown, and would create the folder again. With
+// the cache only the first of hundreds of child processes needs a second to start.
 
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,7 +9,7 @@ import { join } from 'node:path'
 export default function ownFolder(): () => void {
   const before = { TMPDIR: process.env.TMPDIR, NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE }
   const folder = mkdtempSync(join(tmpdir(), 'pawl-'))
-  // PostgreSQL may run as another user, who must be able to pass through.
+  // PostgreSQL may run as another user, which needs permission to traverse the folder.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
   process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/pawl-compiled')

@@ -1,4 +1,5 @@
-// Workers of one store under a clock that is moved by hand: two runtimes on it are two workers. Everything is closed and gone after each test.
+// Workers on one store with a manual clock; each runtime is one worker. Everything is closed and removed after each
+// test.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,13 +12,13 @@ import { quiet } from './stores/fresh-store.ts'
 import { type StoreKind, storeOf } from './stores/killable-store.ts'
 
 interface Fleet {
-  /** Another worker. */
+  /** Starts another worker. */
   start(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
-  /** Lets everything happen that can without the clock. */
+  /** Completes all work that does not need the clock. */
   settle(): Promise<void>
 }
 
-/** `opened` is told before each test what it has: a clock and a store of its own. */
+/** `opened` receives the clock and store of each test before it starts. */
 export function fleetOn(kind: StoreKind, opened: (has: { clock: ManualClock; store: Store }) => void): Fleet {
   let dir: string
   let clock: ManualClock

@@ -1,4 +1,5 @@
-// The world of a test on a mortal store: a fresh store and a clock that is moved for each test, and runtimes on them that are closed in the end.
+// Set-up for takeover tests: a fresh store with a killable user and a manual clock per test; runtimes are closed
+// afterwards.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,7 +12,7 @@ import { quiet } from './stores/fresh-store.ts'
 import { mortal, type Mortal, type StoreKind, storeOf } from './stores/killable-store.ts'
 
 export interface FreshWorld {
-  /** A folder of its own; the store may be in it. */
+  /** A folder for this test; the store may be in it. */
   readonly dir: string
   readonly clock: ManualClock
   readonly store: Store
@@ -20,15 +21,15 @@ export interface FreshWorld {
 }
 
 export interface MortalWorld {
-  /** Those that are closed in the end. */
+  /** Runtimes that are closed after the test. */
   readonly open: Runtime[]
-  /** A runtime on the store, or on one that is given: that one closes itself. */
+  /** Starts a runtime on the store, or on the given one, which the caller closes. */
   start(tools: readonly Tool[], on?: Store, options?: object): Promise<Runtime>
-  /** Another worker, and time passes until the lease of a dead one has run out. */
+  /** Starts another worker and moves the clock past the lease of a dead one. */
   takeOver(tools: readonly Tool[]): Promise<Runtime>
 }
 
-/** A store that needs more than a folder: a server, or keys. */
+/** Creates a store that needs more than a folder: a server or keys. */
 export type MakePlace = () => Promise<{ readonly store: Store; readonly clock: ManualClock; readonly options?: object }>
 export type Place = StoreKind | MakePlace
 
@@ -40,7 +41,11 @@ export function mortalWorld(place: Place, began: (fresh: FreshWorld) => void): M
   const open: Runtime[] = []
   beforeEach(async () => {
     dir = mkdtempSync(join(tmpdir(), 'pawl-mortal-'))
-    const local = (own: ManualClock, kind: StoreKind) => ({ clock: own, store: storeOf(kind, join(dir, 'agent.db'), own), options: {} })
+    const local = (own: ManualClock, kind: StoreKind) => ({
+      clock: own,
+      store: storeOf(kind, join(dir, 'agent.db'), own),
+      options: {},
+    })
     ;({ clock, store, options: more = {} } = typeof place === 'string' ? local(manualClock(), place) : await place())
     began({ dir, clock, store, first: mortal(store) })
   })

@@ -21,17 +21,23 @@ async function world(agentLines: Parameters<typeof scriptedModel>[0], bossLines:
   const turn = session.turn({ model: boss, message: 'Go' })
   turn.outcome.catch(() => {})
   await clock.advance(2_000)
-  const [agentRow] = await store.documentsOf({ of: 'session-agent', tenant: 'default', session: 's', after: '', limit: 10 })
+  const [agentRow] = await store.documentsOf({
+    of: 'session-agent',
+    tenant: 'default',
+    session: 's',
+    after: '',
+    limit: 10,
+  })
   return { clock, store, runtime, turn, boss, of: agentRow?.key ?? '' }
 }
 
-// EraseOptions: "`refuse` (default): nothing is erased while a call is open"; the error itself says "Nothing was erased." DUR-10: erasure never touches open work by accident.
-test('DUR-10 SESS-6: erasing a session that has an open call is refused, and nothing of its agents is erased either', async () => {
+// Erasing a session that has agents. By default (`refuse`) nothing is erased while a call is open, agents included.
+test('DUR-10 SESS-6: erase refuses a session with an open call and keeps its agents’ data', async () => {
   const { clock, runtime, of } = await world(
     ['Found it.'],
     [{ call: { name: 'ask', input: { task: 'Find it' } } }, { call: { name: 'pay' } }, 'ok'],
   )
-  expect((await runtime.inbox()).length).toBe(1) // the turn waits for a person, its agent is done
+  expect((await runtime.inbox()).length).toBe(1) // the turn waits for approval, its agent is done
   expect((await runtime.session(of).messages.list()).length).toBe(2)
   const refused = await after(runtime.erase({ session: 's' }), clock, 30_000, 1_000)
   expect(refused).toMatchObject({ error: { code: 'erase_open' } })
@@ -39,22 +45,32 @@ test('DUR-10 SESS-6: erasing a session that has an open call is refused, and not
   expect((await runtime.session(of).messages.list()).length).toBe(2)
 })
 
-// EraseOptions: "`cancel`: open calls are cancelled first."
-test('DUR-10 SESS-6: a session that is erased is cancelled from above: no model is asked any more because its agent was stopped', async () => {
+// With `open: 'cancel'` open calls are cancelled before the session is erased.
+test('DUR-10 SESS-6: erase cancels the turn first, so no model is called after its agent stopped', async () => {
   const { clock, runtime, boss } = await world(
     [{ call: { name: 'pay' } }, 'ok'],
-    [{ call: { name: 'ask', input: { task: 'Pay it' } } }, { call: { name: 'ask', input: { task: 'Then try again' } } }, 'ok', 'ok'],
+    [
+      { call: { name: 'ask', input: { task: 'Pay it' } } },
+      { call: { name: 'ask', input: { task: 'Then try again' } } },
+      'ok',
+      'ok',
+    ],
   )
   expect(boss.asked).toBe(1)
   expect(await after(runtime.erase({ session: 's', open: 'cancel' }), clock, 30_000, 10)).toMatchObject({ value: {} })
   expect(boss.asked).toBe(1)
 })
 
-// docs/guide/turns.md: agents "are erased with it".
-test('DUR-10 SESS-6: of a session that is erased nothing is left, nor of agents that it let work meanwhile', async () => {
+// The guide (turns.md) promises that agents are erased with their session.
+test('DUR-10 SESS-6: erase leaves nothing of the session or of agents started meanwhile', async () => {
   const { clock, store, runtime } = await world(
     [{ call: { name: 'pay' } }, 'ok'],
-    [{ call: { name: 'ask', input: { task: 'Pay it' } } }, { call: { name: 'ask', input: { task: 'Then try again' } } }, 'ok', 'ok'],
+    [
+      { call: { name: 'ask', input: { task: 'Pay it' } } },
+      { call: { name: 'ask', input: { task: 'Then try again' } } },
+      'ok',
+      'ok',
+    ],
   )
   expect(await after(runtime.erase({ session: 's', open: 'cancel' }), clock, 30_000, 10)).toMatchObject({ value: {} })
   await clock.advance('1m')

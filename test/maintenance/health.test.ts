@@ -1,4 +1,4 @@
-// runtime.doctor(): nothing to say when all is well, and one sentence for each thing that is stuck.
+// runtime.health(): no issue while all is well, and one for each call that is stuck.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import { callRecord, change, place, waitRecord } from '../../src/testing/store-cases/record-builders.ts'
+import { callRecord, change, callPosition, waitRecord } from '../../src/testing/store-cases/record-builders.ts'
 import { type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
 import type { Store } from '../../src/store/store.ts'
 
@@ -21,7 +21,7 @@ const naps = tool({
   execute: (_, ctx) => ctx.sleep('1h'),
 })
 
-describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
+describe.each<StoreKind>(['memory', 'sqlite'])('health on %s', (kind) => {
   const clock = manualClock()
   const folder = mkdtempSync(join(tmpdir(), 'pawl-doctor-'))
   let store: Store | undefined
@@ -39,7 +39,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
     rmSync(folder, { recursive: true, force: true })
   })
 
-  test('DUR-10: well, busy and waiting for the outside is nothing to speak of; then what is stuck and why', async () => {
+  test('DUR-10: health() reports no issue for busy or waiting calls, and one per stuck call', async () => {
     const runtime = await start()
     expect(await runtime.health()).toMatchObject({
       findings: [],
@@ -58,11 +58,18 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
       store: { kind, position: expect.any(Number), problems: [], workers: [{ leaseMs: expect.any(Number) }] },
     })
 
-    // Things that must not happen, written past the engine.
+    // Invalid records that the engine never writes, inserted directly into the store.
     const at = clock.now()
     const insert = async (uid: string, over: Parameters<typeof callRecord>[1]): Promise<void> => {
       await store?.commit(
-        change({ insertCall: callRecord(uid, { position: place({ session: 'x', id: uid }), createdAt: at, owner: 'gone', ...over }) }),
+        change({
+          insertCall: callRecord(uid, {
+            position: callPosition({ session: 'x', id: uid }),
+            createdAt: at,
+            owner: 'gone',
+            ...over,
+          }),
+        }),
       )
     }
     await insert('u1', { tool: 'no_such_tool', state: 'queued' })
@@ -71,17 +78,25 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
     await insert('u4', { tool: 'parks', state: 'parked', wait: 'none' })
     await insert('u5', { tool: 'parks', state: 'settled' })
     await store?.commit(
-      change({ insertWaits: [waitRecord('w1', 'u3', { resolution: '{"value":1}' }), waitRecord('w2', 'u5', { deadline: at - 60_000 })] }),
+      change({
+        insertWaits: [
+          waitRecord('w1', 'u3', { resolution: '{"value":1}' }),
+          waitRecord('w2', 'u5', { deadline: at - 60_000 }),
+        ],
+      }),
     )
     const { findings } = await runtime.health()
-    const of = (uid: string): unknown[] => findings.filter(({ call }) => call?.uid === uid).map(({ kind: what, says }) => [what, says])
-    expect(of('u1')).toEqual([['no_tool', expect.stringMatching(/'u1'.*the worker that had it is gone.*Register 'no_such_tool'/)]])
-    expect(of('u2')).toEqual([
-      ['unclaimed', expect.stringMatching(/running.*next look/)],
-      ['deaths', expect.stringMatching(/2 workers have died/)],
+    const of = (uid: string): unknown[] =>
+      findings.filter(({ call }) => call?.uid === uid).map(({ kind: what, says }) => [what, says])
+    expect(of('u1')).toEqual([
+      ['no_tool', expect.stringMatching(/'u1'.*the worker that had it is gone.*Register 'no_such_tool'/)],
     ])
-    expect(of('u3')).toEqual([['never_woken', expect.stringMatching(/has an answer/)]])
-    expect(of('u4')).toEqual([['never_woken', expect.stringMatching(/not on record/)]])
+    expect(of('u2')).toEqual([
+      ['unclaimed', expect.stringMatching(/running.*next sweep/)],
+      ['deaths', expect.stringMatching(/2 workers died/)],
+    ])
+    expect(of('u3')).toEqual([['never_woken', expect.stringMatching(/is answered/)]])
+    expect(of('u4')).toEqual([['never_woken', expect.stringMatching(/does not exist/)]])
     expect(findings.filter(({ kind: what }) => what === 'overdue')).toEqual([
       { kind: 'overdue', says: expect.stringMatching(/was due 60 s ago/) },
     ])
@@ -89,7 +104,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the doctor on %s', (kind) => {
   })
 })
 
-test('DUR-10: what no worker can run is named after a restart without its tool', async () => {
+test('DUR-10: a call without a worker for its tool is reported after a restart', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-doctor-'))
   const clock = manualClock()
   const store = (): Promise<Runtime> => createRuntime({ store: `sqlite:${join(folder, 'a.db')}`, tools: [naps], clock })
@@ -101,7 +116,9 @@ test('DUR-10: what no worker can run is named after a restart without its tool',
   await clock.advance(100)
   await first.close({ grace: 0 })
   const second = await createRuntime({ store: `sqlite:${join(folder, 'a.db')}`, tools: [], clock })
-  expect((await second.health()).findings).toMatchObject([{ kind: 'no_tool', call: { id: 'n', tool: 'naps', session: 's' } }])
+  expect((await second.health()).findings).toMatchObject([
+    { kind: 'no_tool', call: { id: 'n', tool: 'naps', session: 's' } },
+  ])
   second.tools.add([naps])
   await clock.advance(100)
   expect((await second.health()).findings).toEqual([])

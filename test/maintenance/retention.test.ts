@@ -1,4 +1,4 @@
-// Forgetting on purpose: prune and erase as a host uses them, and what readers of the feed are told.
+// prune() and erase() as a host uses them, and the errors that feed readers get for removed events.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,7 +37,7 @@ async function idsOf(runtime: Runtime, session: string): Promise<string[]> {
 }
 
 onEachStore('retention', ({ open }) => {
-  test('DUR-10: prune forgets what settled long ago, and nothing else', async () => {
+  test('DUR-10: prune removes only calls that settled long ago', async () => {
     const clock = manualClock()
     const runtime = await open(tools, { clock })
     await runtime.session('old').run([{ id: 'a', name: 'echo', input: {} }])
@@ -46,12 +46,18 @@ onEachStore('retention', ({ open }) => {
     await clock.advance(1000 * 60 * 60 * 24)
     await runtime.session('new').run([{ id: 'a', name: 'echo', input: {} }])
     expect(await runtime.prune({ olderThan: '12h' })).toMatchObject({ calls: 1, more: false })
-    expect([await idsOf(runtime, 'old'), await idsOf(runtime, 'busy'), await idsOf(runtime, 'new')]).toEqual([[], ['a', 'b'], ['a']])
-    // An open batch that is asked again finds what it had.
-    expect(await runtime.session('busy').run([{ id: 'a', name: 'echo', input: {} }])).toMatchObject([{ status: 'success', attempts: 1 }])
+    expect([await idsOf(runtime, 'old'), await idsOf(runtime, 'busy'), await idsOf(runtime, 'new')]).toEqual([
+      [],
+      ['a', 'b'],
+      ['a'],
+    ])
+    // The settled call of a batch that is still open is kept.
+    expect(await runtime.session('busy').run([{ id: 'a', name: 'echo', input: {} }])).toMatchObject([
+      { status: 'success', attempts: 1 },
+    ])
   })
 
-  test('DUR-10: prune stops at its limit and says that there is more; it needs an age', async () => {
+  test('DUR-10: prune stops at its limit, reports more, and requires an age', async () => {
     const runtime = await open(tools)
     await runtime.session('s').run(['a', 'b', 'c'].map((id) => ({ id, name: 'echo', input: {} })))
     const settledBefore = Date.now() + 1000
@@ -62,7 +68,7 @@ onEachStore('retention', ({ open }) => {
     await expect(runtime.erase({})).rejects.toMatchObject({ code: 'config_invalid' })
   })
 
-  test('DUR-10: a session with open calls is not erased, unless they are cancelled first', async () => {
+  test('DUR-10: erase refuses a session with open calls unless they are cancelled first', async () => {
     const runtime = await open(tools)
     const session = runtime.session('s')
     await session.run([{ id: 'a', name: 'echo', input: {} }])
@@ -76,19 +82,21 @@ onEachStore('retention', ({ open }) => {
     expect(await idsOf(runtime, 's')).toEqual(['a', 'b'])
     expect(await runtime.erase({ session: 's', open: 'cancel' })).toMatchObject({ calls: 2, more: false })
     expect(await idsOf(runtime, 's')).toEqual([])
-    // It may begin anew.
-    expect(await session.run([{ id: 'a', name: 'echo', input: { again: true } }])).toMatchObject([{ status: 'success' }])
+    // The session can be used again.
+    expect(await session.run([{ id: 'a', name: 'echo', input: { again: true } }])).toMatchObject([
+      { status: 'success' },
+    ])
     expect((await read(session.events(), 1))[0]).toMatchObject({ seq: 1 })
   })
 
-  test('DUR-10: attachments go with the last session that made one or was given it', async () => {
+  test('DUR-10: an attachment is erased with the last session that created or received it', async () => {
     const runtime = await open(tools)
     const [a, b, c] = [runtime.session('a'), runtime.session('b'), runtime.session('c')]
     const [made] = await a.run([{ id: '1', name: 'keeps', input: { text: 'shared' } }])
     const [own] = await a.run([{ id: '2', name: 'keeps', input: { text: 'own' } }])
     await b.run([{ id: '1', name: 'keeps', input: { text: 'shared' } }])
     if (made?.status !== 'success' || own?.status !== 'success') throw new Error('not made')
-    // Given as a value, and never made there.
+    // Received as a value, not created in this session.
     await c.run([{ id: '1', name: 'echo', input: { file: made.value } }])
     expect(await runtime.erase({ session: 'a' })).toMatchObject({ attachments: 1 })
     await expect(b.attachments.read(own.value as never)).rejects.toMatchObject({ code: 'attachment_unknown' })
@@ -99,7 +107,7 @@ onEachStore('retention', ({ open }) => {
     await expect(c.attachments.read(made.value as never)).rejects.toMatchObject({ code: 'attachment_unknown' })
   })
 
-  test('FEED-1: a reader behind what was erased is told so, for one session and for all; others read on', async () => {
+  test('FEED-1: a reader behind an erasure gets cursor_expired, and other readers continue', async () => {
     const runtime = await open(tools)
     const session = runtime.session('s')
     const other = runtime.session('other')
@@ -113,11 +121,11 @@ onEachStore('retention', ({ open }) => {
     const expired = { code: 'cursor_expired', message: expect.stringMatching(/from the beginning/) }
     await expect(read(session.events({ after: seen[0]?.cursor as string }), 1)).rejects.toMatchObject(expired)
     await expect(read(runtime.events({ after: all[0]?.cursor as string }), 1)).rejects.toMatchObject(expired)
-    // Who had read all that was taken has missed nothing.
+    // A cursor after the erased events is still valid.
     expect(await read(session.events({ after: seen.at(-1)?.cursor as string }), 4)).toHaveLength(4)
     expect(await read(runtime.events({ after: all.at(-1)?.cursor as string }), 4)).toHaveLength(4)
     expect(await read(other.events({ after: all[4]?.cursor as string }), 3)).toHaveLength(3)
-    // From the beginning everything that is left, and from each of its cursors.
+    // Reading from the start returns all remaining events, and each of their cursors works.
     const left = await read(runtime.events(), 8)
     for (const [index, { cursor }] of left.slice(0, -1).entries()) {
       expect((await read(runtime.events({ after: cursor }), 7 - index)).map(({ position }) => position)).toEqual(
@@ -126,7 +134,7 @@ onEachStore('retention', ({ open }) => {
     }
   })
 
-  test('FEED-1: a reader in the middle of its reading is told of what is taken from under it', async () => {
+  test('FEED-1: an active reader gets cursor_expired when prune removes unread events', async () => {
     const runtime = await open(tools)
     const session = runtime.session('s')
     for (let n = 0; n < 70; n++) await session.run([{ id: `${n}`, name: 'echo', input: {} }])
@@ -142,10 +150,12 @@ onEachStore('retention', ({ open }) => {
     expect((await read(session.events(), 1))[0]).toMatchObject({ seq: 281 })
   })
 
-  test('DUR-10: two that prune at once while calls run share the work', async () => {
+  test('DUR-10: two concurrent prunes share the work while calls run', async () => {
     const runtime = await open(tools)
     const session = (n: number): string => `s${n % 20}`
-    await Promise.all(Array.from({ length: 300 }, (_, n) => runtime.session(session(n)).run([{ id: `${n}`, name: 'echo', input: {} }])))
+    await Promise.all(
+      Array.from({ length: 300 }, (_, n) => runtime.session(session(n)).run([{ id: `${n}`, name: 'echo', input: {} }])),
+    )
     const settledBefore = Date.now() + 1000
     const running = Promise.all(
       Array.from({ length: 100 }, (_, n) => runtime.session('live').run([{ id: `${n}`, name: 'echo', input: { n } }])),
@@ -158,7 +168,7 @@ onEachStore('retention', ({ open }) => {
   })
 })
 
-test('DUR-10: what was erased is gone from the SQLite file and what lies beside it, to the byte', async () => {
+test('DUR-10: erased data is gone from all bytes of the SQLite files', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-erase-'))
   const runtime = await createRuntime({ store: `sqlite:${join(dir, 'a.db')}`, tools })
   try {
@@ -172,7 +182,8 @@ test('DUR-10: what was erased is gone from the SQLite file and what lies beside 
       await runtime.session('other').run([{ id: `${n}`, name: 'echo', input: { text: 'stays-5512' } }])
     }
     await runtime.session('private-session').run([{ id: 'p', name: 'parks', input: { secret } }], { until: 'waiting' })
-    const holds = (text: string): string[] => readdirSync(dir).filter((name) => readFileSync(join(dir, name)).includes(text))
+    const holds = (text: string): string[] =>
+      readdirSync(dir).filter((name) => readFileSync(join(dir, name)).includes(text))
     expect(holds(secret)).not.toEqual([])
     expect(await runtime.erase({ session: 'private-session', open: 'cancel' })).toMatchObject({
       calls: 241,

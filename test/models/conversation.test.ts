@@ -1,4 +1,4 @@
-// SESS-3: whatever stands on record, what goes out keeps to what providers ask for.
+// Any recorded history is sent as a conversation that satisfies the providers' rules.
 
 import { fc } from '../kit/seeded-fast-check.ts'
 import { expect, test } from 'vitest'
@@ -9,7 +9,7 @@ import type { AssistantPart, Message } from '../../src/models/message.ts'
 const text = (said: string) => [{ type: 'text' as const, text: said }]
 const call = (id: string): AssistantPart => ({ type: 'call', id, name: id === '3' ? 'odd name!' : 't', input: '{}' })
 
-test('SESS-3: a call without a result has one that says so, and a result without a call is left out', () => {
+test('SESS-3: a call without a result gets one, and a result without a call is dropped', () => {
   const out = conversationOf([
     { role: 'user', parts: text('a') },
     { role: 'tool', results: [{ callId: 'x', name: 't', status: 'success', parts: [] }] },
@@ -31,7 +31,7 @@ test('SESS-3: a call without a result has one that says so, and a result without
   ])
 })
 
-test('SESS-3: an id that is used again gets a name of its own, with its result', () => {
+test('SESS-3: a reused call id is renamed together with its result', () => {
   const results = [{ callId: 'c', name: 't', status: 'success' as const, parts: [] }]
   const out = conversationOf([
     { role: 'user', parts: text('a') },
@@ -44,7 +44,7 @@ test('SESS-3: an id that is used again gets a name of its own, with its result',
   expect(problemsIn(out)).toEqual([])
 })
 
-test('SESS-3 TOOL-3: a name that every object has is sent as another, for the call and its result: provider packages look names up in objects', () => {
+test('SESS-3 TOOL-3: a tool name like an Object.prototype property is renamed in call and result', () => {
   for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '..proto..']) {
     const out = conversationOf([
       { role: 'user', parts: text('a') },
@@ -52,12 +52,16 @@ test('SESS-3 TOOL-3: a name that every object has is sent as another, for the ca
       { role: 'tool', results: [{ callId: 'c', name, status: 'failure', parts: text('none') }] },
     ])
     const sent = `${name.replaceAll('.', '_')}_`
-    expect(out).toMatchObject([{}, { parts: [{ name: sent }] }, { results: [{ name: sent, parts: [{ text: 'none' }] }] }])
+    expect(out).toMatchObject([
+      {},
+      { parts: [{ name: sent }] },
+      { results: [{ name: sent, parts: [{ text: 'none' }] }] },
+    ])
     expect(problemsIn(out)).toEqual([])
   }
 })
 
-test('SESS-3: any sequence of messages comes out as a conversation that a provider takes', () => {
+test('SESS-3: any sequence of messages becomes a conversation that providers accept', () => {
   const said = fc.constantFrom('', ' ', 'a', 'b')
   const thought = fc.constantFrom<AssistantPart[]>(
     [],
@@ -82,7 +86,11 @@ test('SESS-3: any sequence of messages comes out as a conversation that a provid
   )
   fc.assert(
     fc.property(fc.array(message, { maxLength: 12 }), (rest) => {
-      const out = conversationOf([{ role: 'user', parts: text('first') }, ...rest, { role: 'user', parts: text('last') }])
+      const out = conversationOf([
+        { role: 'user', parts: text('first') },
+        ...rest,
+        { role: 'user', parts: text('last') },
+      ])
       expect(problemsIn(out)).toEqual([])
     }),
     { numRuns: 2_000, seed: 7 },

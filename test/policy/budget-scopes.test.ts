@@ -1,30 +1,38 @@
-// POL-8: what a turn, a session and a tenant may use, of calls, time and cost; and that a limit holds exactly whoever asks at the same moment.
+// Budgets of turns, sessions and tenants for calls, time and cost; limits are exact under concurrency.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type CallOutcome, createRuntime, fail, result, retry, type RunOptions, type Runtime, type Tool, tool } from 'pawl'
+import {
+  type CallOutcome,
+  createRuntime,
+  fail,
+  result,
+  retry,
+  type RunOptions,
+  type Runtime,
+  type Tool,
+  tool,
+} from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Change, Store } from '../../src/store/store.ts'
 import { fleetOn } from '../kit/worker-fleet.ts'
 import { type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
+import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
+import { quiet } from '../kit/stores/fresh-store.ts'
 
 const told = (outcomes: readonly CallOutcome[]): string[] =>
   outcomes.map((outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status))
-const messageOf = (outcome: CallOutcome | undefined): string => (outcome?.status === 'failure' ? outcome.failure.message : '')
-const look = tool({
-  name: 'look',
-  description: 'Looks',
-  input: z.object({ n: z.number() }),
-  hints: { readOnly: true },
-  execute: () => 'seen',
-})
-const calls = (count: number, name = 'look') => Array.from({ length: count }, (_, n) => ({ id: `c${n}`, name, input: { n } }))
+const messageOf = (outcome: CallOutcome | undefined): string =>
+  outcome?.status === 'failure' ? outcome.failure.message : ''
+const look = argumentTool('look', z.object({ n: z.number() }), { hints: { readOnly: true } }, () => 'seen')
+const calls = (count: number, name = 'look') =>
+  Array.from({ length: count }, (_, n) => ({ id: `c${n}`, name, input: { n } }))
 const ran = (outcomes: readonly CallOutcome[]): number => outcomes.filter(({ status }) => status === 'success').length
 
-describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('budget scopes on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   let asked = 0
@@ -32,19 +40,29 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     ;({ clock, store } = has)
     asked = 0
   })
-  const ask = (runtime: Runtime, name = 'look', how: RunOptions = {}, session = 's', tenant = 'acme'): Promise<CallOutcome[]> =>
+  const ask = (
+    runtime: Runtime,
+    name = 'look',
+    how: RunOptions = {},
+    session = 's',
+    tenant = 'acme',
+  ): Promise<CallOutcome[]> =>
     runtime.session(session, { tenant }).run([{ id: 'a', name, input: { n: 1 } }], { batch: `m${asked++}`, ...how })
-  const askAll = async (runtime: Runtime, times: number, ...how: [name?: string, how?: RunOptions, session?: string, tenant?: string]) => {
+  const askAll = async (
+    runtime: Runtime,
+    times: number,
+    ...how: [name?: string, how?: RunOptions, session?: string, tenant?: string]
+  ) => {
     const outcomes: CallOutcome[] = []
     for (let n = 0; n < times; n++) outcomes.push(...(await ask(runtime, ...how)))
     return told(outcomes)
   }
 
-  test('POL-8: a turn is named by the caller; the next one begins anew, and calls without one are held to none', async () => {
+  test('POL-8: a turn budget is per turn name and session, and does not limit calls without a turn', async () => {
     const runtime = await fleet.start([look], { budgets: { turn: { calls: 2 } } })
     expect(await askAll(runtime, 3, 'look', { turn: 'turn_1' })).toEqual(['success', 'success', 'over_budget'])
     expect(await askAll(runtime, 3)).toEqual(['success', 'success', 'success'])
-    expect(await askAll(runtime, 1, 'look', { turn: 'turn_1' }, 'other')).toEqual(['success']) // of another session
+    expect(await askAll(runtime, 1, 'look', { turn: 'turn_1' }, 'other')).toEqual(['success']) // another session
     const one = runtime.session('s', { tenant: 'acme' }).call(look, { n: 1 }, { turn: 'turn_2' })
     expect(await one.outcome).toMatchObject({ status: 'success' })
     expect(await askAll(runtime, 2, 'look', { turn: 'turn_2' })).toEqual(['success', 'over_budget'])
@@ -52,17 +70,16 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(messageOf(last)).toMatch(
       /^The budget of this turn is used up: 2 of 2 tool calls\. This call was not run\..* begins a new turn\.$/,
     )
-    await expect(ask(runtime, 'look', { turn: '' })).rejects.toMatchObject({ code: 'call_invalid', message: expect.stringMatching(/turn/) })
+    await expect(ask(runtime, 'look', { turn: '' })).rejects.toMatchObject({
+      code: 'call_invalid',
+      message: expect.stringMatching(/turn/),
+    })
   })
 
-  test('POL-8: what a body calls counts for the turn of the call above it, over a restart too', async () => {
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls two',
-      input: z.object({}),
-      onCrash: 'rerun',
-      execute: async (_, ctx) => told([await ctx.call(look, { n: 1 }), await ctx.call(look, { n: 2 })] as unknown as CallOutcome[]),
-    })
+  test('POL-8: nested calls count for the turn of their parent, also across a restart', async () => {
+    const parent = rerunTool('parent', async (_, ctx) =>
+      told([await ctx.call(look, { n: 1 }), await ctx.call(look, { n: 2 })] as unknown as CallOutcome[]),
+    )
     const budgets = { turn: { calls: 4 } }
     const first = await fleet.start([look, parent], { budgets })
     expect(await ask(first, 'parent', { turn: 't' })).toMatchObject([{ value: ['success', 'success'] }])
@@ -73,19 +90,19 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(await ask(runtime, 'parent')).toMatchObject([{ value: ['success', 'success'] }])
   })
 
-  test('POL-8: a tenant uses its budget in all its sessions together, and only its own', async () => {
+  test('POL-8: a tenant budget is shared by all sessions of that tenant only', async () => {
     const runtime = await fleet.start([look], { budgets: { tenant: { calls: 3 }, session: { calls: 2 } } })
     expect(await askAll(runtime, 3, 'look', {}, 'one')).toEqual(['success', 'success', 'over_budget'])
     expect(await askAll(runtime, 2, 'look', {}, 'two')).toEqual(['success', 'over_budget'])
     expect(await askAll(runtime, 1, 'look', {}, 'one', 'globex')).toEqual(['success'])
-    // The widest is told: a new session would be no help.
+    // The widest scope is reported, because a new session would not help.
     const [last] = await ask(runtime, 'look', {}, 'one')
     expect(messageOf(last)).toMatch(
       /^The budget of this tenant is used up: 3 of 3 tool calls\. This call was not run\..* must be raised to go on\.$/,
     )
   })
 
-  test("POL-8: a tenant's budget begins anew with its window, and the model is told when", async () => {
+  test('POL-8: a tenant budget resets with its window, and the model sees when', async () => {
     const day = 86_400_000
     await clock.advance(day - (clock.now() % day) + 3_600_000) // an hour past midnight
     const budgets = { tenant: { calls: 2, per: '1d' } }
@@ -104,7 +121,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(await askAll(other, 1)).toEqual(['over_budget'])
   })
 
-  test('POL-8: two workers asked for 100 calls at once run exactly as many as the limit allows', async () => {
+  test('POL-8: two workers given 100 calls at once run exactly the limit', async () => {
     const runtimes = [
       await fleet.start([look], { budgets: { session: { calls: 10 } } }),
       await fleet.start([look], { budgets: { session: { calls: 10 } } }),
@@ -113,14 +130,16 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     const outcomes = (await Promise.all([run(0), run(1)])).flat()
     expect(ran(outcomes)).toBe(10)
     expect(new Set(told(outcomes))).toEqual(new Set(['success', 'over_budget']))
-    expect(JSON.parse((await store.document({ of: 'usage', tenant: 'default', session: 's', key: 'session' }))?.value ?? '')).toEqual({
+    expect(
+      JSON.parse((await store.document({ of: 'usage', tenant: 'default', session: 's', key: 'session' }))?.value ?? ''),
+    ).toEqual({
       calls: 10,
       time: 0,
       cost: 0,
     })
   })
 
-  test('POL-8: 100 sessions at once, one message each, share the budget of their tenant exactly', async () => {
+  test('POL-8: 100 concurrent sessions share their tenant’s budget exactly', async () => {
     const budgets = { tenant: { calls: 10 }, session: { calls: 1 }, turn: { calls: 1 } }
     const runtimes = [await fleet.start([look], { budgets }), await fleet.start([look], { budgets })]
     const outcomes = await Promise.all(
@@ -129,8 +148,13 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(ran(outcomes.flat())).toBe(10)
   })
 
-  test('POL-8: what a tool says it cost is on its outcome and charged to every scope', async () => {
-    const paid = tool({ name: 'look', description: 'Costs', input: z.object({}), execute: () => result('seen', { cost: 3 }) })
+  test('POL-8: a tool’s reported cost is on its outcome and charged to every scope', async () => {
+    const paid = tool({
+      name: 'look',
+      description: 'Costs',
+      input: z.object({}),
+      execute: () => result('seen', { cost: 3 }),
+    })
     const budgets = { turn: { cost: 6 }, session: { cost: 9 }, tenant: { cost: 12 } }
     const runtime = await fleet.start([paid], { budgets })
     expect(await ask(runtime, 'look', { turn: 'a' })).toMatchObject([
@@ -140,26 +164,39 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     const [refused] = await ask(runtime, 'look', { turn: 'a' })
     expect(messageOf(refused)).toMatch(/this turn is used up: a cost of 6 of 6\./)
     expect(await askAll(runtime, 2, 'look', { turn: 'b' })).toEqual(['success', 'over_budget'])
-    expect(messageOf((await ask(runtime, 'look', { turn: 'c' }))[0])).toMatch(/this session is used up: a cost of 9 of 9\./)
+    expect(messageOf((await ask(runtime, 'look', { turn: 'c' }))[0])).toMatch(
+      /this session is used up: a cost of 9 of 9\./,
+    )
     expect(await askAll(runtime, 2, 'look', { turn: 'a' }, 'other')).toEqual(['success', 'over_budget'])
     const again = await fleet.start([paid], { budgets })
-    expect(messageOf((await ask(again, 'look', {}, 'third'))[0])).toMatch(/this tenant is used up: a cost of 12 of 12\./)
+    expect(messageOf((await ask(again, 'look', {}, 'third'))[0])).toMatch(
+      /this tenant is used up: a cost of 12 of 12\./,
+    )
     const [record] = await again.session('s', { tenant: 'acme' }).calls.list({ status: 'success' })
     expect(record).toMatchObject({ outcome: { status: 'success', cost: 3 } })
   })
 
-  test('POL-8: a failure costs too, in a step as well; attempts add up, and no hook changes it', async () => {
+  test('POL-8: failures and steps cost too, attempts add up, and hooks cannot change it', async () => {
     let tries = 0
     const about = { description: 'Costs', input: z.object({}), onCrash: 'rerun' } as const
     const tools = [
       tool({ ...about, name: 'fails', execute: () => Promise.reject(fail('no', { cost: 2 })) }),
-      tool({ ...about, name: 'steps', execute: (_, ctx) => ctx.step('one', () => Promise.reject(fail('no', { cost: 4 }))) }),
+      tool({
+        ...about,
+        name: 'steps',
+        execute: (_, ctx) => ctx.step('one', () => Promise.reject(fail('no', { cost: 4 }))),
+      }),
       tool({
         ...about,
         name: 'flaky',
         execute: () => (++tries < 3 ? Promise.reject(retry({ after: 0, cost: 5 })) : result('done', { cost: 1 })),
       }),
-      tool({ ...about, name: 'strict', output: z.object({}), execute: () => result('no object', { cost: 8 }) as never }),
+      tool({
+        ...about,
+        name: 'strict',
+        output: z.object({}),
+        execute: () => result('no object', { cost: 8 }) as never,
+      }),
       look,
     ]
     const hooks = [{ name: 'mask', after: () => ({ replace: { status: 'success' as const, value: 'masked' } }) }]
@@ -177,7 +214,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
   })
 
   test.for([[Number.NaN], [-1], [Number.POSITIVE_INFINITY], ['3']] as const)(
-    'POL-8: a cost of %s is a fault of the tool',
+    'POL-8: a cost of %s is an internal failure of the tool',
     async ([cost]) => {
       const about = { description: 'Costs', input: z.object({}) }
       const runtime = await fleet.start([
@@ -189,17 +226,24 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     },
   )
 
-  test('POL-8: time is what bodies take: until they park, and not while they wait', async () => {
+  test('POL-8: tool time counts until the body parks, and not while it waits', async () => {
     const takes = (ms: number): Promise<void> => new Promise((resolve) => void clock.timer(ms, resolve))
     const about = { description: 'Takes', input: z.object({}), onCrash: 'rerun' } as const
     const tools = [
-      tool({ ...about, name: 'sleeps', execute: async (_, ctx) => (await takes(2_000), await ctx.sleep('1h'), await takes(3_000)) }),
+      tool({
+        ...about,
+        name: 'sleeps',
+        execute: async (_, ctx) => (await takes(2_000), await ctx.sleep('1h'), await takes(3_000)),
+      }),
       tool({ ...about, name: 'parks', execute: async (_, ctx) => (await takes(4_000), ctx.later({ deadline: '1h' })) }),
       look,
     ]
     const used = async (): Promise<number> =>
-      (JSON.parse((await store.document({ of: 'usage', tenant: 'acme', session: 's', key: 'session' }))?.value ?? '{}') as { time: number })
-        .time
+      (
+        JSON.parse(
+          (await store.document({ of: 'usage', tenant: 'acme', session: 's', key: 'session' }))?.value ?? '{}',
+        ) as { time: number }
+      ).time
     const runtime = await fleet.start(tools, { budgets: { session: { time: '11s' } } })
     const sleeps = ask(runtime, 'sleeps')
     await clock.advance('2h')
@@ -221,7 +265,7 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(await used()).toBe(11_000)
   })
 
-  test('POL-8: what policy denies counts for nothing; what the budget refuses still counts as a repeat', async () => {
+  test('POL-8: policy denials count nothing; budget refusals still count as repeats', async () => {
     const denied = tool({ name: 'denied', description: 'No', input: z.object({}), execute: () => 1 })
     // oxlint-disable-next-line unicorn/no-thenable -- a word of the contract for rules
     const policy = { rules: [{ tool: 'denied', then: 'deny' as const }] }
@@ -230,42 +274,52 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     expect(await askAll(runtime, 3)).toEqual(['success', 'success', 'over_budget'])
     const raised = await fleet.start([look], { budgets: { session: { calls: 30, repeats: 2 } } })
     expect(messageOf((await ask(raised))[0])).toMatch(/^You called 'look' with the same arguments 2 times in a row/)
-    expect(told(await raised.session('s', { tenant: 'acme' }).run(calls(2), { batch: 'other' }))).toEqual(['success', 'over_budget'])
+    expect(told(await raised.session('s', { tenant: 'acme' }).run(calls(2), { batch: 'other' }))).toEqual([
+      'success',
+      'over_budget',
+    ])
   })
 
-  test('POL-8: the same answer at another price is a loop; so is one whose calls are named by keys', async () => {
+  test('POL-8: the same result at another cost is a loop, also with idempotency keys', async () => {
     let price = 0
-    const paid = tool({
-      name: 'look',
-      description: 'Costs',
-      input: z.object({ n: z.number() }),
-      execute: () => result('seen', { cost: price++ }),
-    })
+    const paid = argumentTool('look', z.object({ n: z.number() }), {}, () => result('seen', { cost: price++ }))
     const runtime = await fleet.start([paid], { budgets: { session: { repeats: 2 } } })
     expect(await askAll(runtime, 3)).toEqual(['success', 'success', 'over_budget'])
     const seen: CallOutcome[] = []
     for (let n = 0; n < 3; n++) {
       const call = { id: 'a', name: 'look', input: { n: 1 }, idempotencyKey: `k${n}` }
-      seen.push(...(await runtime.session('keys').run([call, { ...call, id: 'b', idempotencyKey: `l${n}` }], { batch: `k${n}` })))
+      seen.push(
+        ...(await runtime
+          .session('keys')
+          .run([call, { ...call, id: 'b', idempotencyKey: `l${n}` }], { batch: `k${n}` })),
+      )
     }
     expect(told(seen)).toEqual(['success', 'success', 'success', 'success', 'over_budget', 'over_budget'])
   })
 
-  test('POL-8: calls whose payloads are sealed, and those beside them, are counted and known again', async () => {
+  test('POL-8: sealed and plain calls in one batch are counted and recognized again', async () => {
     const about = { description: 'Looks', input: z.object({ n: z.number() }), execute: () => 'seen' }
     const secret = tool({ ...about, name: 'secret', sensitive: true })
     const plain = tool({ ...about, name: 'plain' })
     const keys = { secret: new Uint8Array(32).fill(7) }
     const budgets = { session: { calls: 4, repeats: 2 } }
-    const mixed = ['plain', 'secret', 'secret', 'plain', 'secret'].map((name, n) => ({ id: `c${n}`, name, input: { n } }))
+    const mixed = ['plain', 'secret', 'secret', 'plain', 'secret'].map((name, n) => ({
+      id: `c${n}`,
+      name,
+      input: { n },
+    }))
     const runtime = await fleet.start([secret, plain], { keys, budgets })
     expect(ran(await runtime.session('s').run(mixed, { batch: 'm' }))).toBe(4)
     const again = await fleet.start([secret, plain], { keys, budgets })
-    expect(told(await again.session('s').run(mixed.slice(0, 2), { batch: 'n' }))).toEqual(['over_budget', 'over_budget'])
-    for (const { id } of mixed) expect(await again.session('s').calls.get(id, { batch: 'm' })).toMatchObject({ state: 'settled' })
+    expect(told(await again.session('s').run(mixed.slice(0, 2), { batch: 'n' }))).toEqual([
+      'over_budget',
+      'over_budget',
+    ])
+    for (const { id } of mixed)
+      expect(await again.session('s').calls.get(id, { batch: 'm' })).toMatchObject({ state: 'settled' })
   })
 
-  test('POL-8: without a budget that a call is held to nothing is read or kept', async () => {
+  test('POL-8: without an applicable budget no usage is read or written', async () => {
     let touched = 0
     const sees = (change: Change): void => void (touched += change.documents?.length ?? 0)
     const watched: Store = {
@@ -277,15 +331,18 @@ describe.each(['memory', 'sqlite'] as const)('budgets on %s', (kind: StoreKind) 
     await ask(await fleet.start([look], { store: watched }))
     await ask(await fleet.start([look], { store: watched, budgets: {} }))
     await ask(await fleet.start([look], { store: watched, budgets: { session: {} } }))
-    const runtime = await fleet.start([look], { store: watched, budgets: { turn: { calls: 1, time: '1s', repeats: 1, invalid: 1 } } })
+    const runtime = await fleet.start([look], {
+      store: watched,
+      budgets: { turn: { calls: 1, time: '1s', repeats: 1, invalid: 1 } },
+    })
     await ask(runtime)
     expect(told(await runtime.session('s').run([{ id: 'x', name: 'look', input: {} }]))).toEqual(['invalid_arguments'])
     expect(touched).toBe(0)
     await ask(runtime, 'look', { turn: 't' })
-    expect(touched).toBe(4) // read and kept, when it was counted and when it was charged
+    expect(touched).toBe(4) // read and written, once for the count and once for the charge
   })
 
-  test('POL-8: an erased session begins anew; forgetting old calls gives no budget back', async () => {
+  test('POL-8: erase resets the session’s budget, and prune does not', async () => {
     const runtime = await fleet.start([look], { budgets: { session: { calls: 1 } } })
     expect(await askAll(runtime, 2)).toEqual(['success', 'over_budget'])
     await clock.advance('2d')
@@ -301,12 +358,13 @@ describe('budgets of two processes', () => {
   beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'pawl-budgets-'))))
   afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
-  test('POL-8: two handles on one SQLite file run exactly as many as the limit allows', async () => {
+  test('POL-8: two handles on one SQLite file run exactly the limit', async () => {
     const clock = manualClock()
     const stores = [0, 1].map(() => storeOf('sqlite', join(dir, 'agent.db'), clock))
-    const logger = { debug() {}, info() {}, warn() {}, error() {} }
     const budgets = { session: { calls: 10 }, tenant: { calls: 10 } }
-    const runtimes = await Promise.all(stores.map((store) => createRuntime({ store, tools: [look as Tool], clock, logger, budgets })))
+    const runtimes = await Promise.all(
+      stores.map((store) => createRuntime({ store, tools: [look as Tool], clock, logger: quiet, budgets })),
+    )
     const runs = runtimes.map((runtime, at) => runtime.session('s').run(calls(50), { batch: `m${at}` }))
     expect(ran((await Promise.all(runs)).flat())).toBe(10)
     await Promise.all(runtimes.map((runtime) => runtime.close({ grace: 0 })))

@@ -1,26 +1,33 @@
-// Budgets and nested calls (POL-8).
+// Loop detection with nested calls.
 
 import { tool } from 'pawl'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { readOnlyTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
-const child = tool({ name: 'child', description: 'Child', input: empty, hints: { readOnly: true }, execute: () => 'same' })
+const child = tool({
+  name: 'child',
+  description: 'Child',
+  input: empty,
+  hints: { readOnly: true },
+  execute: () => 'same',
+})
 
 onEachStore('adversary: budgets', (bench) => {
-  test('POL-8: a loop over a tool that calls other tools is seen like any other', async () => {
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls two',
+  test('POL-8: a loop over a tool that makes nested calls is detected', async () => {
+    const parent = readOnlyTool('parent', async (_, ctx) => {
+      await ctx.call(child, {})
+      return 'same'
+    })
+    const plain = tool({
+      name: 'plain',
+      description: 'Plain',
       input: empty,
       hints: { readOnly: true },
-      execute: async (_, ctx) => {
-        await ctx.call(child, {})
-        return 'same'
-      },
+      execute: () => 'same',
     })
-    const plain = tool({ name: 'plain', description: 'Plain', input: empty, hints: { readOnly: true }, execute: () => 'same' })
     const runtime = await bench.open([parent, child, plain], { budgets: { session: { repeats: 2 } } })
     const codes = async (name: string): Promise<string[]> => {
       const seen: string[] = []
@@ -34,20 +41,14 @@ onEachStore('adversary: budgets', (bench) => {
     expect(await codes('parent')).toEqual(['ran', 'ran', 'over_budget', 'over_budget'])
   })
 
-  test('POL-8: the nested calls of one body are not a loop of the model', async () => {
-    const parent = tool({
-      name: 'parent',
-      description: 'Polls',
-      input: empty,
-      hints: { readOnly: true },
-      execute: async (_, ctx) => {
-        const seen: string[] = []
-        for (let i = 0; i < 4; i++) {
-          const end = await ctx.call(child, {})
-          seen.push(end.status === 'failure' ? end.failure.code : 'ran')
-        }
-        return seen
-      },
+  test('POL-8: the nested calls of one body do not count as a loop of the model', async () => {
+    const parent = readOnlyTool('parent', async (_, ctx) => {
+      const seen: string[] = []
+      for (let i = 0; i < 4; i++) {
+        const end = await ctx.call(child, {})
+        seen.push(end.status === 'failure' ? end.failure.code : 'ran')
+      }
+      return seen
     })
     const runtime = await bench.open([parent, child], { budgets: { session: { repeats: 2 } } })
     const [end] = await runtime.session('s').run([{ id: 'a', name: 'parent' }], { batch: 'm' })

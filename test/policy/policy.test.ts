@@ -1,18 +1,31 @@
-// POL-1, POL-8 and the policy's part of TOOL-2: who may run what, and how much. Pure, so no store and no clock.
-/* oxlint-disable unicorn/no-thenable -- `then` is a word of the contract for rules: text, never a function. */
+// Evaluation of policies and budgets as pure functions, without store and clock.
+/* oxlint-disable unicorn/no-thenable -- `then` is a rule property and always text, never a function. */
 
 import { fc } from '../kit/seeded-fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { PawlError } from '../../src/core/errors.ts'
-import type { Json } from '../../src/core/value.ts'
-import { type Budget, defineBudgets, overBudget as overBudgets, type OverBudget, type Upcoming } from '../../src/policy/budgets.ts'
-import { decide, type Decision, explain, type Explanation, type Question } from '../../src/policy/evaluate.ts'
-import { charge, newUsage, type Usage } from '../../src/policy/usage.ts'
-import { definePolicy, type Effect, type Policy, type PolicyDefinition, type Rule, type ToolFacts } from '../../src/policy/rules.ts'
+import type { Json } from '../../src/core/tool-value.ts'
+import {
+  type Budget,
+  defineBudgets,
+  overBudget as overBudgets,
+  type OverBudget,
+  type UpcomingCall,
+} from '../../src/policy/budgets.ts'
+import { decide, type Decision, explain, type Explanation, type PolicyQuestion } from '../../src/policy/evaluate.ts'
+import { charge, newUsage, type Usage } from '../../src/policy/budget-usage.ts'
+import {
+  definePolicy,
+  type Effect,
+  type Policy,
+  type PolicyDefinition,
+  type Rule,
+  type ToolFacts,
+} from '../../src/policy/rules.ts'
 
-type About = Partial<Omit<Question, 'tool'>> & { tool?: Partial<Question['tool']> }
+type About = Partial<Omit<PolicyQuestion, 'tool'>> & { tool?: Partial<PolicyQuestion['tool']> }
 
-const call = ({ tool, ...about }: About = {}): Question => ({
+const call = ({ tool, ...about }: About = {}): PolicyQuestion => ({
   tenant: 'acme',
   session: 's-1',
   principal: 'alice',
@@ -24,16 +37,21 @@ const call = ({ tool, ...about }: About = {}): Question => ({
 const layer = (...rules: readonly Rule[]): Policy => definePolicy({ rules })
 const judge = (policies: Policy | readonly Policy[], about: About = {}): Decision => {
   const decision = decide(Array.isArray(policies) ? policies : [policies as Policy], call(about))
-  expect(decision).not.toBeInstanceOf(Promise) // no function, so no waiting
+  expect(decision).not.toBeInstanceOf(Promise) // without a policy function the result is synchronous
   return decision as Decision
 }
 const effect = (policies: Policy | readonly Policy[], about: About = {}): Effect => judge(policies, about).effect
-/** The effect of one rule on arguments; what it does not match is allowed, as the tool is the host's own and harmless. */
-const when = (then: Effect, patterns: NonNullable<Rule['when']>, args: Json): Effect => effect(layer({ when: patterns, then }), { args })
+/**
+ * The effect of one rule on these arguments; without a match the call is allowed, because the tool is local and
+ * harmless.
+ */
+const when = (then: Effect, patterns: NonNullable<Rule['when']>, args: Json): Effect =>
+  effect(layer({ when: patterns, then }), { args })
 const rank = { allow: 0, ask: 1, deny: 2 }
-const proto = (value: Json): { [key: string]: Json } => JSON.parse(`{"__proto__":${JSON.stringify(value)}}`) as { [key: string]: Json }
+const proto = (value: Json): { [key: string]: Json } =>
+  JSON.parse(`{"__proto__":${JSON.stringify(value)}}`) as { [key: string]: Json }
 
-describe('the default', () => {
+describe('default decision', () => {
   const nothing = definePolicy({})
   const careful = definePolicy({ default: 'careful' })
 
@@ -47,21 +65,33 @@ describe('the default', () => {
     ['own readOnly and destructive', { hints: { readOnly: true, destructive: true } }, 'ask'],
     ['own, expressly harmless', { hints: { destructive: false, openWorld: false } }, 'allow'],
     ['remote without trust or hints', { remote: true }, 'ask'],
-    ['remote without trust, said to be harmless', { remote: true, hints: { readOnly: true, destructive: false, openWorld: false } }, 'ask'],
+    [
+      'remote without trust, said to be harmless',
+      { remote: true, hints: { readOnly: true, destructive: false, openWorld: false } },
+      'ask',
+    ],
     ['remote, trusted, without hints', { remote: true, trusted: true }, 'ask'],
-    ['remote, trusted, that says nothing of harm', { remote: true, trusted: true, hints: { idempotent: true, openWorld: false } }, 'ask'],
+    [
+      'remote, trusted, that says nothing of harm',
+      { remote: true, trusted: true, hints: { idempotent: true, openWorld: false } },
+      'ask',
+    ],
     ['remote, trusted, that writes', { remote: true, trusted: true, hints: { readOnly: false } }, 'ask'],
     ['remote, trusted, readOnly', { remote: true, trusted: true, hints: { readOnly: true } }, 'allow'],
     ['remote, trusted, not destructive', { remote: true, trusted: true, hints: { destructive: false } }, 'allow'],
-    ['remote, trusted, readOnly and openWorld', { remote: true, trusted: true, hints: { readOnly: true, openWorld: true } }, 'ask'],
-  ])('POL-1 TOOL-2: no match, %s', (_, tool, expected) => {
+    [
+      'remote, trusted, readOnly and openWorld',
+      { remote: true, trusted: true, hints: { readOnly: true, openWorld: true } },
+      'ask',
+    ],
+  ])('POL-1 TOOL-2: no rule matches, %s', (_, tool, expected) => {
     expect(judge(nothing, { tool })).toMatchObject({ effect: expected, by: 'default' })
     expect(judge([], { tool })).toMatchObject({ effect: expected, by: 'default' })
     expect(judge(careful, { tool })).toMatchObject({ effect: 'ask', by: 'default' })
     expect(judge([nothing, careful, nothing], { tool }).effect).toBe('ask') // one careful layer is enough
   })
 
-  test('POL-1: an allow someone wrote beats the default, careful too, and never an ask or deny someone wrote', () => {
+  test('POL-1: an allow rule overrides the default but no ask or deny rule', () => {
     const tool = { hints: { destructive: true } }
     const allowing = definePolicy({ rules: [{ tool: 'refund', then: 'allow' }], default: 'careful' })
     expect(judge(allowing, { tool })).toMatchObject({ effect: 'allow', by: 'rule', layer: 0, rule: 0 })
@@ -71,8 +101,9 @@ describe('the default', () => {
 })
 
 describe('rules', () => {
-  test('POL-1: a rule selects by tool, class, principal, tenant and session; lists mean any of, * any characters', () => {
-    const denied = (rule: Omit<Rule, 'then'>, about: About = {}): boolean => effect(layer({ ...rule, then: 'deny' }), about) === 'deny'
+  test('POL-1: a rule selects by tool, class, principal, tenant and session, with lists and globs', () => {
+    const denied = (rule: Omit<Rule, 'then'>, about: About = {}): boolean =>
+      effect(layer({ ...rule, then: 'deny' }), about) === 'deny'
     expect(denied({ tool: 'refund' })).toBe(true)
     expect(denied({ tool: ['charge', 'refund'] })).toBe(true)
     expect(denied({ tool: 'Refund' })).toBe(false)
@@ -90,11 +121,11 @@ describe('rules', () => {
     expect(denied({ tenant: 'acm' })).toBe(false)
     expect(denied({ session: 's-*' })).toBe(true)
     expect(denied({ session: 's-*' }, { session: 't-1' })).toBe(false)
-    expect(denied({ tool: 'refund', tenant: 'acme', principal: 'bob' })).toBe(false) // all that is named must hold
+    expect(denied({ tool: 'refund', tenant: 'acme', principal: 'bob' })).toBe(false) // all selectors must match
     expect(denied({})).toBe(true)
   })
 
-  test('POL-1: globs agree with the plain meaning of *, on any text', () => {
+  test('POL-1: globs match like the regular expression .* on any text', () => {
     const piece = fc.string({ unit: fc.constantFrom('a', 'b', '*'), minLength: 1, maxLength: 7 })
     const text = fc.string({ unit: fc.constantFrom('a', 'b'), maxLength: 7 })
     fc.assert(
@@ -113,15 +144,18 @@ describe('rules', () => {
     )
   })
 
-  test('TOOL-2: what an untrusted source says may raise a risk and never lower it, in rules too', () => {
+  test('TOOL-2: hints of an untrusted provider can raise a risk and never lower it', () => {
     const calm = { hints: { readOnly: true, idempotent: true, destructive: false, openWorld: false } }
     const stranger = { remote: true, ...calm }
     const friend = { ...stranger, trusted: true }
     for (const one of ['readOnly', 'idempotent'] as const) {
       expect(effect(layer({ class: one, then: 'allow' }), { tool: stranger })).toBe('ask')
-      expect(judge(layer({ class: one, then: 'allow' }), { tool: friend })).toMatchObject({ effect: 'allow', by: 'rule' })
+      expect(judge(layer({ class: one, then: 'allow' }), { tool: friend })).toMatchObject({
+        effect: 'allow',
+        by: 'rule',
+      })
       expect(effect(layer({ class: one, then: 'deny' }), { tool: stranger })).toBe('deny')
-      expect(effect(layer({ class: one, then: 'deny' }), { tool: { remote: true, hints: {} } })).toBe('ask') // it does not even claim it
+      expect(effect(layer({ class: one, then: 'deny' }), { tool: { remote: true, hints: {} } })).toBe('ask') // not even claimed
     }
     for (const one of ['destructive', 'openWorld'] as const) {
       const denying = [layer({ tool: '*', then: 'allow' }), layer({ class: one, then: 'deny' })]
@@ -133,24 +167,31 @@ describe('rules', () => {
     expect(judge(layer({ class: 'destructive', then: 'deny' }), { tool: stranger }).reason).toContain('not trusted')
   })
 
-  test('TOOL-2: an untrusted source cannot borrow an allowed id, nor say that it needs no approval', () => {
+  test('TOOL-2: an untrusted provider cannot use an allowed id or waive approval', () => {
     const allowing = layer({ tool: 'read_file', then: 'allow' })
     const posing = { name: 'mcp_x__read', id: 'read_file', remote: true }
     expect(effect(allowing, { tool: posing })).toBe('ask')
     expect(effect(allowing, { tool: { ...posing, trusted: true } })).toBe('allow')
     expect(effect(layer({ tool: 'read_file', then: 'deny' }), { tool: posing })).toBe('deny')
     expect(judge([], { tool: { remote: true, approval: 'never' } })).toMatchObject({ effect: 'ask', by: 'default' })
-    expect(judge([], { tool: { remote: true, trusted: true, approval: 'never' } })).toMatchObject({ effect: 'allow', by: 'tool' })
+    expect(judge([], { tool: { remote: true, trusted: true, approval: 'never' } })).toMatchObject({
+      effect: 'allow',
+      by: 'tool',
+    })
   })
 
-  test('POL-1: reasons are sentences, in the words of the rule if it has some, and never hold argument values', () => {
+  test('POL-1: reasons are sentences, use the rule’s own text, and contain no argument values', () => {
     const args = { cents: 4_200, token: 'sk-very-secret' }
     const rules = layer({ when: { cents: { gt: 2_000 } }, then: 'ask', reason: 'Refunds over 20 need a person' })
     expect(judge(rules, { args }).reason).toBe('Refunds over 20 need a person')
     expect(judge(rules, { args: { token: 'sk-very-secret' } }).reason).toBe(
       "Refunds over 20 need a person. The argument 'cents' is missing or of an unexpected type, so this could not be ruled out.",
     )
-    for (const policy of [layer({ when: { token: { startsWith: 'sk-' } }, then: 'deny' }), layer({ then: 'ask' }), definePolicy({})]) {
+    for (const policy of [
+      layer({ when: { token: { startsWith: 'sk-' } }, then: 'deny' }),
+      layer({ then: 'ask' }),
+      definePolicy({}),
+    ]) {
       const { reason } = judge(policy, { args })
       expect(reason).toMatch(/^\S.*\.$/)
       expect(reason).not.toContain('secret')
@@ -160,7 +201,7 @@ describe('rules', () => {
 })
 
 describe('argument patterns', () => {
-  test('POL-1: each operator says yes and no as its name says', () => {
+  test('POL-1: each operator matches and rejects its example', () => {
     const cases: [NonNullable<Rule['when']>, Json, Json][] = [
       [{ v: { eq: 3 } }, { v: 3 }, { v: 4 }],
       [{ v: 'x' }, { v: 'x' }, { v: 'X' }],
@@ -199,7 +240,7 @@ describe('argument patterns', () => {
     }
   })
 
-  test('POL-1: a missing or wrongly typed field never opens the gate: ask and deny hold, allow does not', () => {
+  test('POL-1: for missing or mistyped fields ask and deny rules apply, and allow rules do not', () => {
     const destructive = { hints: { destructive: true } }
     const open: [NonNullable<Rule['when']>, Json][] = [
       [{ cents: { gt: 2_000 } }, {}],
@@ -225,22 +266,35 @@ describe('argument patterns', () => {
       const at = JSON.stringify([patterns, args])
       expect([at, when('deny', patterns, args)]).toEqual([at, 'deny'])
       expect([at, when('ask', patterns, args)]).toEqual([at, 'ask'])
-      expect([at, judge(layer({ when: patterns, then: 'allow' }), { args, tool: destructive }).by]).toEqual([at, 'default'])
+      expect([at, judge(layer({ when: patterns, then: 'allow' }), { args, tool: destructive }).by]).toEqual([
+        at,
+        'default',
+      ])
     }
-    // Said expressly, a field that is not there, or null, is not meant.
+    // With `exists: true` or `ne: null` a missing or null field does not match.
     expect(when('deny', { path: { exists: true, startsWith: '/etc' } }, {})).toBe('allow')
     expect(when('deny', { path: { exists: true, startsWith: '/etc' } }, { path: 5 })).toBe('deny')
     expect(when('deny', { parent: { eq: 'root', ne: null } }, { parent: null })).toBe('allow')
     expect(when('deny', { country: { in: [] } }, { country: 'DE' })).toBe('allow')
     expect(when('deny', { country: { notIn: [] } }, { country: 'DE' })).toBe('deny')
-    // One certain no is enough to rule a rule out.
+    // One definite mismatch rules out the rule.
     expect(when('deny', { a: 1, b: 2 }, { b: 3 })).toBe('allow')
   })
 
-  test('POL-1: only own properties are arguments: __proto__, constructor and the like are ordinary names', () => {
+  test('POL-1: only own properties are arguments; __proto__ and the like are ordinary names', () => {
     const destructive = { hints: { destructive: true } }
-    for (const path of ['__proto__', 'constructor', 'toString', '__proto__.polluted', 'constructor.name', 'a.__proto__']) {
-      const rule = layer({ when: JSON.parse(`{${JSON.stringify(path)}:{"exists":true}}`) as NonNullable<Rule['when']>, then: 'allow' })
+    for (const path of [
+      '__proto__',
+      'constructor',
+      'toString',
+      '__proto__.polluted',
+      'constructor.name',
+      'a.__proto__',
+    ]) {
+      const rule = layer({
+        when: JSON.parse(`{${JSON.stringify(path)}:{"exists":true}}`) as NonNullable<Rule['when']>,
+        then: 'allow',
+      })
       expect(judge(rule, { args: { a: {} }, tool: destructive })).toMatchObject({ effect: 'ask', by: 'default' })
     }
     expect(when('deny', { '__proto__.admin': true }, proto({ admin: true }))).toBe('deny')
@@ -248,22 +302,26 @@ describe('argument patterns', () => {
     expect(when('deny', { admin: { exists: true } }, proto({ admin: true }))).toBe('allow')
     expect(when('deny', { a: { eq: proto(1) } }, { a: proto(1) })).toBe('deny')
     expect(when('deny', { a: { eq: proto(1) } }, { a: {} })).toBe('allow')
-    expect(when('deny', { a: { eq: { x: 1 } } }, { a: proto({}) })).toBe('allow') // not equal through what every object inherits
+    expect(when('deny', { a: { eq: { x: 1 } } }, { a: proto({}) })).toBe('allow') // inherited properties do not count
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined()
   })
 
-  test('POL-1: huge and deep arguments, and patterns made to hang, are judged quickly', () => {
+  test('POL-1: huge and deep arguments and pathological patterns are evaluated quickly', () => {
     const deep = (levels: number): Json => JSON.parse('{"a":'.repeat(levels) + '1' + '}'.repeat(levels)) as Json
     const started = performance.now()
     expect(when('deny', { text: { matches: '^(a+)+$' } }, { text: `${'a'.repeat(100_000)}!` })).toBe('allow')
-    expect(when('deny', { list: { includes: 'x' } }, { list: Array.from({ length: 100_000 }, () => 'y') })).toBe('allow')
+    expect(when('deny', { list: { includes: 'x' } }, { list: Array.from({ length: 100_000 }, () => 'y') })).toBe(
+      'allow',
+    )
     expect(when('deny', { v: { eq: deep(500) } }, { v: deep(500) })).toBe('deny')
     expect(when('deny', { v: { eq: deep(500) } }, { v: deep(5_000) })).toBe('allow')
-    expect(effect(layer({ session: `${'a*'.repeat(50)}b`, then: 'deny' }), { session: 'a'.repeat(100_000) })).toBe('allow')
+    expect(effect(layer({ session: `${'a*'.repeat(50)}b`, then: 'deny' }), { session: 'a'.repeat(100_000) })).toBe(
+      'allow',
+    )
     expect(performance.now() - started).toBeLessThan(5_000)
   })
 
-  test('POL-1: a policy does not change with the object it was made from', () => {
+  test('POL-1: a policy is not affected by later changes of its definition object', () => {
     const rule = { tool: ['refund'], when: { country: { in: ['KP'] } }, then: 'deny' as Effect }
     const policy = definePolicy({ rules: [rule] })
     rule.tool[0] = 'other'
@@ -298,7 +356,7 @@ describe('configuration', () => {
     ['principal', { rules: [{ principal: null, then: 'deny' }] }, 'policy.rules[0].principal has null'],
     ['control characters', { rules: [{ tenant: 'a\n', then: 'deny' }] }, 'policy.rules[0].tenant has'],
     ['lone surrogate', { rules: [{ session: 'a\ud800', then: 'deny' }] }, 'policy.rules[0].session has'],
-    ['reason', { rules: [{ ...ok, reason: ' ' }] }, 'policy.rules[0].reason is not a text'],
+    ['reason', { rules: [{ ...ok, reason: ' ' }] }, 'policy.rules[0].reason is not a string'],
     ['quorum', { rules: [{ ...ok, quorum: 0 }] }, 'policy.rules[0].quorum is not a whole number'],
     ['quorum, half', { rules: [{ ...ok, quorum: 1.5 }] }, 'policy.rules[0].quorum is not a whole number'],
     ['quorum without ask', { rules: [{ then: 'allow', quorum: 2 }] }, "policy.rules[0].quorum is for then: 'ask'"],
@@ -312,27 +370,47 @@ describe('configuration', () => {
       { rules: [{ ...ok, when: { a: { greaterThan: 1 } } }] },
       'policy.rules[0].when["a"].greaterThan is not an operator',
     ],
-    ['nested pattern', { rules: [{ ...ok, when: { to: { country: 'KP' } } }] }, 'for a field inside write "to.country"'],
+    [
+      'nested pattern',
+      { rules: [{ ...ok, when: { to: { country: 'KP' } } }] },
+      'for a field inside write "to.country"',
+    ],
     ['pattern undefined', { rules: [{ ...ok, when: { a: undefined } }] }, 'policy.rules[0].when["a"] is undefined'],
-    ['operand undefined', { rules: [{ ...ok, when: { a: { eq: undefined } } }] }, 'policy.rules[0].when["a"].eq is undefined'],
+    [
+      'operand undefined',
+      { rules: [{ ...ok, when: { a: { eq: undefined } } }] },
+      'policy.rules[0].when["a"].eq is undefined',
+    ],
     ['function as pattern', { rules: [{ ...ok, when: { a: () => true } }] }, 'policy.rules[0].when["a"] is function'],
     ['gt of text', { rules: [{ ...ok, when: { a: { gt: '5' } } }] }, 'policy.rules[0].when["a"].gt is not a number'],
     ['gt of NaN', { rules: [{ ...ok, when: { a: { gt: Number.NaN } } }] }, 'policy.rules[0].when["a"].gt is not JSON'],
-    ['in without list', { rules: [{ ...ok, when: { a: { in: 'DE' } } }] }, 'policy.rules[0].when["a"].in is not a list'],
+    [
+      'in without list',
+      { rules: [{ ...ok, when: { a: { in: 'DE' } } }] },
+      'policy.rules[0].when["a"].in is not a list',
+    ],
     [
       'empty prefix',
       { rules: [{ ...ok, when: { a: { startsWith: '' } } }] },
-      'policy.rules[0].when["a"].startsWith is not a non-empty text',
+      'policy.rules[0].when["a"].startsWith is not a non-empty string',
     ],
-    ['empty part', { rules: [{ ...ok, when: { a: { includes: '' } } }] }, 'policy.rules[0].when["a"].includes is empty'],
-    ['exists', { rules: [{ ...ok, when: { a: { exists: 'yes' } } }] }, 'policy.rules[0].when["a"].exists is not true or false'],
+    [
+      'empty part',
+      { rules: [{ ...ok, when: { a: { includes: '' } } }] },
+      'policy.rules[0].when["a"].includes is empty',
+    ],
+    [
+      'exists',
+      { rules: [{ ...ok, when: { a: { exists: 'yes' } } }] },
+      'policy.rules[0].when["a"].exists is not true or false',
+    ],
     [
       'not linear',
       { rules: [{ ...ok, when: { a: { matches: '(?=x)' } } }] },
       'policy.rules[0].when["a"].matches is not a regular expression',
     ],
     ['RegExp', { rules: [{ ...ok, when: { a: { matches: /x/ } } }] }, 'policy.rules[0].when["a"].matches is a RegExp'],
-  ])('POL-1: refused when the policy is made: %s', (_, definition, message) => {
+  ])('POL-1: definePolicy() rejects: %s', (_, definition, message) => {
     const error = (() => {
       try {
         definePolicy(definition as PolicyDefinition)
@@ -345,13 +423,17 @@ describe('configuration', () => {
     expect(error?.message).toContain(message)
   })
 
-  test('POL-1: no rules, and rules that contradict each other, are fine', () => {
+  test('POL-1: an empty policy and contradictory rules are valid', () => {
     expect(effect(definePolicy({ rules: [] }))).toBe('allow')
-    expect(effect(layer({ tool: 'refund', then: 'allow' }, { tool: 'refund', then: 'deny' }, { tool: 'refund', then: 'ask' }))).toBe('deny')
+    expect(
+      effect(
+        layer({ tool: 'refund', then: 'allow' }, { tool: 'refund', then: 'deny' }, { tool: 'refund', then: 'ask' }),
+      ),
+    ).toBe('deny')
   })
 })
 
-// Rules and calls from small alphabets, so that they meet often.
+// Rules and calls from small alphabets, so that they match often.
 const some = <T>(...values: T[]): fc.Arbitrary<T> => fc.constantFrom(...values)
 const patternArb = fc.oneof(
   fc.record({ gt: some(0, 5) }),
@@ -372,20 +454,32 @@ const named = fc.subarray(['tool', 'class', 'when', 'principal', 'tenant', 'sess
 const ruleArb: fc.Arbitrary<Rule> = fc
   .tuple(selectors, named, some<Effect>('allow', 'ask', 'deny'))
   .map(([all, keys, then]) => ({ ...Object.fromEntries(keys.map((key) => [key, all[key]])), then }))
-const argsArb = fc.dictionary(some('a', 'b', 'c', '__proto__'), fc.oneof(some<Json>(3, 7, 'x', 'yes', true, null, [1]), fc.jsonValue()), {
-  maxKeys: 3,
-})
-const hintsArb = fc.record({ readOnly: fc.boolean(), destructive: fc.boolean(), openWorld: fc.boolean() }, { requiredKeys: [] })
+const argsArb = fc.dictionary(
+  some('a', 'b', 'c', '__proto__'),
+  fc.oneof(some<Json>(3, 7, 'x', 'yes', true, null, [1]), fc.jsonValue()),
+  {
+    maxKeys: 3,
+  },
+)
+const hintsArb = fc.record(
+  { readOnly: fc.boolean(), destructive: fc.boolean(), openWorld: fc.boolean() },
+  { requiredKeys: [] },
+)
 const aboutArb = fc.record({
   tenant: some('acme', 'other'),
   session: some('s-1', 't-1'),
   principal: some('alice', 'bob', null),
   args: argsArb as fc.Arbitrary<Json>,
-  tool: fc.record({ name: some('refund', 'read', 'other'), hints: hintsArb, remote: fc.boolean(), trusted: fc.boolean() }),
+  tool: fc.record({
+    name: some('refund', 'read', 'other'),
+    hints: hintsArb,
+    remote: fc.boolean(),
+    trusted: fc.boolean(),
+  }),
 }) as fc.Arbitrary<About>
 
-describe('strength', () => {
-  test('POL-1: the order of rules and layers, and how rules are spread over layers, never matter', () => {
+describe('precedence', () => {
+  test('POL-1: the order of rules and layers never matters', () => {
     const shuffled = fc.array(ruleArb, { maxLength: 6 }).chain((rules) =>
       fc.record({
         rules: fc.constant(rules),
@@ -404,7 +498,7 @@ describe('strength', () => {
     )
   })
 
-  test('POL-1: deny > ask > allow: the effect is the strongest of those of each rule alone, else the default', () => {
+  test('POL-1: the effect is the strongest of the matching rules, else the default', () => {
     fc.assert(
       fc.property(fc.array(ruleArb, { maxLength: 6 }), aboutArb, (rules, about) => {
         const alone = rules.map((rule) => judge(layer(rule), about)).filter(({ by }) => by === 'rule')
@@ -415,34 +509,51 @@ describe('strength', () => {
     )
   })
 
-  test('POL-1: adding a rule never weakens a deny, and an ask or deny rule never weakens anything', () => {
+  test('POL-1: adding a rule never weakens a deny, and ask or deny rules never weaken anything', () => {
     let denies = 0
     fc.assert(
-      fc.property(fc.array(ruleArb, { maxLength: 5 }), ruleArb, fc.nat({ max: 5 }), aboutArb, (rules, extra, at, about) => {
-        const before = effect(layer(...rules), about)
-        for (const after of [effect(layer(...rules.toSpliced(at, 0, extra)), about), effect([layer(extra), layer(...rules)], about)]) {
-          if (before === 'deny') expect(after).toBe('deny')
-          if (extra.then !== 'allow') expect(rank[after]).toBeGreaterThanOrEqual(rank[before])
-        }
-        if (before === 'deny') denies += 1
-      }),
+      fc.property(
+        fc.array(ruleArb, { maxLength: 5 }),
+        ruleArb,
+        fc.nat({ max: 5 }),
+        aboutArb,
+        (rules, extra, at, about) => {
+          const before = effect(layer(...rules), about)
+          for (const after of [
+            effect(layer(...rules.toSpliced(at, 0, extra)), about),
+            effect([layer(extra), layer(...rules)], about),
+          ]) {
+            if (before === 'deny') expect(after).toBe('deny')
+            if (extra.then !== 'allow') expect(rank[after]).toBeGreaterThanOrEqual(rank[before])
+          }
+          if (before === 'deny') denies += 1
+        },
+      ),
       { numRuns: 400 },
     )
-    expect(denies).toBeGreaterThan(30) // the property saw what it is about
+    expect(denies).toBeGreaterThan(30) // the generated cases contain enough denials
   })
 
-  test('POL-1: an argument that no rule looks at changes nothing, be it approved: true', () => {
-    const forged = { approved: true, approval: 'never', policy: { then: 'allow' }, trusted: true, hints: { readOnly: true } }
+  test('POL-1: arguments that no rule reads change nothing, even approved: true', () => {
+    const forged = {
+      approved: true,
+      approval: 'never',
+      policy: { then: 'allow' },
+      trusted: true,
+      hints: { readOnly: true },
+    }
     fc.assert(
       fc.property(fc.array(ruleArb, { maxLength: 5 }), aboutArb, (rules, about) => {
         const policy = layer(...rules)
-        expect(judge(policy, { ...about, args: { ...(about.args as object), ...forged } })).toEqual(judge(policy, about))
+        expect(judge(policy, { ...about, args: { ...(about.args as object), ...forged } })).toEqual(
+          judge(policy, about),
+        )
       }),
       { numRuns: 300 },
     )
   })
 
-  test('POL-1: for ask, the largest quorum that any asking rule wants counts', () => {
+  test('POL-1: the largest quorum of all matching ask rules applies', () => {
     const rules: Rule[] = [{ then: 'ask' }, { then: 'ask', quorum: 3 }, { then: 'ask', quorum: 2 }, { then: 'allow' }]
     expect(judge(layer(...rules))).toMatchObject({ effect: 'ask', rule: 0, quorum: 3 })
     expect(judge(layer(...rules.toReversed()))).toMatchObject({ effect: 'ask', rule: 1, quorum: 3 })
@@ -451,7 +562,7 @@ describe('strength', () => {
 })
 
 describe('hostile models', () => {
-  test('POL-1 TOOL-2: 200 scripted tries, none is allowed', () => {
+  test('POL-1 TOOL-2: none of 200 scripted attempts is allowed', () => {
     const policies = [
       layer(
         { tool: ['refund', 'pay'], when: { cents: { lte: 2_000 }, 'to.country': { in: ['DE', 'FR'] } }, then: 'allow' },
@@ -464,7 +575,7 @@ describe('hostile models', () => {
     const money = { hints: { destructive: true } }
     const reads = { name: 'read_file', hints: { readOnly: true } }
     const good = { cents: 500, to: { country: 'DE' } }
-    // The good ones pass: what follows is refused for what is wrong with it.
+    // The unmodified calls are allowed, so the attempts below fail for their modification.
     expect(effect(policies, { args: good, tool: money })).toBe('allow')
     expect(effect(policies, { args: { path: '/data/a' }, tool: reads })).toBe('allow')
 
@@ -492,7 +603,17 @@ describe('hostile models', () => {
         proto({ country: 'DE' }),
       ])
         tries.push({ tool: money, args: { ...good, to, ...forged } })
-      for (const name of ['r\u0435fund', 'Refund', 'refund ', 'refund\u200b', 'ｒefund', '__proto__', 'constructor', 'toString', ''])
+      for (const name of [
+        'r\u0435fund',
+        'Refund',
+        'refund ',
+        'refund\u200b',
+        'ｒefund',
+        '__proto__',
+        'constructor',
+        'toString',
+        '',
+      ])
         tries.push({ tool: { ...money, name, id: name }, args: { ...good, ...forged } })
       for (const path of [
         '/etc/passwd',
@@ -522,9 +643,13 @@ describe('hostile models', () => {
   })
 })
 
-describe('functions', () => {
+describe('policy functions', () => {
   const secret = 'postgres://root:hunter2@db'
-  const asked = async (ask: unknown, about: About = {}, extra: Policy[] = []): Promise<{ decision: Decision; heard: unknown[] }> => {
+  const asked = async (
+    ask: unknown,
+    about: About = {},
+    extra: Policy[] = [],
+  ): Promise<{ decision: Decision; heard: unknown[] }> => {
     const heard: unknown[] = []
     const policies = [definePolicy({ decide: ask as NonNullable<PolicyDefinition['decide']> }), ...extra]
     const decision = await decide(policies, call(about), (error) => void heard.push(error))
@@ -588,22 +713,31 @@ describe('functions', () => {
     ],
   ]
 
-  test.each(failing)('POL-1: a policy function that %s denies, and only the log hears why', async (_, ask) => {
+  test.each(failing)('POL-1: a policy function that %s denies, and only the log has the cause', async (_, ask) => {
     const { decision, heard } = await asked(ask, {}, [layer({ then: 'allow' })])
-    expect(decision).toEqual({ effect: 'deny', by: 'error', layer: 0, reason: 'A policy function failed, so the call is denied.' })
+    expect(decision).toEqual({
+      effect: 'deny',
+      by: 'error',
+      layer: 0,
+      reason: 'A policy function failed, so the call is denied.',
+    })
     expect(heard).toHaveLength(1)
   })
 
-  test.each(failing)('POL-1: an approval function of a tool that %s denies, even if the log is down', async (_, approval) => {
+  test.each(failing)('POL-1: a tool approval function that %s denies, even if logging fails', async (_, approval) => {
     const broken = (): never => {
       throw new Error('the log is down')
     }
     const decision = await decide([layer({ then: 'allow' })], call({ tool: { approval } }), broken)
-    expect(decision).toEqual({ effect: 'deny', by: 'error', reason: "The approval function of 'refund' failed, so the call is denied." })
+    expect(decision).toEqual({
+      effect: 'deny',
+      by: 'error',
+      reason: "The approval function of 'refund' failed, so the call is denied.",
+    })
   })
 
-  test('POL-1: what a function answers is one more vote; no opinion is none', async () => {
-    expect((await asked(() => true)).decision).toMatchObject({ effect: 'deny', by: 'error' }) // true what? only a tool may say so
+  test('POL-1: a policy function adds one vote, and undefined is no vote', async () => {
+    expect((await asked(() => true)).decision).toMatchObject({ effect: 'deny', by: 'error' }) // true is only valid for tools
     expect((await asked(() => undefined)).decision).toMatchObject({ effect: 'allow', by: 'default' })
     expect((await asked(async () => undefined)).decision).toMatchObject({ effect: 'allow', by: 'default' })
     expect((await asked(() => 'allow', { tool: { hints: { destructive: true } } })).decision).toMatchObject({
@@ -617,12 +751,15 @@ describe('functions', () => {
       layer: 1,
       rule: 0,
     })
-    expect((await asked(async () => 'deny', {}, [layer({ then: 'allow' })])).decision).toMatchObject({ effect: 'deny', by: 'function' })
+    expect((await asked(async () => 'deny', {}, [layer({ then: 'allow' })])).decision).toMatchObject({
+      effect: 'deny',
+      by: 'function',
+    })
     const verdict = { effect: 'ask', reason: 'It is late.', quorum: 2 }
     expect((await asked(() => verdict)).decision).toMatchObject({ ...verdict, by: 'function', layer: 0 })
   })
 
-  test('POL-1: a function sees copies and cannot change what runs, nor what rules see; a deny by rule does not ask it', async () => {
+  test('POL-1: a function gets copies, and is not called after a rule denied', async () => {
     const args = { cents: 5, to: { country: 'DE' } }
     const hints = { destructive: true }
     const vandal = (facts: { args: { to: { country: string } }; tool: { hints: object; approval?: unknown } }) => {
@@ -642,9 +779,12 @@ describe('functions', () => {
     expect(times).toBe(0)
   })
 
-  test("POL-1: a tool's own approval is a vote too", async () => {
-    const of = async (approval: Question['tool']['approval'], policies: Policy[] = [], hints = {}): Promise<Decision> =>
-      decide(policies, call({ tool: { approval, hints } }))
+  test('POL-1: the tool’s own approval option is a vote', async () => {
+    const of = async (
+      approval: PolicyQuestion['tool']['approval'],
+      policies: Policy[] = [],
+      hints = {},
+    ): Promise<Decision> => decide(policies, call({ tool: { approval, hints } }))
     expect(await of('always')).toMatchObject({ effect: 'ask', by: 'tool' })
     expect(await of('always', [layer({ then: 'allow' })])).toMatchObject({ effect: 'ask', by: 'tool' })
     expect(await of('never', [], { destructive: true })).toMatchObject({ effect: 'allow', by: 'tool' })
@@ -658,7 +798,7 @@ describe('functions', () => {
     expect(await of('sometimes' as never)).toMatchObject({ effect: 'deny', by: 'error' })
   })
 
-  test('POL-1: facts that are not what they should be deny', async () => {
+  test('POL-1: facts whose getters throw lead to a denial', async () => {
     const broken = call()
     Object.defineProperty(broken, 'tenant', {
       get: () => {
@@ -673,7 +813,7 @@ describe('functions', () => {
 })
 
 describe('explain', () => {
-  test('POL-1: it tells every rule that matched, in order, and why the winner won', () => {
+  test('POL-1: explain() lists every matching rule in order and why one decided', () => {
     const policies = [
       layer({ then: 'allow' }, { tool: 'other', then: 'deny' }, { when: { cents: { gt: 1 } }, then: 'ask' }),
       layer({ then: 'ask', reason: 'Mind.' }),
@@ -687,41 +827,64 @@ describe('explain', () => {
     expect(told.decision).toMatchObject({ effect: 'ask', by: 'rule', layer: 0, rule: 2 })
     expect(told.default).toMatchObject({ effect: 'ask', by: 'default' })
     expect(told.why).toBe(
-      'Rule 2 of layer 0 decides: ask. 2 other votes were heard; deny is stronger than ask, and ask than allow, whatever the order.',
+      'Rule 2 of layer 0 decides: ask. 2 other votes were counted; deny is stronger than ask, and ask than allow, whatever the order.',
     )
-    expect((explain([], call()) as Explanation).why).toBe('No rule, function or tool voted, so the default decides: allow.')
+    expect((explain([], call()) as Explanation).why).toBe(
+      'No rule, function or tool voted, so the default decides: allow.',
+    )
   })
 
-  test('POL-1: it never says anything else than decide does', async () => {
+  test('POL-1: explain() always agrees with decide()', async () => {
     const answer = some<unknown>('allow', 'ask', 'deny', undefined, 'garbage')
-    const layers = fc.array(fc.record({ rules: fc.array(ruleArb, { maxLength: 3 }), says: fc.option(answer), late: fc.boolean() }), {
-      maxLength: 3,
-    })
+    const layers = fc.array(
+      fc.record({ rules: fc.array(ruleArb, { maxLength: 3 }), says: fc.option(answer), late: fc.boolean() }),
+      {
+        maxLength: 3,
+      },
+    )
     await fc.assert(
-      fc.asyncProperty(layers, aboutArb, some<unknown>('always', 'never', undefined), async (given, about, approval) => {
-        const policies = given.map(({ rules, says, late }) =>
-          definePolicy({ rules, ...(says === null ? {} : { decide: (() => (late ? Promise.resolve(says) : says)) as never }) }),
-        )
-        const question = call({ ...about, tool: { ...about.tool, approval: approval as 'always' } })
-        const told = await explain(policies, question)
-        expect(told.decision).toEqual(await decide(policies, question))
-        const strongest = Math.max(...told.votes.map((vote) => rank[vote.effect]), told.votes.length > 0 ? 0 : rank[told.default.effect])
-        expect(rank[told.decision.effect]).toBe(strongest)
-      }),
+      fc.asyncProperty(
+        layers,
+        aboutArb,
+        some<unknown>('always', 'never', undefined),
+        async (given, about, approval) => {
+          const policies = given.map(({ rules, says, late }) =>
+            definePolicy({
+              rules,
+              ...(says === null ? {} : { decide: (() => (late ? Promise.resolve(says) : says)) as never }),
+            }),
+          )
+          const question = call({ ...about, tool: { ...about.tool, approval: approval as 'always' } })
+          const told = await explain(policies, question)
+          expect(told.decision).toEqual(await decide(policies, question))
+          const strongest = Math.max(
+            ...told.votes.map((vote) => rank[vote.effect]),
+            told.votes.length > 0 ? 0 : rank[told.default.effect],
+          )
+          expect(rank[told.decision.effect]).toBe(strongest)
+        },
+      ),
       { numRuns: 200 },
     )
   })
 })
 
 describe('budgets', () => {
-  const turn = (limits: NonNullable<Parameters<typeof defineBudgets>[0]['turn']>): Budget => defineBudgets({ turn: limits }).turn as Budget
-  const about = (round: string | number, tool = 'read', hash = 'h', valid = true): Upcoming => ({ round: String(round), tool, hash, valid })
-  const overBudget = (budget: Budget, usage: Usage, upcoming: Upcoming): OverBudget | null => overBudgets([{ budget, usage }], upcoming)
-  /** As the pipeline does: judge, then charge. Returns which budget refused. */
+  const turn = (limits: NonNullable<Parameters<typeof defineBudgets>[0]['turn']>): Budget =>
+    defineBudgets({ turn: limits }).turn as Budget
+  const about = (round: string | number, tool = 'read', hash = 'h', valid = true): UpcomingCall => ({
+    round: String(round),
+    tool,
+    hash,
+    valid,
+  })
+  const overBudget = (budget: Budget, usage: Usage, upcoming: UpcomingCall): OverBudget | null =>
+    overBudgets([{ budget, usage }], upcoming)
+  /** Evaluates, then charges, like the pipeline. Returns the budget that refused, or 'ran'. */
   const ask = (
     budget: Budget,
     usage: Usage,
-    upcoming: Upcoming,
+    upcoming: UpcomingCall,
     { ms = 0, outcome = 'same' }: { ms?: number; outcome?: string | null } = {},
   ): string => {
     const over = overBudget(budget, usage, upcoming)
@@ -737,7 +900,7 @@ describe('budgets', () => {
   const rounds = (budget: Budget, usage: Usage, count: number, from = 0): string[] =>
     Array.from({ length: count }, (_, index) => ask(budget, usage, about(from + index)))
 
-  test('POL-8: the same call 10,000 times stops at the limit, exactly, by either budget', () => {
+  test('POL-8: the same call 10,000 times stops exactly at the calls or repeats limit', () => {
     for (const limits of [{ calls: 50 }, { repeats: 3 }] as const) {
       const usage = newUsage()
       const seen = rounds(turn(limits), usage, 10_000)
@@ -745,19 +908,23 @@ describe('budgets', () => {
       expect(usage.calls).toBe('calls' in limits ? 50 : 3)
     }
     const usage = newUsage()
-    const batch = Array.from({ length: 100 }, (_, index) => ask(turn({ calls: 10 }), usage, about('one', 'read', String(index))))
+    const batch = Array.from({ length: 100 }, (_, index) =>
+      ask(turn({ calls: 10 }), usage, about('one', 'read', String(index))),
+    )
     expect(batch.filter((one) => one === 'ran')).toHaveLength(10)
     expect(batch.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'ran')) // the first in the model's order
   })
 
-  test('POL-8: calls: any interleaving of tools and rounds admits exactly the limit', () => {
+  test('POL-8: any interleaving of tools and rounds admits exactly the calls limit', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 20 }),
         fc.array(fc.tuple(fc.nat({ max: 5 }), some('a', 'b'), some('h', 'i')), { maxLength: 60 }),
         (calls, asks) => {
           const usage = newUsage()
-          const ran = asks.filter(([round, tool, hash]) => ask(turn({ calls }), usage, about(round, tool, hash)) === 'ran')
+          const ran = asks.filter(
+            ([round, tool, hash]) => ask(turn({ calls }), usage, about(round, tool, hash)) === 'ran',
+          )
           expect(ran).toHaveLength(Math.min(calls, asks.length))
         },
       ),
@@ -765,7 +932,7 @@ describe('budgets', () => {
     )
   })
 
-  test('POL-8: time and cost are spent by what ran; the call that finds nothing left is refused', () => {
+  test('POL-8: finished calls spend time and cost, and a call is refused when nothing is left', () => {
     const usage = newUsage()
     const budget = turn({ time: '1s', cost: 10 })
     expect(ask(budget, usage, about(1), { ms: 999.5 })).toBe('ran')
@@ -779,7 +946,7 @@ describe('budgets', () => {
     expect(overBudget(budget, paid, about(3))).toMatchObject({ budget: 'cost', limit: 10, used: 12 })
   })
 
-  test('POL-8: an amount that is no amount spends the budget instead of opening it', () => {
+  test('POL-8: an invalid amount uses up the budget instead of disabling it', () => {
     for (const bad of [Number.NaN, -1, Number.POSITIVE_INFINITY, '5' as never]) {
       const usage = newUsage()
       charge(usage, { kind: 'settled', ...about(1), ms: 0, cost: bad })
@@ -788,7 +955,7 @@ describe('budgets', () => {
     }
   })
 
-  test('POL-8: equal calls of one message are not a loop, however many; the same message after message is', () => {
+  test('POL-8: equal calls are a loop in successive messages, but not within one message', () => {
     const usage = newUsage()
     const budget = turn({ repeats: 2 })
     const message = (round: number): string[] => Array.from({ length: 64 }, () => ask(budget, usage, about(round)))
@@ -798,12 +965,12 @@ describe('budgets', () => {
     expect(new Set(message(4))).toEqual(new Set(['repeats']))
   })
 
-  test('POL-8: an answer that changed, other arguments or another call begin anew; a refused call does not', () => {
+  test('POL-8: a new result, other arguments or another call reset a loop; a refused call does not', () => {
     const budget = turn({ repeats: 2 })
     const changing = newUsage()
-    expect(Array.from({ length: 20 }, (_, round) => ask(budget, changing, about(round), { outcome: `page ${round}` }))).not.toContain(
-      'repeats',
-    )
+    expect(
+      Array.from({ length: 20 }, (_, round) => ask(budget, changing, about(round), { outcome: `page ${round}` })),
+    ).not.toContain('repeats')
     expect(ask(budget, changing, about(20), { outcome: 'page 19' })).toBe('ran')
     expect(ask(budget, changing, about(21), { outcome: 'page 19' })).toBe('repeats')
 
@@ -812,7 +979,7 @@ describe('budgets', () => {
     expect(ask(budget, usage, about(3, 'read', 'other'))).toBe('ran')
     expect(rounds(budget, usage, 3, 4)).toEqual(['ran', 'ran', 'repeats'])
 
-    // With something new beside it in every message, the loop stays one, refused or not.
+    // A new call in every message does not reset the loop of the repeated one.
     const beside = newUsage()
     const mixed = Array.from({ length: 6 }, (_, round) => [
       ask(budget, beside, about(round)),
@@ -829,63 +996,77 @@ describe('budgets', () => {
     expect(after).toEqual(['ran', 'ran', 'repeats', 'repeats'])
   })
 
-  test('POL-8: without a hash of the outcome every answer counts as the same; two batches at once are one round each', () => {
+  test('POL-8: results without a hash count as equal, and concurrent batches are one round each', () => {
     const budget = turn({ repeats: 2 })
     const blind = newUsage()
-    expect([1, 2, 3].map((round) => ask(budget, blind, about(round), { outcome: null }))).toEqual(['ran', 'ran', 'repeats'])
+    expect([1, 2, 3].map((round) => ask(budget, blind, about(round), { outcome: null }))).toEqual([
+      'ran',
+      'ran',
+      'repeats',
+    ])
     const overlapping = newUsage()
     const seen = ['a', 'b', 'a', 'b', 'a', 'b'].map((round) => ask(budget, overlapping, about(round)))
     expect(seen).not.toContain('repeats')
     expect(ask(budget, overlapping, about('c'))).toBe('repeats')
-    // A late call of the batch before is judged as its batch was.
+    // A late call of the previous batch is treated like that batch.
     expect(ask(budget, overlapping, about('d', 'other'))).toBe('ran')
     expect(ask(budget, overlapping, about('c'))).toBe('repeats')
-    // Refused once and run once in a round: it ran.
+    // A call refused once and run once in a round counts as run.
     const both = newUsage()
     charge(both, { kind: 'refused', ...about(1) })
     charge(both, { kind: 'started', ...about(1) })
     expect(overBudget(turn({ repeats: 1 }), both, about(2))).toMatchObject({ budget: 'repeats', used: 1 })
   })
 
-  test('POL-8: tools that poll are exempt by name', () => {
+  test('POL-8: tools named in `exempt` may repeat', () => {
     const budget = turn({ repeats: { limit: 2, exempt: ['job_*', 'wait'] }, calls: 30 })
     const usage = newUsage()
     const polls = Array.from({ length: 20 }, (_, round) => ask(budget, usage, about(round, 'job_status')))
     expect(new Set(polls)).toEqual(new Set(['ran']))
     expect(rounds(budget, usage, 3, 20)).toEqual(['ran', 'ran', 'repeats'])
-    expect(Array.from({ length: 10 }, (_, round) => ask(budget, usage, about(100 + round, 'wait'))).at(-1)).toBe('calls')
+    expect(Array.from({ length: 10 }, (_, round) => ask(budget, usage, about(100 + round, 'wait'))).at(-1)).toBe(
+      'calls',
+    )
   })
 
-  test('POL-8: invalid arguments in message after message; a valid call runs and begins anew', () => {
+  test('POL-8: invalid arguments are counted across messages, and a valid call resets them', () => {
     const budget = turn({ invalid: 2, repeats: 5 })
     const usage = newUsage()
     const bad = (round: number, tool = 'read'): string => ask(budget, usage, about(round, tool, 'h', false))
-    expect([bad(1), bad(1), bad(1), bad(2), bad(2)]).toEqual(['ran', 'ran', 'ran', 'ran', 'ran']) // one lesson per message
+    expect([bad(1), bad(1), bad(1), bad(2), bad(2)]).toEqual(['ran', 'ran', 'ran', 'ran', 'ran']) // one per message
     expect([bad(3), bad(3), bad(4)]).toEqual(['invalid', 'invalid', 'invalid'])
     expect(bad(4, '__proto__')).toBe('ran') // counted per tool
     expect(ask(budget, usage, about(5))).toBe('ran')
     expect([bad(6), bad(7), bad(8)]).toEqual(['ran', 'ran', 'invalid'])
   })
 
-  test('POL-8: over budget tells the model which budget, what was used, that nothing ran, and what it can still do', () => {
-    const { turn: small, session } = defineBudgets({ turn: { calls: 1, repeats: 1, invalid: 1 }, session: { time: 1_500, cost: 2 } })
+  test('POL-8: an over_budget message names the budget, its use, and the remaining options', () => {
+    const { turn: small, session } = defineBudgets({
+      turn: { calls: 1, repeats: 1, invalid: 1 },
+      session: { time: 1_500, cost: 2 },
+    })
     const looping = turn({ repeats: 1 })
     const usage = newUsage()
     ask(small as Budget, usage, about(1), { ms: 1_620 })
     charge(usage, { kind: 'invalid', ...about(1) })
-    const message = (budget: Budget | undefined, upcoming: Upcoming): string => overBudget(budget as Budget, usage, upcoming)?.message ?? ''
+    const message = (budget: Budget | undefined, upcoming: UpcomingCall): string =>
+      overBudget(budget as Budget, usage, upcoming)?.message ?? ''
     expect(message(small, about(2, 'write'))).toBe(
       'The budget of this turn is used up: 1 of 1 tool calls. This call was not run. No more tools can run in this turn: answer with what you have, and say what is missing. The next message of the user begins a new turn.',
     )
     expect(message(session, about(2))).toMatch(
       /this session is used up: 1\.6 of 1\.5 seconds of tool time\. This call was not run\..*tell the user/,
     )
-    expect(message(small, about(2))).toMatch(/is used up/) // 'other calls still run' would not be true
-    expect(message(looping, about(2))).toMatch(/'read' with the same arguments just now .*not run\..*other calls still run/)
-    expect(message(small, about(2, 'read', 'h', false))).toMatch(/arguments for 'read' were not valid.*not run\..*ask the user/)
+    expect(message(small, about(2))).toMatch(/is used up/) // 'other calls still run' would be wrong here
+    expect(message(looping, about(2))).toMatch(
+      /'read' with the same arguments just now .*not run\..*other calls still run/,
+    )
+    expect(message(small, about(2, 'read', 'h', false))).toMatch(
+      /arguments for 'read' were not valid.*not run\..*ask the user/,
+    )
   })
 
-  test('POL-8: usage depends on the facts alone, and stays small', () => {
+  test('POL-8: usage depends only on its events and stays small', () => {
     const [one, two] = [newUsage(), newUsage()]
     const budget = turn({ calls: 100_000 })
     for (let round = 0; round < 2_000; round += 1) {
@@ -918,7 +1099,7 @@ describe('budgets', () => {
     ['repeats limit', { turn: { repeats: { limit: 0 } } }, 'budgets.turn.repeats.limit is not a whole number'],
     ['repeats key', { turn: { repeats: { limit: 1, except: 'x' } } }, 'budgets.turn.repeats.except is not known'],
     ['exempt', { turn: { repeats: { limit: 1, exempt: [''] } } }, 'budgets.turn.repeats.exempt has ""'],
-  ])('POL-8: refused when configured: %s', (_, definition, message) => {
+  ])('POL-8: defineBudgets() rejects: %s', (_, definition, message) => {
     expect(() => defineBudgets(definition as never)).toThrow(message)
     expect(() => defineBudgets(definition as never)).toThrow(PawlError)
   })

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { idsIn, judgePromises } from '../kit/judge-promises.ts'
 import { type ContractPromise, promises } from './contract.ts'
 
-/** Promises that are not begun. Lower it when you build one; it goes up only with the contract. */
+/** Promises that are not started. Lower it when you build one; raise it only when the contract grows. */
 const notYetAtMost = 18
 
 test('the contract has 116 promises, each listed once', () => {
@@ -25,7 +25,7 @@ test('every promise has a sentence and a state, and a part-built one names what 
   }
 })
 
-test('the list of promises that are not begun only shrinks', () => {
+test('the number of promises that are not started only shrinks', () => {
   const notYet = Object.values(promises).filter(({ state }) => state === 'not yet')
   expect(notYet.length).toBeLessThanOrEqual(notYetAtMost)
 })
@@ -37,16 +37,20 @@ const contract: Record<string, ContractPromise> = {
   'VAL-10': { state: 'built', says: 'd' },
 }
 
-test('ids are read from full names, those of describe included, each once', () => {
-  expect(idsIn(['VAL-1, VAL-2: a > b', 'stores > c [VAL-10, VAL-1]', 'UTF-8 and XVAL-3, VAL-'])).toEqual(['VAL-1', 'VAL-2', 'VAL-10'])
+test('promise ids are read once each from full test names, describe included', () => {
+  expect(idsIn(['VAL-1, VAL-2: a > b', 'stores > c [VAL-10, VAL-1]', 'UTF-8 and XVAL-3, VAL-'])).toEqual([
+    'VAL-1',
+    'VAL-2',
+    'VAL-10',
+  ])
 })
 
-test('a promise that is built, wholly or in part, and cited by no test is missing', () => {
+test('a promise that is built, at least in part, but cited by no test is missing', () => {
   expect(judgePromises(['VAL-1', 'VAL-2', 'VAL-10'], contract)).toEqual({ missing: [], unexpected: [] })
   expect(judgePromises(['VAL-10'], contract)).toEqual({ missing: ['VAL-1', 'VAL-2'], unexpected: [] })
   expect(judgePromises([], contract).missing).toEqual(['VAL-1', 'VAL-2', 'VAL-10'])
 })
 
-test('a promise that a test cites must be in the list and begun', () => {
+test('a promise cited by a test must be listed and started', () => {
   expect(judgePromises(['VAL-1', 'VAL-2', 'VAL-10', 'VAL-3', 'VAL-4'], contract).unexpected).toEqual(['VAL-3', 'VAL-4'])
 })

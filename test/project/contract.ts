@@ -1,5 +1,6 @@
-// Every promise of the contract, with its sentence and how far it is kept. scripts/promise-reporter.mjs holds this list to the tests:
-// a promise that is built is cited by the name of a test that ran and passed. `missing` names what a part-built promise lacks.
+// Every promise of the contract, with its sentence and its state. scripts/promise-reporter.mjs checks this list against
+// the tests: a built promise must be cited in the title of a passing test. `missing` names the parts that a part-built
+// promise lacks.
 
 export type PromiseState = 'built' | { readonly missing: string } | 'not yet'
 

@@ -1,4 +1,4 @@
-// The examples run as a person would run them, and the README shows the file that runs.
+// The examples run as a user would run them, and the README shows the same code.
 
 import { execFile, execFileSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -15,7 +15,7 @@ const run = (file: string, cwd: string): string =>
     env: { ...process.env, NO_COLOR: '1' },
   })
 
-test('the README shows examples/refund.ts, and it does what it says', { timeout: 150_000 }, () => {
+test('the README shows examples/refund.ts, and it prints the documented output', { timeout: 150_000 }, () => {
   const code = readFileSync(join(root, 'examples/refund.ts'), 'utf8')
   const readme = readFileSync(join(root, 'README.md'), 'utf8')
   expect(readme).toContain(code.slice(code.indexOf('import ')).trimEnd())
@@ -42,7 +42,7 @@ test('the README shows examples/chat.ts, and a second run prints the recorded an
   }
 })
 
-/** Runs the README's example until it is killed at a point (0: at none), or to its end. */
+/** Runs the README's example until it is killed at a point (0: never) or ends. */
 const runKilledAt = (at: number, dir: string): Promise<{ killed: boolean; shown: string }> =>
   new Promise((resolve, reject) => {
     const args = [

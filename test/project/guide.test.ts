@@ -1,4 +1,5 @@
-// The guide shows code that runs: each block of docs/guide is a region of a file in examples/guide, and each of these files passes.
+// The guide shows code that runs: each code block of docs/guide is a region of a file in examples/guide, and each file
+// passes.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -30,27 +31,31 @@ const blocksOf = (page: string): string[] =>
 const regions = new Map(files.flatMap((name) => [...regionsOf(name)]))
 const bodies = new Set(regions.values())
 
-describe('the guide', () => {
-  test.for(pages)('%s: every block of code is a region of examples/guide', (page) => {
+describe('guide', () => {
+  test.for(pages)('%s: every code block is a region of examples/guide', (page) => {
     for (const block of blocksOf(page)) expect(bodies.has(block), `This is in no region:\n${block}`).toBe(true)
   })
 
-  test('every region of examples/guide is shown', () => {
+  test('every region of examples/guide is used', () => {
     const shown = new Set(pages.flatMap(blocksOf))
     expect([...regions].filter(([, body]) => !shown.has(body)).map(([name]) => name)).toEqual([])
     expect(regions.size).toBeGreaterThan(10)
   })
 
-  test('the index links every page, and no link leads nowhere', () => {
+  test('the index links every page, and no link is broken', () => {
     const index = readFileSync(join(guide, 'README.md'), 'utf8')
     for (const page of pages) if (page !== 'README.md') expect(index).toContain(`(${page})`)
     for (const page of pages) {
-      for (const [, to] of readFileSync(join(guide, page), 'utf8').matchAll(/\]\(([\w-]+\.md)(?:#[\w-]+)?\)/g)) expect(pages).toContain(to)
+      for (const [, to] of readFileSync(join(guide, page), 'utf8').matchAll(/\]\(([\w-]+\.md)(?:#[\w-]+)?\)/g))
+        expect(pages).toContain(to)
     }
   })
 
   test.for(files)('examples/guide/%s runs', { timeout: 250_000 }, (name) => {
-    const child = spawnSync(process.execPath, ['--conditions=@pawl/source', join(examples, name)], { encoding: 'utf8', timeout: 200_000 })
+    const child = spawnSync(process.execPath, ['--conditions=@pawl/source', join(examples, name)], {
+      encoding: 'utf8',
+      timeout: 200_000,
+    })
     expect(child.stderr).toBe('')
     expect(child.status).toBe(0)
   })

@@ -1,4 +1,4 @@
-// What a user can import, and words that are written to disk: changing either is a decision, so both are pinned here.
+// The public exports and the persisted words. Changing either is a decision, so both are pinned here.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { legalMoves } from '../../src/store/records/call-record.ts'
 import type { EventType } from '../../src/store/records/event.ts'
 import { errorTable } from '../../src/core/errors.ts'
 
-/** On disk in every store: one that is missing here, or is not written any more, is refused by the compiler. */
+/** Event types persisted in every store; the compiler rejects a missing or an unused one. */
 const eventWords: Readonly<Record<EventType, true>> = {
   'call.received': true,
   'call.started': true,
@@ -63,7 +63,7 @@ const eventWords: Readonly<Record<EventType, true>> = {
   'wait.resolved': true,
 }
 
-test('the values that pawl exports', () => {
+test('pawl exports exactly the listed values', () => {
   expect(Object.keys(pawl).toSorted()).toMatchInlineSnapshot(`
     [
       "Attachment",
@@ -112,7 +112,7 @@ test('the values that pawl exports', () => {
   `)
 })
 
-test('the states of a call and their legal moves', () => {
+test('the states of a call and their legal transitions are pinned', () => {
   expect(legalMoves).toMatchInlineSnapshot(`
     {
       "parked": [
@@ -141,16 +141,18 @@ test('the states of a call and their legal moves', () => {
   `)
 })
 
-test('the words of events, and each of them in the guide', () => {
+test('the event types are pinned, and each is documented in the guide', () => {
   const words = Object.keys(eventWords)
   expect(words).toHaveLength(new Set(words).size)
   const page = readFileSync(join(import.meta.dirname, '../../docs/guide/feed.md'), 'utf8')
   expect(words.filter((word) => !page.includes(`\`${word}\``))).toEqual([])
   const told = [...page.matchAll(/`((?:\w+)\.(?:\w+))`/g)].map(([, word]) => word as string)
-  expect(told.filter((word) => !words.includes(word) && !/^(?:session|runtime)\.(?:events|notices|emit)$/.test(word))).toEqual([])
+  expect(
+    told.filter((word) => !words.includes(word) && !/^(?:session|runtime)\.(?:events|notices|emit)$/.test(word)),
+  ).toEqual([])
 })
 
-test('the codes of errors', () => {
+test('the error codes are pinned', () => {
   expect(Object.keys(errorTable)).toMatchInlineSnapshot(`
     [
       "config_invalid",

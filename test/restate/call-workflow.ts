@@ -1,11 +1,10 @@
-// SPIKE: a call as a Restate workflow whose key is the call's place. The body never shares a journal with the decision what to do
-// about it: `run` decides, and every drive of the pipeline is an execution of its own (a shared handler of the same
-// workflow, so that it can write the call's cells). Two reasons, both because the journal is ordinal. After a crash a tool
-// that stops takes another path than the one on record, which in one journal is a mismatch that retries for ever. And a parked
-// call would have to walk through the body again to come to where it waits.
-//
-// `replayed` is for bodies that may rerun: Restate executes it again until it ends. `single` is for bodies that must not: its
-// first failure kills it, and `run` reads from the cell `begun` whether the body had started.
+// SPIKE: a call as a Restate workflow whose key is the call's position. `run` decides what to do, and every drive of
+// the pipeline is a separate execution: a shared handler of the same workflow, so that it can write the call's cells.
+// The two never share a journal, because the journal is ordinal. After a crash, a tool with onCrash 'stop' takes
+// another path than the recorded one; in one journal that is a mismatch that retries forever. A parked call would also
+// have to run through its body again to reach its wait.
+// `replayed` is for bodies that may rerun: Restate executes it again until it ends. `single` is for bodies that must
+// not: its first failure kills it, and `run` reads from the cell `begun` whether the body had started.
 
 import {
   handlers,
@@ -19,49 +18,60 @@ import {
 import { randomUUID, timingSafeEqual } from 'node:crypto'
 import { callPipeline } from '../../src/calls/pipeline.ts'
 import type { CallHost } from '../../src/calls/ports.ts'
-import type { Asked, Driven, ResolveAnswer } from '../../src/engine/engine.ts'
+import type { NewCall, Driven, ResolveAnswer } from '../../src/engine/engine.ts'
 import type { CallPosition, CallRequest, Resolution } from '../../src/store/records/call-record.ts'
-import { frame } from '../../src/core/ids.ts'
+import { lengthPrefixed } from '../../src/core/ids.ts'
 import { failure, internalErrorMessage } from '../../src/core/outcome.ts'
-import { encode } from '../../src/core/value.ts'
-import { onCrashOf } from '../../src/tools/hints.ts'
+import { encode } from '../../src/core/tool-value.ts'
+import { onCrashOf } from '../../src/tools/tool-hints.ts'
 import { hashKey, looksLikeKey } from '../../src/engine/wait-key.ts'
-import { decodeResolution, encodeResolution } from '../../src/store/records/resolution.ts'
-import { answerOf, type AttemptRequest, type Begun, cells, RestateInvocation, type WaitCell, write } from './restate-execution.ts'
+import { decodeResolution, encodeResolution } from '../../src/store/records/wait-resolution.ts'
+import {
+  answerOf,
+  type AttemptRequest,
+  type Begun,
+  cells,
+  RestateInvocation,
+  type WaitCell,
+  write,
+} from './restate-execution.ts'
 
-/** How an attempt ended, in recorded form. The key of a wait stays out of the journal. */
+/** The end of an attempt in recorded form. The wait key stays out of the journal. */
 interface AttemptEnd {
   readonly driven: { readonly settle: string } | { readonly park: { readonly name: string; readonly deadline: number } }
   readonly args: string | null
   readonly begun: number
 }
 
-/** What `run` answers with: recorded form of the outcome. */
+/** The result of `run`: the outcome in recorded form. */
 export interface SettledText {
   readonly attempts: number
   readonly outcome: string
 }
 
 export interface ResolveRequest {
-  /** Its name. A key alone does not say which call to ask; an engine needs an index by hash for that. */
+  /** The name of the wait. A key alone does not identify the call; an engine needs an index by hash for that. */
   readonly wait: string
   readonly key: string
   readonly resolution: Resolution
 }
 
-export const placeOf = (p: CallPosition): string => frame(p.tenant, p.session, p.batch, p.id, p.occurrence)
+export const placeOf = (p: CallPosition): string => lengthPrefixed(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
 const name = 'PawlCall'
 const attemptSerdes = { inputSerde: serde.json as Serde<AttemptRequest>, outputSerde: serde.json as Serde<AttemptEnd> }
-/** A worker that died is soon back in a test. */
+/** Short retry intervals, because the test restarts a dead worker quickly. */
 const quick = { initialInterval: 50, maxInterval: 500 }
-/** A suspension would execute the body again as surely as a retry, and a body off the record looks inactive for as long as it takes. */
+/**
+ * No retry and no suspension: both would execute the body again, and a body looks inactive while it runs without
+ * journal entries.
+ */
 const single = { retryPolicy: { maxAttempts: 1, onMaxAttempts: 'kill' }, inactivityTimeout: { days: 365 } } as const
 
 export function callWorkflow(host: CallHost, secret: Uint8Array) {
   const drive = callPipeline(host)
 
-  /** The pipeline answers with values; should it throw, that is our fault and the call still gets its one outcome. */
+  /** The pipeline returns values. If it throws, that is a bug, and the call still gets one outcome. */
   const driven = async (execution: RestateInvocation): Promise<Driven> => {
     try {
       return await drive(execution)
@@ -72,10 +82,14 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
     }
   }
 
-  const attempt = async (ctx: WorkflowSharedContext, given: AttemptRequest, mayReplay: boolean): Promise<AttemptEnd> => {
+  const attempt = async (
+    ctx: WorkflowSharedContext,
+    given: AttemptRequest,
+    mayReplay: boolean,
+  ): Promise<AttemptEnd> => {
     const execution = await RestateInvocation.open(ctx, given, secret)
-    // The server counts executions in memory, so after its own restart it comes again. Nothing may be issued here that is not on
-    // record, an end least of all. A plain error is no entry, and kills this attempt.
+    // The server counts executions in memory, so after its own restart it executes this again. Nothing that is not
+    // recorded may be issued here, in particular no end. A plain error adds no entry and kills this attempt.
     if (execution.executedAgain && !mayReplay) throw new Error('This attempt must not be executed twice')
     const end = await driven(execution)
     const { args, attempt: begun } = execution
@@ -88,7 +102,7 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
     name,
     options: { retryPolicy: quick },
     handlers: {
-      run: async (ctx: WorkflowContext, asked: Asked): Promise<SettledText> => {
+      run: async (ctx: WorkflowContext, asked: NewCall): Promise<SettledText> => {
         const made = await ctx.run('request', () => ({ uid: randomUUID(), createdAt: Date.now() }))
         const request: CallRequest = { ...asked, options: asked.options && JSON.stringify(asked.options), ...made }
         const tool = host.toolsOf(request).get(asked.tool)
@@ -100,11 +114,12 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
           try {
             end = await ctx.genericCall({ service: name, key: ctx.key, method, parameter: given, ...attemptSerdes })
           } catch (error) {
-            // A replayed attempt only fails when somebody kills it, and its recorded steps went with its journal.
+            // A replayed attempt fails only if it is killed, and its recorded steps are lost with its journal.
             if (!(error instanceof TerminalError) || method === 'replayed') throw error
             const begun = await ctx.promise<Begun>(cells.begun(given.number)).peek()
             const count = given.begun + (begun ? 1 : 0)
-            if (begun) given = { ...given, args: begun.args, interrupted: { attempt: count, startedAt: begun.at }, begun: count }
+            if (begun)
+              given = { ...given, args: begun.args, interrupted: { attempt: count, startedAt: begun.at }, begun: count }
             given = { ...given, number: next }
             await ctx.sleep(100)
             continue
@@ -119,12 +134,16 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
       replayed: (ctx: WorkflowSharedContext, given: AttemptRequest) => attempt(ctx, given, true),
       single: handlers.workflow.shared(single, (ctx, given: AttemptRequest) => attempt(ctx, given, false)),
 
-      /** First writer wins: the cell refuses a second. Wrong and unknown keys look the same. */
-      resolve: async (ctx: WorkflowSharedContext, { wait: of, key, resolution }: ResolveRequest): Promise<ResolveAnswer> => {
+      /** The first writer wins; the cell rejects a second. Wrong and unknown keys are not distinguished. */
+      resolve: async (
+        ctx: WorkflowSharedContext,
+        { wait: of, key, resolution }: ResolveRequest,
+      ): Promise<ResolveAnswer> => {
         const wait = await ctx.promise<WaitCell>(cells.wait(of)).peek()
-        if (!wait || !looksLikeKey(key) || !sameText(hashKey(key), wait.keyHash)) return { answer: 'unknown_or_revoked' }
+        if (!wait || !looksLikeKey(key) || !sameText(hashKey(key), wait.keyHash))
+          return { answer: 'unknown_or_revoked' }
         const cell = ctx.promise<string>(cells.answer(of))
-        // Past the deadline the clock was first, even if its timer has not fired yet.
+        // Past the deadline the timeout wins, even if its timer has not fired yet.
         const late = (await ctx.date.now()) >= wait.deadline
         const first = await write(cell.resolve(encodeResolution(late ? { timeout: true } : resolution)))
         if (first && !late) return { answer: 'accepted' }

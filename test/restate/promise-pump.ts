@@ -1,6 +1,6 @@
-// SPIKE, under restate-execution.ts: lets native promises wait for Restate's. An execution of the SDK can only be driven by one await at a
-// time (its progress channel has a single consumer), so a body's own Promise.all over its operations cannot drive it. One
-// loop awaits a race of everything that is open; each operation settles a native promise, which the body may combine as it likes.
+// SPIKE, used by restate-execution.ts: lets native promises wait for Restate's. The SDK drives an execution by one
+// await at a time (its progress channel has a single consumer), so a Promise.all in a body cannot drive it. One loop
+// awaits a race of all open operations; each operation settles a native promise that the body can combine freely.
 
 import { RestatePromise } from '@restatedev/restate-sdk'
 import { setImmediate as turn } from 'node:timers/promises'
@@ -14,7 +14,10 @@ export class Pump {
   readonly #open = new Set<Open>()
   #running = false
 
-  /** Takes part in the race until it has settled. The SDK types some of its operations as plain promises; all of them are its own. */
+  /**
+   * Adds the operation to the race until it settles. The SDK types some operations as plain promises, but all are
+   * RestatePromises.
+   */
   keep<T>(operation: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const op = (operation as RestatePromise<T>).map((value, failure) => {
@@ -31,10 +34,11 @@ export class Pump {
   async #run(): Promise<void> {
     this.#running = true
     try {
-      // What the body issues in the same turn belongs in the same race: later joiners wait for its end.
-      for (await turn(); this.#open.size > 0; await turn()) await RestatePromise.race([...this.#open].map(({ op }) => op))
+      // Operations issued in the same event loop turn join the same race; later ones wait for its end.
+      for (await turn(); this.#open.size > 0; await turn())
+        await RestatePromise.race([...this.#open].map(({ op }) => op))
     } catch (error) {
-      // Only the end of the whole execution (a cancellation) comes here; single failures went to their own promise.
+      // Only the end of the whole execution (a cancellation) arrives here; single failures reject their own promise.
       for (const { reject } of this.#open) reject(error)
       this.#open.clear()
     } finally {

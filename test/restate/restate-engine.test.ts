@@ -1,5 +1,5 @@
-// SPIKE: the seam is natural on Restate. A real restate-server, a worker that is killed with SIGKILL in the middle, and a ledger
-// outside both that shows how often each effect happened. The pipeline is the one in src/call, unchanged.
+// SPIKE: the engine port works on Restate. A real restate-server, a worker that is killed with SIGKILL, and a ledger
+// outside both that counts the effects. The pipeline is the unchanged one of src/calls.
 
 import { connect } from '@restatedev/restate-sdk-clients'
 import { randomBytes, randomUUID } from 'node:crypto'
@@ -8,9 +8,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFailed, test } from 'vitest'
-import type { Asked, ResolveAnswer } from '../../src/engine/engine.ts'
+import type { NewCall, ResolveAnswer } from '../../src/engine/engine.ts'
 import type { Outcome } from '../../src/core/outcome.ts'
-import { decode } from '../../src/core/value.ts'
+import { decode } from '../../src/core/tool-value.ts'
 import { Child, freePorts, query, ready, register, type RestateServer, startRestate, until } from './restate-server.ts'
 import { type CallWorkflow, placeOf } from './call-workflow.ts'
 
@@ -39,10 +39,14 @@ afterAll(async () => {
 
 beforeEach(() => {
   writeFileSync(ledger, '')
-  onTestFailed(() => console.error(`restate-server:\n${restate?.child.output}\nworker:\n${worker?.output}\nledger:\n${lines().join('\n')}`))
+  onTestFailed(() =>
+    console.error(
+      `restate-server:\n${restate?.child.output}\nworker:\n${worker?.output}\nledger:\n${lines().join('\n')}`,
+    ),
+  )
 })
 
-test('a call survives SIGKILL: parallel steps, a sleep and an answer are replayed, and every effect happens once', async () => {
+test('a call survives SIGKILL: steps, a sleep and an answer replay, effects happen once', async () => {
   const call = await start('trip')
   await journaled(call, 'Sleep')
   expect(lines().toSorted()).toEqual(['left', 'right'])
@@ -51,7 +55,7 @@ test('a call survives SIGKILL: parallel steps, a sleep and an answer are replaye
   const key = await keyOf('key')
   expect(await call.resolve('answer', 'pawl_' + 'A'.repeat(43), 3)).toEqual({ answer: 'unknown_or_revoked' })
   expect(await call.resolve('no such wait', key, 3)).toEqual({ answer: 'unknown_or_revoked' })
-  // Two at once: exactly one of them is first.
+  // Two concurrent answers: exactly one is accepted.
   const both = await Promise.all([call.resolve('answer', key, 3), call.resolve('answer', key, 3)])
   expect(both.map(({ answer }) => answer).toSorted()).toEqual(['accepted', 'already_resolved'])
   expect(await call.outcome()).toEqual({ status: 'success', value: [1, 2, 3, 4] })
@@ -63,7 +67,7 @@ describe.each([
   { victim: 'the worker', killed: restartWorker },
   { victim: 'restate-server', killed: restartServer },
 ])('a body that must not run twice, when $victim is killed', ({ killed }) => {
-  test('in the middle of it: the outcome is unknown', async () => {
+  test('a kill inside the body makes the outcome unknown', async () => {
     const before = Date.now()
     const call = await start('charge')
     await happened('charge')
@@ -74,7 +78,7 @@ describe.each([
     expect(lines()).toEqual(['note', 'charge'])
   })
 
-  test('before it began: it begins', async () => {
+  test('a kill before the body starts lets it run', async () => {
     const call = await start('slow_to_accept')
     await happened('checking')
     await killed()
@@ -83,13 +87,13 @@ describe.each([
   })
 })
 
-test('a body that must not run twice is not suspended while it does something off the record', async () => {
+test('a body that must not run twice is not suspended between journal entries', async () => {
   const call = await start('slow')
   expect(await call.outcome()).toEqual({ status: 'success', value: 'done' })
   expect(lines()).toEqual(['slow', 'done'])
 })
 
-test('a returned later parks the call; a worker killed meanwhile does not run the body again, and the answer lands', async () => {
+test('a parked call survives a killed worker without running its body again', async () => {
   const call = await start('sign')
   await journaled(call, 'GetPromise')
   await restartWorker()
@@ -99,20 +103,20 @@ test('a returned later parks the call; a worker killed meanwhile does not run th
   expect(lines()).toEqual([`sign ${key}`])
 })
 
-test('the deadline answers a wait that nobody answers', async () => {
+test('a wait without an answer ends at its deadline', async () => {
   const call = await start('hurry')
   expect(await call.outcome()).toMatchObject({ status: 'failure', failure: { code: 'wait_timeout' } })
 })
 
-test('a recorded step that is asked again with another input is refused', async () => {
+test('a replayed step with another input is rejected', async () => {
   const call = await start('fickle')
-  await journaled(call, 'Notification: Run', 5) // of the call its request and kind; of the attempt the nonce, the arguments, the step
+  await journaled(call, 'Notification: Run', 5) // of the call: request and kind; of the attempt: nonce, arguments, step
   await restartWorker()
   expect(await call.outcome()).toMatchObject({ status: 'failure', failure: { code: 'replay_mismatch' } })
   expect(lines()).toEqual(['who'])
 })
 
-test('a once step that had started is not run again: the call is unknown', async () => {
+test('a once-step that had started is not repeated: the outcome is unknown', async () => {
   const call = await start('careful')
   await happened('pay')
   await restartWorker()
@@ -128,7 +132,15 @@ interface Call {
 
 async function start(tool: string): Promise<Call> {
   const position = { tenant: 'acme', session: 's 1', batch: 'b/1', id: randomUUID(), occurrence: 0 }
-  const asked: Asked = { position, principal: null, tool, input: '{}', hash: 'not looked at here', options: null, line: null }
+  const asked: NewCall = {
+    position,
+    principal: null,
+    tool,
+    input: '{}',
+    hash: 'not looked at here',
+    options: null,
+    line: null,
+  }
   const place = placeOf(position)
   const workflow = connect({ url: server().ingress }).workflowClient<CallWorkflow>({ name: 'PawlCall' }, place)
   await workflow.workflowSubmit(asked)
@@ -179,7 +191,7 @@ const keyOf = (word: string): Promise<string> =>
       ?.slice(word.length + 1),
   )
 
-/** An effect in the ledger may not be on record yet; what stands in the journal is. */
+/** Waits for the journal, because an effect in the ledger may not be recorded yet. */
 async function journaled(call: Call, type: string, count = 1): Promise<void> {
   const sql = `SELECT j.entry_type FROM sys_journal j JOIN sys_invocation i ON i.id = j.id WHERE i.target_service_key = '${call.place}'`
   await until(`${count} ${type} in the journal of ${call.place}`, async () => {

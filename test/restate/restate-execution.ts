@@ -1,42 +1,56 @@
-// SPIKE: the engine seam on Restate. One RestateInvocation is one execution of one attempt (see call-workflow.ts): its verbs are
-// entries of that attempt's ordinal journal, except what others must see by name. That is kept in durable promises
-// of the call's workflow, which are cells: keyed, written once, the first writer wins.
-//
-// An ordinal journal asks one thing of every verb here: the same entries in the same order on every execution, whatever the
-// worker remembers. So nothing below branches on `interrupted`, on the clock or on a random value that is not on record.
+// SPIKE: the engine port on Restate. One RestateInvocation is one execution of one attempt (see call-workflow.ts). Its
+// operations are entries of that attempt's ordinal journal, except for data that other handlers read by name. That data
+// is in durable promises of the call's workflow, used as cells: keyed, written once, the first writer wins.
+// An ordinal journal requires the same entries in the same order on every execution. So nothing below branches on
+// `interrupted`, on the clock or on an unrecorded random value.
 
 import type { RestatePromise as Operation, WorkflowSharedContext } from '@restatedev/restate-sdk'
 import { RestatePromise, TerminalError } from '@restatedev/restate-sdk'
 import { randomUUID } from 'node:crypto'
 import { difference } from '../../src/engine/replay-difference.ts'
-import type { AsksOfCall, AttachedWritesPort, Execution, Stop, StepEnd, StepSpec, Wait, WaitSpec } from '../../src/engine/engine.ts'
-import type { CallOptions, CallTerms, CallRequest, Interruption, Resolution } from '../../src/store/records/call-record.ts'
+import type {
+  ApprovalWaitsPort,
+  AttachedWritesPort,
+  Execution,
+  Stop,
+  StepEnd,
+  StepSpec,
+  Wait,
+  WaitSpec,
+} from '../../src/engine/engine.ts'
+import type {
+  CallOptions,
+  CallTerms,
+  CallRequest,
+  Interruption,
+  Resolution,
+} from '../../src/store/records/call-record.ts'
 import { PawlError } from '../../src/core/errors.ts'
 import type { AttachmentRecord } from '../../src/store/store.ts'
-import { derived, hashKey, newSalt, waitKey } from '../../src/engine/wait-key.ts'
-import { decodeResolution, encodeResolution } from '../../src/store/records/resolution.ts'
+import { deriveBytes, hashKey, newSalt, waitKey } from '../../src/engine/wait-key.ts'
+import { decodeResolution, encodeResolution } from '../../src/store/records/wait-resolution.ts'
 import { Pump } from './promise-pump.ts'
 
-/** What the call hands to an attempt; it travels through Restate, so it is plain JSON and holds no secret. */
+/** The input of an attempt. It passes through Restate, so it is plain JSON without secrets. */
 export interface AttemptRequest {
   readonly request: CallRequest
-  /** Which of the call's attempts this is: names what it leaves behind. */
+  /** The number of the attempt within its call, used in its cell names. */
   readonly number: number
   readonly args: string | null
   readonly interrupted: Interruption | null
-  /** Recorded form of the Resolution. */
+  /** The Resolution in recorded form. */
   readonly landed: string | null
-  /** Bodies begun so far. */
+  /** Number of bodies started so far. */
   readonly begun: number
 }
 
-/** What an attempt leaves behind before its body runs, for whoever finds that it died. */
+/** Written before the body runs, for the handler that finds the attempt dead. */
 export interface Begun {
   readonly at: number
   readonly args: string | null
 }
 
-/** Of a wait, what may be stored: the key's hash, never the key. */
+/** The storable part of a wait: the hash of the key, never the key. */
 export interface WaitCell {
   readonly salt: string
   readonly keyHash: string
@@ -49,7 +63,7 @@ export const cells = {
   answer: (name: string): string => `answer:${name}`,
 }
 
-/** Writes a cell. False if it was written before. */
+/** Writes a cell. Returns false if it was already written. */
 export async function write(cell: Promise<void>): Promise<boolean> {
   try {
     await cell
@@ -60,7 +74,7 @@ export async function write(cell: Promise<void>): Promise<boolean> {
   }
 }
 
-/** The answer to a wait. The deadline competes like any other resolver: if it writes the cell first, it is the answer. */
+/** The answer to a wait. The deadline competes like any resolver: if it writes the cell first, it is the answer. */
 export async function answerOf(
   ctx: WorkflowSharedContext,
   { name, deadline }: Pick<Wait, 'name' | 'deadline'>,
@@ -68,7 +82,7 @@ export async function answerOf(
 ): Promise<string> {
   const cell = ctx.promise<string>(cells.answer(name))
   const answered = cell.get()
-  // Restate records the instant a sleep ends at, so how much is left now matters on the first execution only.
+  // Restate records the end of a sleep, so the remaining time matters only on the first execution.
   const over: Operation<void> = ctx.sleep(Math.max(0, deadline - Date.now()), `deadline:${name}`)
   const late = await keep(RestatePromise.race([answered.map(() => false), over.map(() => true)]))
   if (late) await write(keep(cell.resolve(encodeResolution({ timeout: true }))))
@@ -86,31 +100,31 @@ export class RestateInvocation implements Execution {
   readonly request: CallRequest
   readonly interrupted: Interruption | null
   readonly landed: Resolution | null
-  /** Restate gives up by a retry policy of its own. */
+  /** Restate has its own retry policy. */
   readonly deaths = 0
   readonly claimed = false
-  readonly resting = false
-  /** Places across workers are not part of the spike. */
-  readonly places = { leave: () => {}, take: () => Promise.resolve(), awaitRoom: () => Promise.resolve() }
-  /** Nor is what people are asked: there is no inbox on this engine yet. */
-  readonly asks: AsksOfCall = {
+  readonly isSuspended = false
+  /** Semaphores across workers are not part of the spike. */
+  readonly semaphores = { release: () => {}, acquire: () => Promise.resolve(), awaitSlot: () => Promise.resolve() }
+  /** Approvals are not part of the spike: this engine has no inbox. */
+  readonly approvals: ApprovalWaitsPort = {
     any: false,
-    found: () => null,
-    callOff: () => Promise.resolve(true),
+    find: () => null,
+    withdraw: () => Promise.resolve(true),
     amend: () => {},
-    tell: () => {},
+    appendEvent: () => {},
     decidingMs: 0,
   }
-  /** Nor are tasks. */
-  readonly aside: Execution['aside'] = (wait) => wait()
+  /** Tasks are not part of the spike. */
+  readonly idleWhile: Execution['idleWhile'] = (wait) => wait()
   readonly attached: AttachedWritesPort = {
     read: () => Promise.resolve(null),
-    keep: () => {},
-    put: () => {},
+    writeDocuments: () => {},
+    submit: () => {},
     fence: () => [],
-    tell: () => {},
-    ends: () => {},
-    rests: () => {},
+    appendEvent: () => {},
+    deferToOutcome: () => {},
+    exemptNextDeath: () => {},
     flush: () => Promise.resolve(),
   }
   readonly signal: AbortSignal
@@ -125,7 +139,14 @@ export class RestateInvocation implements Execution {
   #args: string | null
   #attempt: number
 
-  private constructor(ctx: WorkflowSharedContext, pump: Pump, given: AttemptRequest, secret: Uint8Array, me: string, first: Started) {
+  private constructor(
+    ctx: WorkflowSharedContext,
+    pump: Pump,
+    given: AttemptRequest,
+    secret: Uint8Array,
+    me: string,
+    first: Started,
+  ) {
     this.#ctx = ctx
     this.#pump = pump
     this.#secret = secret
@@ -141,11 +162,14 @@ export class RestateInvocation implements Execution {
     this.interrupted = again ? { attempt: this.#attempt, startedAt: first.at } : given.interrupted
   }
 
-  atRisk<T>(run: () => Promise<T>): Promise<T> {
+  runAtRisk<T>(run: () => Promise<T>): Promise<T> {
     return run()
   }
 
-  /** The first entry of an attempt is a nonce. Whoever reads back another one than its own is not the first to execute it. */
+  /**
+   * The first journal entry of an attempt is a nonce. An execution that reads another nonce than its own is not the
+   * first.
+   */
   static async open(ctx: WorkflowSharedContext, given: AttemptRequest, secret: Uint8Array): Promise<RestateInvocation> {
     const pump = new Pump()
     const me = randomUUID()
@@ -153,7 +177,7 @@ export class RestateInvocation implements Execution {
     return new RestateInvocation(ctx, pump, given, secret, me, first)
   }
 
-  /** Whether Restate executes this attempt again, after a crash or a suspension. */
+  /** True if Restate executes this attempt again, after a crash or a suspension. */
   get executedAgain(): boolean {
     return this.#first.by !== this.#me
   }
@@ -171,7 +195,7 @@ export class RestateInvocation implements Execution {
     return this.request.position.id
   }
 
-  // Cancels and retries come with the product's adapter; the spike shows steps, waits, sleeps and crashes.
+  // Cancels and retries are not part of the spike, which covers steps, waits, sleeps and crashes.
   readonly terms: CallTerms | null = null
   readonly retries = 0
   readonly stopped: Stop | null = null
@@ -181,16 +205,16 @@ export class RestateInvocation implements Execution {
   end(over: PawlError): void {
     throw over
   }
-  async again(delayMs: number): Promise<void> {
+  async scheduleRetry(delayMs: number): Promise<void> {
     await this.sleep('retry', delayMs)
   }
-  async delayed(): Promise<void> {}
-  async late(): Promise<void> {}
-  /** What is kept by name is Pawl's store's, and the spike has none: a runtime with budgets cannot be driven by it. */
-  async tally(): Promise<never> {
+  async awaitRetryDelay(): Promise<void> {}
+  async recordLateEnd(): Promise<void> {}
+  /** Documents belong to Pawl's store, which the spike does not have, so budgets are not supported. */
+  async updateCounters(): Promise<never> {
     throw new PawlError('config_invalid', 'Budgets are not part of the spike.')
   }
-  async abandon(): Promise<readonly Wait[]> {
+  async cancelWaits(): Promise<readonly Wait[]> {
     return []
   }
 
@@ -199,7 +223,10 @@ export class RestateInvocation implements Execution {
     return this.#args
   }
 
-  /** Always durable, and always the same entry: `durable` differs between the executions of one journal, so it must not matter. */
+  /**
+   * Always durable and always the same entry: `durable` differs between executions of one journal, so it must not
+   * matter.
+   */
   async begin<T>(_: { durable: boolean }, body: () => T): Promise<Awaited<T>> {
     this.#attempt++
     const begun: Begun = { at: this.#first.at, args: this.#args }
@@ -207,33 +234,39 @@ export class RestateInvocation implements Execution {
     return await body()
   }
 
-  recorded(): null {
-    return null // its journal gives back what it holds when it is asked to run it
+  recordedStep(): null {
+    return null // the journal returns a recorded step when it is run again
   }
 
-  async run(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
+  async runStep(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {
     const { key, input } = spec
-    const start = spec.once ? await this.#record(`start ${key}`, (): Started => ({ by: this.#me, at: Date.now() })) : null
+    const start = spec.once
+      ? await this.#record(`start ${key}`, (): Started => ({ by: this.#me, at: Date.now() }))
+      : null
     const entry = await this.#record(key, async (): Promise<StepEntry> => {
-      // This function only runs when no end is on record. If somebody else had started the step, nobody knows how far it came.
+      // Runs only if no end is recorded. If another execution had started the step, its progress is unknown.
       if (start && start.by !== this.#me) return { input, unknownSince: start.at }
       return { input, end: await body() }
     })
     const differs = difference(entry.input, input)
     if (differs.length > 0)
-      throw new PawlError('replay_mismatch', `Step '${key}': ${differs.join('; ')}.`, { details: { step: key, differs } })
+      throw new PawlError('replay_mismatch', `Step '${key}': ${differs.join('; ')}.`, {
+        details: { step: key, differs },
+      })
     if ('end' in entry) return entry.end
-    throw new PawlError('step_unknown', `The step is '${key}'.`, { details: { step: key, startedAt: entry.unknownSince } })
+    throw new PawlError('step_unknown', `The step is '${key}'.`, {
+      details: { step: key, startedAt: entry.unknownSince },
+    })
   }
 
-  wait(spec: WaitSpec): Promise<Wait> {
-    // Two callers of one name get one wait, and one set of entries.
+  openWait(spec: WaitSpec): Promise<Wait> {
+    // Two callers of one name share one wait and one set of entries.
     const opening = this.#waits.get(spec.name) ?? this.#open(spec)
     this.#waits.set(spec.name, opening)
     return opening
   }
 
-  async answer(wait: Wait): Promise<Resolution> {
+  async awaitAnswer(wait: Wait): Promise<Resolution> {
     return decodeResolution(await answerOf(this.#ctx, wait, (operation) => this.#pump.keep(operation)))
   }
 
@@ -245,14 +278,14 @@ export class RestateInvocation implements Execution {
     return this.#record(key, () => Date.now())
   }
 
-  // For operators; the product's adapter keeps it with the outcome.
+  // For operators; not recorded in the spike.
   recordDiagnostics(): void {}
   derive(purpose: string): Uint8Array {
-    return derived(this.#secret, this.request.position, purpose)
+    return deriveBytes(this.#secret, this.request.position, purpose)
   }
 
-  // A replay attaches the same bytes again, so within an attempt memory is enough. Beyond it they belong in Pawl's store:
-  // a journal that is sent to the worker whole is no place for them.
+  // A replay attaches the same bytes again, so memory is enough within an attempt. Across attempts they belong in
+  // Pawl's store, because the whole journal is sent to the worker.
   attach(attachment: AttachmentRecord): void {
     this.#attachments.set(attachment.id, attachment)
   }
@@ -266,7 +299,7 @@ export class RestateInvocation implements Execution {
     const fresh = await this.#record(`wait ${name}`, () => ({ salt: newSalt(), deadline: Date.now() + deadlineMs }))
     const cell = this.#ctx.promise<WaitCell>(cells.wait(name))
     const mine = await write(this.#pump.keep(cell.resolve({ ...fresh, keyHash: hashKey(keyOf(fresh.salt)) })))
-    // An earlier attempt of this call opened it: the same name is the same wait and the same key.
+    // An earlier attempt of this call opened the wait: the same name gives the same wait and key.
     const { salt, deadline } = mine ? fresh : await this.#pump.keep(cell.get())
     return { id: `${uid}:${name}`, name, key: keyOf(salt), deadline, terms }
   }

@@ -1,4 +1,5 @@
-// SPIKE: processes for the test. A real restate-server on free loopback ports, and any child whose output is kept until a test fails.
+// SPIKE: processes for the test: a real restate-server on free loopback ports, and children whose output is shown if a
+// test fails.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -6,8 +7,12 @@ import { createRequire } from 'node:module'
 import { createServer } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Asks again until there is something to give back. */
-export async function until<T>(what: string, ask: () => Promise<T | undefined | false> | T | undefined | false, ms = 15_000): Promise<T> {
+/** Polls until the function returns a value. */
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T | undefined | false> | T | undefined | false,
+  ms = 15_000,
+): Promise<T> {
   const patience = Date.now() + ms
   for (;;) {
     const found = await ask()
@@ -18,7 +23,7 @@ export async function until<T>(what: string, ask: () => Promise<T | undefined | 
 }
 
 export async function freePorts(count: number): Promise<number[]> {
-  // All are held at once, so that no two are the same.
+  // All ports are bound at the same time, so that they are distinct.
   const servers = Array.from({ length: count }, () => createServer().listen(0, '127.0.0.1'))
   await Promise.all(servers.map((server) => once(server, 'listening')))
   const ports = servers.map((server) => (server.address() as { port: number }).port)
@@ -50,10 +55,12 @@ export class Child {
   }
 }
 
-/** The binary itself: its npm wrapper would survive as an orphan's parent when killed. */
+/** The binary itself: killing its npm wrapper would leave the server running as an orphan. */
 const binary = (): string => {
   const wrapper = createRequire(import.meta.url).resolve('@restatedev/restate-server/package.json')
-  return createRequire(wrapper).resolve(`@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`)
+  return createRequire(wrapper).resolve(
+    `@restatedev/restate-server-${process.platform}-${process.arch}/bin/restate-server`,
+  )
 }
 
 export interface RestateServer {
@@ -62,7 +69,7 @@ export interface RestateServer {
   readonly admin: string
 }
 
-/** Spawns it; it is there to be killed before anybody waits for its health. */
+/** Spawns the server without waiting for its health, so that a test can kill it early. */
 export function startRestate(baseDir: string, ports: readonly number[]): RestateServer {
   const [node, ingress, admin] = ports.map((port) => `127.0.0.1:${port}`) as [string, string, string]
   const child = new Child(binary(), ['--base-dir', baseDir, '--no-logo'], {
@@ -73,7 +80,7 @@ export function startRestate(baseDir: string, ports: readonly number[]): Restate
     RESTATE_INGRESS__ADVERTISED_ADDRESS: `http://${ingress}/`,
     RESTATE_ADMIN__BIND_ADDRESS: admin,
     RESTATE_ADMIN__ADVERTISED_ADDRESS: `http://${admin}/`,
-    // Invocations that wait are let go after this time, so that the tests see suspensions too.
+    // Waiting invocations are suspended after this time, so that the tests cover suspension.
     RESTATE_WORKER__INVOKER__INACTIVITY_TIMEOUT: '400ms',
     RESTATE_NODE_NAME: 'spike',
     RESTATE_DEFAULT_NUM_PARTITIONS: '1',
@@ -102,14 +109,22 @@ const healthy = (url: string): Promise<boolean> =>
 
 export async function register(server: RestateServer, port: number): Promise<void> {
   const body = JSON.stringify({ uri: `http://127.0.0.1:${port}`, force: true })
-  const response = await fetch(`${server.admin}/deployments`, { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+  const response = await fetch(`${server.admin}/deployments`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body,
+  })
   if (!response.ok) throw new Error(`Registering failed: ${response.status} ${await response.text()}`)
 }
 
-/** Asks the admin API's tables. */
+/** Queries the tables of the admin API. */
 export async function query(server: RestateServer, sql: string): Promise<Record<string, unknown>[]> {
   const headers = { 'content-type': 'application/json', accept: 'application/json' }
-  const response = await fetch(`${server.admin}/query`, { method: 'POST', headers, body: JSON.stringify({ query: sql }) })
+  const response = await fetch(`${server.admin}/query`, {
+    method: 'POST',
+    headers,
+    body: JSON.stringify({ query: sql }),
+  })
   if (!response.ok) throw new Error(`The query failed: ${response.status} ${await response.text()}`)
   return ((await response.json()) as { rows: Record<string, unknown>[] }).rows
 }

@@ -1,4 +1,4 @@
-// DUR-13, CALL-2: who asks a runtime that is closed hears so in words of ours ("its callers hear `runtime_closed`", durability.md), whatever the store.
+// Calls to a closed runtime fail with a PawlError such as `runtime_closed`, whatever the store.
 
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,14 @@ import { createRuntime, PawlError, type Runtime, type Session, tool } from 'pawl
 import { expect, test } from 'vitest'
 import { quiet } from '../kit/stores/fresh-store.ts'
 
-const work = tool({ name: 'work', description: 'd', input: { type: 'object' }, onCrash: 'rerun', background: true, execute: () => 'done' })
+const work = tool({
+  name: 'work',
+  description: 'd',
+  input: { type: 'object' },
+  onCrash: 'rerun',
+  background: true,
+  execute: () => 'done',
+})
 
 const asked: Readonly<Record<string, (session: Session, runtime: Runtime) => Promise<unknown>>> = {
   'tasks.get': ({ tasks }) => tasks.get('x'),
@@ -29,7 +36,7 @@ const asked: Readonly<Record<string, (session: Session, runtime: Runtime) => Pro
 }
 
 test.each(Object.keys(asked).flatMap((name) => (['memory', 'sqlite'] as const).map((kind) => [name, kind] as const)))(
-  'DUR-13: %s of a runtime on %s that is closed answers, or is refused with an error of ours',
+  'DUR-13: %s of a closed runtime on %s returns or rejects with a PawlError',
   async (name, kind) => {
     const store = kind === 'memory' ? 'memory:' : `sqlite:${join(mkdtempSync(join(tmpdir(), 'adv-closed-')), 'a.db')}`
     const runtime = await createRuntime({ store, tools: [work], logger: quiet })

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
-import { nextAfter, timingOf } from '../../src/schedules/cron.ts'
+import { nextAfter, checkTiming } from '../../src/schedules/next-cron-times.ts'
 
 const minute = 60_000
 const day = 86_400_000
 
-// At 01:00Z the clock of Troll goes from 03:00 back to 01:00: every time between them is shown twice.
+// At 01:00Z the clock of Troll goes from 03:00 back to 01:00, so every wall-clock time in between occurs twice.
 const timezone = 'Antarctica/Troll'
 const change = Date.UTC(2026, 9, 25, 1)
 const midnight = Date.UTC(2026, 9, 25)
 
-test('CRON-1: a clock that goes back by two hours runs no slot of the repeated time twice', () => {
+test('CRON-1: a slot in a repeated two-hour span runs once', () => {
   for (let shown = 60; shown < 180; shown++) {
-    const timing = timingOf({ cron: `${shown % 60} ${Math.floor(shown / 60)} * * *`, timezone }, midnight)
-    // The first pass: two hours ahead of UTC.
+    const timing = checkTiming({ cron: `${shown % 60} ${Math.floor(shown / 60)} * * *`, timezone }, midnight)
+    // The first occurrence: Troll is two hours ahead of UTC.
     const slot = midnight + (shown - 120) * minute
     const following = midnight + day + shown * minute
     expect(nextAfter(timing, slot - 1), `${shown} minutes after midnight`).toBe(slot)
@@ -22,8 +22,8 @@ test('CRON-1: a clock that goes back by two hours runs no slot of the repeated t
   }
 })
 
-test('CRON-1: asked in any minute of the second pass, a slot at 02:30 is due on the next day', () => {
-  const timing = timingOf({ cron: '30 2 * * *', timezone }, midnight)
+test('CRON-1: from any minute of the repeated span, the next 02:30 slot is on the next day', () => {
+  const timing = checkTiming({ cron: '30 2 * * *', timezone }, midnight)
   const due = Array.from({ length: 120 }, (_, minutes) => nextAfter(timing, change + minutes * minute))
   expect(new Set(due)).toEqual(new Set([midnight + day + 150 * minute]))
 })

@@ -1,71 +1,36 @@
-// What a body schedules, tells and takes back: fenced like all else that it writes (TASK-3), and once (TASK-1).
+// Writes of a tool body to schedules and triggers: fenced by the lease, and made once although the body runs again.
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { z } from 'zod'
-import { createRuntime, PawlError, type Runtime, type Tool, type ToolContext, tool } from '../../src/index.ts'
-import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import { expect, test, vi } from 'vitest'
+import { PawlError, type Runtime, type Tool, type ToolContext } from '../../src/index.ts'
 import type { Change, Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
-import { quiet } from '../kit/stores/fresh-store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { mortal, renewOnce } from '../kit/stores/killable-store.ts'
+import { rerunTask } from '../kit/simple-tools.ts'
+import { mortalWorld } from '../kit/worker-takeover.ts'
 
 const hour = 3_600_000
 
 let clock: ManualClock
 let store: Store
-let open: Runtime[]
-beforeEach(() => {
-  clock = manualClock()
-  store = memoryStore({ clock })
-  open = []
-})
-afterEach(async () => {
-  await Promise.all(open.map((runtime) => runtime.close({ grace: 0 })))
-  await store.close()
-})
-const start = async (tools: readonly Tool[], on: Store = store): Promise<Runtime> => {
-  const runtime = await createRuntime({ store: on, tools, clock, logger: quiet })
-  if (on === store) open.push(runtime)
-  return runtime
-}
-const report = tool({
-  name: 'report',
-  description: 'Reports',
-  input: z.object({}),
-  onCrash: 'rerun',
-  background: true,
-  execute: () => 'done',
-})
+const { start } = mortalWorld('memory', (fresh) => void ({ clock, store } = fresh))
+const report = rerunTask('report', () => 'done')
 
-/** A worker whose heart stops does something when another has taken its task over; tells what became of it. */
+/** A worker without heartbeat runs `does` after another worker took over its task; returns the result. */
 async function zombie(does: (ctx: ToolContext) => Promise<unknown>): Promise<{ said: string; b: Runtime }> {
   let runs = 0
   let said = ''
   const make = (dead: boolean): Tool =>
-    tool({
-      name: 'works',
-      description: 'Works',
-      input: z.object({}),
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        runs++
-        if (!dead) return 'alive'
-        await vi.waitUntil(() => runs === 2, { interval: 1 })
-        said = await does(ctx).then(
-          () => 'taken',
-          (error: unknown) => (error instanceof PawlError ? error.code : String(error)),
-        )
-        return 'dead'
-      },
+    rerunTask('works', async (_, ctx) => {
+      runs++
+      if (!dead) return 'alive'
+      await vi.waitUntil(() => runs === 2, { interval: 1 })
+      said = await does(ctx).then(
+        () => 'taken',
+        (error: unknown) => (error instanceof PawlError ? error.code : String(error)),
+      )
+      return 'dead'
     })
-  let renewed = false
-  const sleeper: Store = {
-    ...store,
-    renew: (worker, ms) => (renewed ? new Promise<number>(() => {}) : ((renewed = true), store.renew(worker, ms))),
-    close: async () => {},
-  }
-  const a = await start([make(true), report], sleeper)
+  const a = await start([make(true), report], renewOnce(store))
   const { id } = await a.session('s').tasks.start({ tool: 'works', input: {} })
   await vi.waitUntil(() => runs === 1, { interval: 1 })
   const b = await start([make(false), report])
@@ -79,20 +44,19 @@ async function zombie(does: (ctx: ToolContext) => Promise<unknown>): Promise<{ s
   return { said, b }
 }
 
-// TASK-3: "Everything a runner writes … is fenced". ctx.tasks.start of such a worker is refused; ctx.tasks.schedule is not.
-test('TASK-3: a worker that lost a task makes no schedule of it', async () => {
+test('TASK-3: a worker that lost its task cannot create a schedule from it', async () => {
   const { said, b } = await zombie((ctx) => ctx.tasks.schedule({ tool: 'report', input: {} }, { cron: '0 0 * * *' }))
   expect(await b.session('s').schedules.list()).toEqual([])
   expect(said).not.toBe('taken')
 })
 
-test('TASK-3: a worker that lost a task emits no event', async () => {
+test('TASK-3: a worker that lost its task cannot emit an event from it', async () => {
   const { said, b } = await zombie((ctx) => ctx.triggers.emit('e', null))
   expect((await b.session('s').tasks.list({ kind: 'triggered' })).map(({ id }) => id)).toEqual([])
   expect(said).not.toBe('taken')
 })
 
-/** A worker that dies right after a change of this kind. */
+/** A store whose worker dies right after committing a matching change. */
 const dying = (isIt: (change: Change) => boolean): { store: Store; dead: Promise<void> } => {
   const life = mortal(store)
   const dead = Promise.withResolvers<void>()
@@ -111,12 +75,15 @@ const dying = (isIt: (change: Change) => boolean): { store: Store; dead: Promise
     },
   }
 }
-const makes = (change: Change): boolean => (change.documents ?? []).some(({ of, value }) => of === 'schedule' && value !== null)
-const asks = (schedule: object) => [{ id: '1', name: 'spawn_background', input: { tool: 'report', args: {}, schedule } }]
+const makes = (change: Change): boolean =>
+  (change.documents ?? []).some(({ of, value }) => of === 'schedule' && value !== null)
+const asks = (schedule: object) => [
+  { id: '1', name: 'spawn_background', input: { tool: 'report', args: {}, schedule } },
+]
 
-// TASK-1 and CRON-1: the model asked for one run at an instant; the worker died when it was on record; the run took place. The model reads that nothing
-// was scheduled, and asks again.
-test('TASK-1: spawn_background that is taken up after its instant has passed tells of the schedule it made', async () => {
+// The worker dies after the schedule is committed, and the instant passes before the takeover. The rerun must report
+// the existing schedule, or the model would schedule it a second time.
+test('TASK-1: spawn_background recovered after its instant passed reports the schedule it made', async () => {
   const { store: fragile, dead } = dying(makes)
   const a = await start([report], fragile)
   const asked = asks({ scheduled_at: new Date(clock.now() + 10_000).toISOString() })
@@ -134,8 +101,8 @@ test('TASK-1: spawn_background that is taken up after its instant has passed tel
   expect(await again).toMatchObject([{ status: 'success', value: { created: true } }])
 })
 
-// What was cancelled does not come back: the body that made it runs again because its worker died.
-test('TASK-1: a schedule that was cancelled is not made again by a body that runs again', async () => {
+// The body reruns because its worker died; the cancelled schedule must not come back.
+test('TASK-1: a rerun of the body does not recreate a cancelled schedule', async () => {
   const { store: fragile, dead } = dying(makes)
   const a = await start([report], fragile)
   void a

@@ -1,44 +1,22 @@
-// What one row, one store that does not answer, or one schedule that runs for years does to all else.
+// Schedules and triggers with one damaged row, a missing tool, or many slots: the rest keeps working.
 
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, type Runtime, type Tool, tool } from '../../src/index.ts'
-import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import { tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
-import { quiet } from '../kit/stores/fresh-store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { backgroundTool, rerunTask } from '../kit/simple-tools.ts'
+import { mortalWorld } from '../kit/worker-takeover.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 
 let clock: ManualClock
 let store: Store
-let open: Runtime[]
-beforeEach(() => {
-  clock = manualClock()
-  store = memoryStore({ clock })
-  open = []
-})
-afterEach(async () => {
-  await Promise.all(open.map((runtime) => runtime.close({ grace: 0 })))
-  await store.close()
-})
-const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-  const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-  if (on === store) open.push(runtime)
-  return runtime
-}
-const report = tool({
-  name: 'report',
-  description: 'Reports',
-  input: z.object({ order: z.unknown().optional() }),
-  onCrash: 'rerun',
-  background: true,
-  execute: () => 'done',
-})
+const { open, start } = mortalWorld('memory', (fresh) => void ({ clock, store } = fresh))
+const report = rerunTask('report', () => 'done')
 
-// A session lists a task once.
-test('TASK-8: a monitor that is made again under its id is one task', async () => {
+test('TASK-8: a monitor created again under its id is listed as one task', async () => {
   const { tasks } = (await start([report])).session('s')
   await tasks.schedule({ tool: 'report', input: {}, id: 'm' }, { cron: '0 0 * * *' })
   await tasks.cancel('m')
@@ -46,8 +24,8 @@ test('TASK-8: a monitor that is made again under its id is one task', async () =
   expect((await tasks.list()).map(({ id }) => id)).toEqual(['m'])
 })
 
-// DUR-10: retention is a command. What a monitor says ("Monitor fired at …") is a row for each slot, and stays as long as its schedule does.
-test('DUR-10: what a monitor said long ago is forgotten by prune', async () => {
+// A monitor writes one message per slot ("Monitor fired at …"), so an old schedule would accumulate them.
+test('DUR-10: prune removes old messages of a monitor that is still active', async () => {
   const runtime = await start([report])
   const { tasks } = runtime.session('s')
   await tasks.schedule({ tool: 'report', input: {}, id: 'm' }, { cron: '0 * * * *' })
@@ -57,17 +35,9 @@ test('DUR-10: what a monitor said long ago is forgotten by prune', async () => {
   expect(left.length).toBeLessThan(10)
 })
 
-// "none holds back another"; sealed.ts: "the one row that cannot be opened … so that the others of its read go on". One subscription whose row
-// was damaged, and no event of that name can be emitted in the whole tenant any more.
-test('CRON-4: a subscription that cannot be opened does not keep others from hearing', async () => {
-  const secret = tool({
-    name: 'secret',
-    description: 'Secret',
-    input: z.object({}),
-    sensitive: true,
-    background: true,
-    execute: () => 'done',
-  })
+// One damaged subscription row must not block every event of that name in the tenant.
+test('CRON-4: an unreadable subscription does not block deliveries to other sessions', async () => {
+  const secret = backgroundTool('secret', { sensitive: true }, () => 'done')
   const runtime = await start([report, secret])
   await runtime.session('a').triggers.subscribe({ event: 'e', tool: secret, input: {}, id: 'x' })
   await runtime.session('b').triggers.subscribe({ event: 'e', tool: report, input: {}, id: 'y' })
@@ -81,9 +51,9 @@ test('CRON-4: a subscription that cannot be opened does not keep others from hea
   expect(said).toMatchObject({ deliveries: expect.arrayContaining([expect.objectContaining({ session: 'b' })]) })
 })
 
-// Guide: a slot "is left to a worker that has the tool". While a new version is rolled out, the old one has a tool of that name which does not run in the
-// background yet: it takes every slot, starts nothing, and the slot is lost although the other worker could run it.
-test('CRON-2: a slot is left to a worker whose tool can run it', async () => {
+// During a rollout the old version has a tool of the same name that cannot run in the background. It must not consume
+// the slot.
+test('CRON-2: a slot is left to a worker whose tool can run in the background', async () => {
   const old = tool({ name: 'report', description: 'Reports', input: z.object({}), execute: () => 'old' })
   const a = await start([old])
   const here = await start([report], store, { worker: false })
@@ -95,8 +65,8 @@ test('CRON-2: a slot is left to a worker whose tool can run it', async () => {
   expect(await a.session('s').schedules.history('x')).toMatchObject([{ outcome: 'started' }])
 })
 
-// The same in a moment: the tool is withdrawn while the worker looks whether the run before is still open.
-test('CRON-2: a slot whose tool goes while it is fired is left to a worker that has the tool', async () => {
+// The tool is removed while the worker checks whether the previous run is still open.
+test('CRON-2: a slot whose tool is removed while it fires is left to a worker with the tool', async () => {
   let goes = (): void => {}
   const watched: Store = {
     ...store,

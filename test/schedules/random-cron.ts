@@ -1,4 +1,5 @@
-// Random cron expressions that know what they mean without being parsed, and the zones and clock changes they are tried in.
+// Random cron expressions whose matching times are known without parsing, with the time zones and clock changes to try
+// them in.
 
 export type Chance = () => number
 
@@ -37,9 +38,12 @@ const monthNames = ['JAN', 'FEB', 'MAR', 'APR', 'MAY', 'JUN', 'JUL', 'AUG', 'SEP
 const dayNames = ['SUN', 'MON', 'TUE', 'WED', 'THU', 'FRI', 'SAT']
 
 function fieldOf(chance: Chance, least: number, most: number, stars: number, names?: readonly string[]): Field {
-  if (chance() < stars) return { text: '*', values: new Set(Array.from({ length: most - least + 1 }, (_, at) => least + at)), star: true }
+  if (chance() < stars)
+    return { text: '*', values: new Set(Array.from({ length: most - least + 1 }, (_, at) => least + at)), star: true }
   const name = (value: number): string =>
-    names && chance() < 0.3 ? pick(chance, [names[value - least] as string, (names[value - least] as string).toLowerCase()]) : String(value)
+    names && chance() < 0.3
+      ? pick(chance, [names[value - least] as string, (names[value - least] as string).toLowerCase()])
+      : String(value)
   const values = new Set<number>()
   const part = (): string => {
     const kind = chance()
@@ -51,7 +55,9 @@ function fieldOf(chance: Chance, least: number, most: number, stars: number, nam
       by = 1 + below(chance, most - least + 1)
       text = `*/${by}`
     } else {
-      const two = [least + below(chance, most - least + 1), least + below(chance, most - least + 1)].toSorted((a, b) => a - b)
+      const two = [least + below(chance, most - least + 1), least + below(chance, most - least + 1)].toSorted(
+        (a, b) => a - b,
+      )
       ;[from, to] = two as [number, number]
       text = `${name(from)}-${names === dayNames ? to : name(to)}`
       if (kind < 0.8) text += `/${(by = 1 + below(chance, 12 > most - least ? 6 : 12))}`
@@ -82,10 +88,15 @@ export const meaningOf = (minute: Field, hour: Field, day: Field, month: Field, 
   certain: !minute.text.startsWith('*') && !hour.text.startsWith('*'),
 })
 
-/** Whether the clock on the wall, given as if it were UTC, shows a time of the expression. */
+/** Whether the expression matches this wall-clock time, given as if it were UTC. */
 export function shows({ minute, hour, day, month, weekday }: Meaning, wall: number): boolean {
   const at = new Date(wall)
-  if (!minute.values.has(at.getUTCMinutes()) || !hour.values.has(at.getUTCHours()) || !month.values.has(at.getUTCMonth() + 1)) return false
+  if (
+    !minute.values.has(at.getUTCMinutes()) ||
+    !hour.values.has(at.getUTCHours()) ||
+    !month.values.has(at.getUTCMonth() + 1)
+  )
+    return false
   const [inDays, inWeek] = [day.values.has(at.getUTCDate()), weekday.values.has(at.getUTCDay())]
   return day.star || weekday.star ? inDays && inWeek : inDays || inWeek
 }
@@ -127,7 +138,7 @@ export interface Change {
 
 const parts = new Map<string, Intl.DateTimeFormat>()
 
-/** How far the wall is ahead of UTC, from the date and time that it shows: another way than the one under test. */
+/** Offset of the zone from UTC, computed from the formatted time: independent of the code under test. */
 export function ahead(zone: string, at: number): number {
   let format = parts.get(zone)
   if (!format) {
@@ -137,7 +148,7 @@ export function ahead(zone: string, at: number): number {
   return Date.parse(`${format.format(at).replace(' ', 'T')}Z`) - Math.floor(at / 1000) * 1000
 }
 
-/** Every change of the clock in a span, found by looking every six hours and then closer. */
+/** All clock changes in a span, found by six-hour steps and bisection. */
 export function changesOf(zone: string, from: number, to: number): Change[] {
   const found: Change[] = []
   const step = 6 * 3_600_000

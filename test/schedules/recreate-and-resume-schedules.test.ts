@@ -1,57 +1,30 @@
-// Schedules and triggers that are asked for again, made anew, paused, or looked at by others: more of what was found, each at its place.
+// Schedules and triggers that are created again, paused, taken over by another worker, or given invalid options.
 
-import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { z } from 'zod'
-import { createRuntime, type Runtime, type Tool, tool } from '../../src/index.ts'
-import { memoryStore } from '../../src/store/memory/memory-store.ts'
+import { beforeEach, expect, test, vi } from 'vitest'
+import type { Runtime, Tool, Session } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
-import { quiet } from '../kit/stores/fresh-store.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import { rerunTask } from '../kit/simple-tools.ts'
+import { mortalWorld } from '../kit/worker-takeover.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 
 let clock: ManualClock
 let store: Store
-let open: Runtime[]
-beforeEach(() => {
-  clock = manualClock()
-  store = memoryStore({ clock })
-  open = []
-})
-afterEach(async () => {
-  await Promise.all(open.map((runtime) => runtime.close({ grace: 0 })))
-  await store.close()
-})
-const start = async (tools: readonly Tool[], options: object = {}): Promise<Runtime> => {
-  const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
-  open.push(runtime)
-  return runtime
-}
+const world = mortalWorld('memory', (fresh) => void ({ clock, store } = fresh))
+const { open } = world
+const start = (tools: readonly Tool[], options: object = {}): Promise<Runtime> => world.start(tools, store, options)
 const ran: string[] = []
 beforeEach(() => void (ran.length = 0))
-const report = tool({
-  name: 'report',
-  description: 'Reports',
-  input: z.object({ of: z.string().optional() }),
-  onCrash: 'rerun',
-  background: true,
-  execute: ({ of = '' }) => void ran.push(of),
-})
-/** Waits for a signal. */
-const patient = tool({
-  name: 'patient',
-  description: 'Waits',
-  input: z.object({}),
-  onCrash: 'rerun',
-  background: true,
-  async execute(_, ctx) {
-    if (!ran.includes(ctx.task?.id ?? '')) ran.push(ctx.task?.id ?? '')
-    await ctx.task?.signal('go')
-  },
+const report = rerunTask('report', ({ of = '' }) => void ran.push(of as string))
+/** A tool that waits for a signal. */
+const patient = rerunTask('patient', async (_, ctx) => {
+  if (!ran.includes(ctx.task?.id ?? '')) ran.push(ctx.task?.id ?? '')
+  await ctx.task?.signal('go')
 })
 
-test('CRON-3: a slot that a worker with a fast clock has fired is not fired again after a pause', async () => {
+test('CRON-3: a slot fired by a worker with a fast clock does not fire again after a pause', async () => {
   const ahead = { ...clock, now: () => clock.now() + 10 * minute }
   const fast = await start([report], { clock: ahead })
   const here = await start([report], { worker: false })
@@ -67,13 +40,13 @@ test('CRON-3: a slot that a worker with a fast clock has fired is not fired agai
   expect(await tasks.list()).toHaveLength(1)
 })
 
-test('CRON-2: the slot of a schedule that was made anew under its id starts its own run', async () => {
+test('CRON-2: a slot of a schedule recreated under its id starts its own run', async () => {
   const { schedules, tasks } = (await start([report])).session('s')
   const slot = clock.now() + hour
   await schedules.create({ tool: report, input: { of: 'north' }, at: slot, id: 'x' })
   await clock.advance(hour)
   await schedules.cancel('x')
-  // By a clock that is behind, or for the same instant of another day's plan: the name of the slot's task is taken.
+  // The task id of this slot is already used by the earlier schedule.
   const behind = await start([report], { worker: false, clock: { ...clock, now: () => clock.now() - 2 * hour } })
   for (const of of ['north', 'south']) {
     await behind.session('s').schedules.create({ tool: report, input: { of }, at: slot, id: 'x' })
@@ -87,7 +60,17 @@ test('CRON-2: the slot of a schedule that was made anew under its id starts its 
   expect(await tasks.list()).toHaveLength(3)
 })
 
-test('CRON-2: with queue a run waits for the first also when the one between them is cancelled', async () => {
+/** Only the first run has begun; the waiting run begins when the first has ended. */
+async function expectQueued(tasks: Session['tasks'], first: string, waiting: string): Promise<void> {
+  await clock.advance(minute)
+  expect(ran).toEqual([first])
+  expect(await tasks.get(waiting)).toMatchObject({ state: 'queued' })
+  await tasks.signal(first, 'go')
+  await vi.waitUntil(() => ran.length === 2, { interval: 1 })
+  expect(ran).toEqual([first, waiting])
+}
+
+test('CRON-2: with queue, the third run waits for the first when the second is cancelled', async () => {
   const { schedules, tasks } = (await start([patient])).session('s')
   await schedules.create({ tool: patient, input: {}, cron: '0 * * * *', overlap: 'queue', id: 'x' })
   for (let n = 0; n < 3; n++) await clock.advance(hour)
@@ -95,39 +78,23 @@ test('CRON-2: with queue a run waits for the first also when the one between the
   expect(await tasks.cancel(second)).toBe(true)
   await clock.advance(minute)
   expect(await tasks.get(second)).toMatchObject({ state: 'cancelled' })
-  expect(ran).toEqual([first])
-  expect(await tasks.get(third)).toMatchObject({ state: 'queued' })
-  await tasks.signal(first, 'go')
-  await vi.waitUntil(() => ran.length === 2, { interval: 1 })
-  expect(ran).toEqual([first, third])
+  await expectQueued(tasks, first, third)
 })
 
-test('CRON-2: with queue a run that another worker takes up waits as well', async () => {
+test('CRON-2: with queue, a run waits for the previous one after a takeover too', async () => {
   const a = await start([patient])
   await a.session('s').schedules.create({ tool: patient, input: {}, cron: '0 * * * *', overlap: 'queue', id: 'x' })
   for (let n = 0; n < 2; n++) await clock.advance(hour)
   const [first, second] = (await a.session('s').schedules.history('x')).map(({ task = '' }) => task) as [string, string]
   await open.pop()?.close({ grace: 0 })
   const { tasks } = (await start([patient])).session('s')
-  await clock.advance(minute)
-  expect(ran).toEqual([first])
-  expect(await tasks.get(second)).toMatchObject({ state: 'queued' })
-  await tasks.signal(first, 'go')
-  await vi.waitUntil(() => ran.length === 2, { interval: 1 })
-  expect(ran).toEqual([first, second])
+  await expectQueued(tasks, first, second)
 })
 
-test('CRON-4: prune leaves the key of an event whose body is open', async () => {
-  const tells = tool({
-    name: 'tells',
-    description: 'Tells',
-    input: z.object({}),
-    onCrash: 'rerun',
-    background: true,
-    async execute(_, ctx) {
-      await ctx.triggers.emit('e', null)
-      await ctx.task?.signal('go')
-    },
+test('CRON-4: prune keeps the key of an event while the body that emitted it is open', async () => {
+  const tells = rerunTask('tells', async (_, ctx) => {
+    await ctx.triggers.emit('e', null)
+    await ctx.task?.signal('go')
   })
   const a = await start([report, tells])
   await a.session('s').triggers.subscribe({ event: 'e', tool: report, input: {}, id: 'x' })
@@ -146,17 +113,19 @@ test('CRON-4: prune leaves the key of an event whose body is open', async () => 
   expect(await store.documentsOf({ of: 'occurrence', after: '', limit: 10 })).toEqual([])
 })
 
-test('TASK-1: a task and a monitor do not share an id, and say so', async () => {
+test('TASK-1: a task and a monitor with the same id conflict', async () => {
   const { tasks, schedules } = (await start([report])).session('s')
   await tasks.start({ tool: 'report', input: {}, id: 'x' })
-  await expect(tasks.schedule({ tool: 'report', input: {}, id: 'x' }, { cron: '@daily' })).rejects.toMatchObject({ code: 'task_conflict' })
+  await expect(tasks.schedule({ tool: 'report', input: {}, id: 'x' }, { cron: '@daily' })).rejects.toMatchObject({
+    code: 'task_conflict',
+  })
   expect(await schedules.list()).toEqual([])
   const made = await tasks.schedule({ tool: 'report', input: {}, id: 'y' }, { cron: '@daily' })
   await expect(tasks.start({ tool: 'report', input: {}, id: 'y' })).rejects.toMatchObject({ code: 'task_conflict' })
   expect(await tasks.schedule({ tool: 'report', input: {}, id: 'y' }, { cron: '@daily' })).toEqual(made)
 })
 
-test('TASK-1: a monitor is forgotten by prune when it ended long ago', async () => {
+test('TASK-1: prune removes a monitor that ended long ago', async () => {
   const runtime = await start([report])
   const { tasks } = runtime.session('s')
   await tasks.schedule({ tool: 'report', input: {}, id: 'm' }, { cron: '@daily' })
@@ -167,14 +136,14 @@ test('TASK-1: a monitor is forgotten by prune when it ended long ago', async () 
   expect(await tasks.list()).toEqual([])
 })
 
-test('CRON-3: a monitor keeps what it said of the slots in its history, and no more', async () => {
+test('CRON-3: a monitor keeps messages only for the slots in its history', async () => {
   const { tasks } = (await start([report])).session('s')
   await tasks.schedule({ tool: 'report', input: {}, id: 'm' }, { cron: '0 * * * *' })
   for (let n = 0; n < 60; n++) await clock.advance(hour)
   expect(await tasks.messages('m', { limit: 500 })).toHaveLength(50)
 })
 
-test('CRON-4: what there is no option for is refused', async () => {
+test('CRON-4: unknown options are rejected', async () => {
   const runtime = await start([report])
   const invalid = { code: 'trigger_invalid' }
   const odd = { key: 'k', sesion: 's' }
@@ -185,7 +154,7 @@ test('CRON-4: what there is no option for is refused', async () => {
   await expect(start([], options)).rejects.toMatchObject({ code: 'config_invalid' })
 })
 
-test('CRON-1: what has no text is refused with words all the same', async () => {
+test('CRON-1: values that cannot be stringified are rejected with an error code', async () => {
   const { schedules, triggers, tasks } = (await start([report])).session('s')
   const circle: { self?: unknown } = {}
   circle.self = circle
@@ -198,14 +167,21 @@ test('CRON-1: what has no text is refused with words all the same', async () => 
         ),
         `${field} as ${typeof odd}`,
       ).resolves.toSatisfy(
-        (answer: unknown) => (answer as { code?: string }).code === 'schedule_invalid' || (field === 'title' && answer === 'made'),
+        (answer: unknown) =>
+          (answer as { code?: string }).code === 'schedule_invalid' || (field === 'title' && answer === 'made'),
       )
-    await expect(schedules.create({ tool: report, input: {}, at: odd })).rejects.toMatchObject({ code: 'schedule_invalid' })
+    await expect(schedules.create({ tool: report, input: {}, at: odd })).rejects.toMatchObject({
+      code: 'schedule_invalid',
+    })
     await expect(schedules.pause(odd)).rejects.toMatchObject({ code: 'schedule_unknown' })
     await expect(triggers.resume(odd)).rejects.toMatchObject({ code: 'trigger_unknown' })
-    await expect(triggers.subscribe({ event: odd, message: 'Hello' })).rejects.toMatchObject({ code: 'trigger_invalid' })
+    await expect(triggers.subscribe({ event: odd, message: 'Hello' })).rejects.toMatchObject({
+      code: 'trigger_invalid',
+    })
     await expect(triggers.emit('e', null, { key: odd })).rejects.toMatchObject({ code: 'trigger_invalid' })
-    await expect(tasks.schedule({ tool: 'report', input: {}, id: odd }, { cron: '@daily' })).rejects.toMatchObject({ code: 'task_invalid' })
+    await expect(tasks.schedule({ tool: 'report', input: {}, id: odd }, { cron: '@daily' })).rejects.toMatchObject({
+      code: 'task_invalid',
+    })
     await expect(start([], { schedules: { apart: odd } })).rejects.toMatchObject({ code: 'config_invalid' })
   }
 })

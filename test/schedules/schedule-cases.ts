@@ -1,5 +1,5 @@
-// What schedules promise, as tests that every store runs (CRON-2, CRON-3): those in test/schedules/schedules.test.ts are of the scheduler, and one kind of
-// store is enough for them.
+// Tests of schedules that every store runs. Tests of the scheduler itself, for which one store is enough, are in
+// test/schedules/schedules.test.ts.
 
 import { beforeEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
@@ -7,23 +7,24 @@ import { type Runtime, type ScheduleSlot, type Tool, tool } from '../../src/inde
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { type FreshWorld, type MortalWorld, mortalWorld, type Place } from '../kit/worker-takeover.ts'
+import { backgroundTool } from '../kit/simple-tools.ts'
 
 const minute = 60_000
 const hour = 60 * minute
 
-/** Real files and servers are asked meanwhile. */
+/** Polls with a generous timeout: stores on files and servers answer in real time. */
 export const until = <T>(what: () => T | Promise<T>): Promise<Exclude<Awaited<T>, false | undefined>> =>
   vi.waitUntil(what, { interval: 1, timeout: 10_000 }) as never
 
 export interface ScheduleWorld extends MortalWorld {
   readonly fresh: () => FreshWorld
-  /** Slots whose body has run. */
+  /** Slots whose body ran. */
   readonly ran: number[]
   readonly report: Tool<{ of: string }, string>
   readonly input: { readonly of: string }
-  /** Goes on until so many tasks have ended. */
+  /** Waits until this many tasks have succeeded. */
   ended(runtime: Runtime, count: number, session?: string): Promise<unknown>
-  /** The slots that have tasks. */
+  /** The slots of all tasks, oldest first. */
   started(runtime: Runtime, session?: string): Promise<number[]>
 }
 
@@ -55,7 +56,8 @@ export function scheduleWorld(place: Place): ScheduleWorld {
     input: { of: 'sales' },
     ended: (runtime, count, session = 's') =>
       until(async () => (await all(runtime, session)).filter(({ state }) => state === 'succeeded').length >= count),
-    started: async (runtime, session = 's') => (await all(runtime, session)).map(({ links }) => links.slot as number).toReversed(),
+    started: async (runtime, session = 's') =>
+      (await all(runtime, session)).map(({ links }) => links.slot as number).toReversed(),
   }
 }
 
@@ -65,21 +67,26 @@ export function scheduleCases(world: ScheduleWorld): void {
   let store: Store
   beforeEach(() => void ({ clock, store } = world.fresh()))
   const gates: (() => void)[] = []
-  const slow = tool({
-    name: 'slow',
-    description: 'Slow',
-    input: z.object({}),
-    hints: { readOnly: true },
-    background: true,
-    execute: () => new Promise<void>((resolve) => gates.push(resolve)),
-  })
+  const slow = backgroundTool(
+    'slow',
+    { hints: { readOnly: true } },
+    () => new Promise<void>((resolve) => gates.push(resolve)),
+  )
 
-  test('CRON-2: each slot starts one run, in its time and not before', async () => {
+  test('CRON-2: each slot starts one run, at its time', async () => {
     const runtime = await start([report])
     const { schedules, tasks } = runtime.session('s')
     const made = await schedules.create({ tool: report, input, cron: '*/10 * * * *', title: 'Sales', id: 'sales' })
     const first = clock.now() + 10 * minute
-    expect(made).toMatchObject({ id: 'sales', state: 'active', nextAt: first, runs: 0, tool: 'report', input, cron: '*/10 * * * *' })
+    expect(made).toMatchObject({
+      id: 'sales',
+      state: 'active',
+      nextAt: first,
+      runs: 0,
+      tool: 'report',
+      input,
+      cron: '*/10 * * * *',
+    })
     await clock.advance(10 * minute - 1)
     expect(await tasks.list()).toEqual([])
     await clock.advance(1)
@@ -92,7 +99,7 @@ export function scheduleCases(world: ScheduleWorld): void {
     expect(await schedules.get('sales')).toMatchObject({ runs: 7, nextAt: first + 70 * minute })
   })
 
-  test('CRON-2: an instant fires once and has ended; a message becomes a notice', async () => {
+  test('CRON-2: an instant fires once and ends the schedule; its message becomes a notice', async () => {
     const runtime = await start([report])
     const { schedules, notices } = runtime.session('s')
     const at = clock.now() + hour
@@ -101,7 +108,9 @@ export function scheduleCases(world: ScheduleWorld): void {
     await until(async () => (await notices.list()).length > 0)
     const told = await notices.list()
     expect(told).toMatchObject([{ about: 'schedule', at }])
-    expect(told[0]?.text).toBe('[Runtime notice: this is not a message of the user. "Monday" is due:]\nLook at the sales')
+    expect(told[0]?.text).toBe(
+      '[Runtime notice: this is not a message of the user. "Monday" is due:]\nLook at the sales',
+    )
     expect(await schedules.get(once.id)).toMatchObject({ state: 'ended', nextAt: null, runs: 1 })
     expect(await schedules.nextTimes(once.id)).toEqual([])
     await expect(schedules.resume(once.id)).rejects.toMatchObject({ code: 'schedule_over' })
@@ -110,14 +119,16 @@ export function scheduleCases(world: ScheduleWorld): void {
   })
 
   test.each([
-    // Two hours and thirty seconds nobody was there: slots at :00 and :30.
+    // No worker runs for two hours and thirty seconds; slots are at :00 and :30.
     ['skip', ['missed', 'missed', 'missed', 'started'], [4]],
     ['once', ['missed', 'missed', 'missed', 'started'], [4]],
     ['all', ['started', 'started', 'started', 'started'], [1, 2, 3, 4]],
-  ] as const)('CRON-2: slots that nobody fired in time, with %s', async (catchUp, said, fired) => {
+  ] as const)('CRON-2: late slots follow catchUp %s', async (catchUp, said, fired) => {
     const begun = clock.now()
     const a = await start([report], store)
-    await a.session('s').schedules.create({ tool: report, input, cron: '*/30 * * * *', catchUp, overlap: 'parallel', id: 'x' })
+    await a
+      .session('s')
+      .schedules.create({ tool: report, input, cron: '*/30 * * * *', catchUp, overlap: 'parallel', id: 'x' })
     await open.pop()?.close()
     await clock.advance(2 * hour + 30_000)
     const b = await start([report])
@@ -125,10 +136,13 @@ export function scheduleCases(world: ScheduleWorld): void {
     await clock.advance(0)
     expect(await started(b)).toEqual(fired.map((n) => begun + n * 30 * minute))
     expect(outcomes(await b.session('s').schedules.history('x'))).toEqual(said)
-    expect(await b.session('s').schedules.get('x')).toMatchObject({ nextAt: begun + 5 * 30 * minute, runs: fired.length })
+    expect(await b.session('s').schedules.get('x')).toMatchObject({
+      nextAt: begun + 5 * 30 * minute,
+      runs: fired.length,
+    })
   })
 
-  test('CRON-2: without a slot in time, skip starts nothing and once makes up for the last; all is capped', async () => {
+  test('CRON-2: without a slot in time, skip runs none, once runs the last, all is capped', async () => {
     const begun = clock.now()
     const a = await start([report])
     const { schedules } = a.session('s')
@@ -159,10 +173,13 @@ export function scheduleCases(world: ScheduleWorld): void {
     ])
     expect(await of('at')).toEqual([[1, 'missed']])
     expect(await b.session('s').schedules.get('at')).toMatchObject({ state: 'ended', runs: 0 })
-    expect((await b.session('s').schedules.list()).map(({ nextAt }) => nextAt)).toEqual([...Array<number>(3).fill(begun + 5 * hour), null])
+    expect((await b.session('s').schedules.list()).map(({ nextAt }) => nextAt)).toEqual([
+      ...Array<number>(3).fill(begun + 5 * hour),
+      null,
+    ])
   })
 
-  test('CRON-2: overlaps: left out, one after the other, or beside each other', async () => {
+  test('CRON-2: overlapping runs are skipped, queued or run in parallel', async () => {
     gates.length = 0
     const runtime = await start([slow])
     const { schedules, tasks } = runtime.session('s')
@@ -182,14 +199,14 @@ export function scheduleCases(world: ScheduleWorld): void {
       gates[gate]?.()
     }
     await ended(runtime, 5)
-    // Nothing is open any more: the next one runs.
+    // No run is open, so the next slot starts one.
     await clock.advance(hour)
     await until(() => gates.length === 8)
     expect(outcomes(await schedules.history('skip'))).toEqual(['started', 'overlap', 'started'])
     for (const go of gates) go()
   })
 
-  test('CRON-3: pause, resume, run now, next times, cancel', async () => {
+  test('CRON-3: pause, resume, runNow, nextTimes and cancel', async () => {
     const runtime = await start([report])
     const { schedules, tasks } = runtime.session('s')
     const begun = clock.now()
@@ -200,7 +217,11 @@ export function scheduleCases(world: ScheduleWorld): void {
     await clock.advance(3 * hour)
     expect(await tasks.list()).toEqual([])
     const { task } = await schedules.runNow('x')
-    expect(await tasks.wait(task ?? '')).toMatchObject({ state: 'succeeded', kind: 'scheduled', links: { schedule: 'x' } })
+    expect(await tasks.wait(task ?? '')).toMatchObject({
+      state: 'succeeded',
+      kind: 'scheduled',
+      links: { schedule: 'x' },
+    })
     expect(await schedules.resume('x')).toMatchObject({ state: 'active', nextAt: begun + 4 * hour })
     await clock.advance(hour)
     await ended(runtime, 2)
@@ -218,12 +239,14 @@ export function scheduleCases(world: ScheduleWorld): void {
     expect(clock.pending).toBe(0)
   })
 
-  test('CRON-2: five are active in a session, however many are made at once; the same id is the same schedule', async () => {
+  test('CRON-2: a session has five active schedules at most; the same id is the same schedule', async () => {
     const runtime = await start([report])
     const other = await start([report])
     const cron = '0 * * * *'
     const made = await Promise.allSettled(
-      Array.from({ length: 12 }, (_, n) => (n % 2 ? runtime : other).session('s').schedules.create({ message: 'x', cron, id: `s${n}` })),
+      Array.from({ length: 12 }, (_, n) =>
+        (n % 2 ? runtime : other).session('s').schedules.create({ message: 'x', cron, id: `s${n}` }),
+      ),
     )
     expect(made.filter(({ status }) => status === 'fulfilled')).toHaveLength(5)
     expect(made.find(({ status }) => status === 'rejected')).toMatchObject({ reason: { code: 'schedules_full' } })
@@ -240,7 +263,7 @@ export function scheduleCases(world: ScheduleWorld): void {
     await expect(runtime.session('other').schedules.create({ message: 'x', cron })).resolves.toBeDefined()
   })
 
-  test('CRON-2: a slot whose tool this worker does not have is left to one that has it', async () => {
+  test('CRON-2: a slot whose tool this worker lacks is left to a worker that has it', async () => {
     const a = await start([report])
     await a.session('s').schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
     await open.pop()?.close()
@@ -253,14 +276,14 @@ export function scheduleCases(world: ScheduleWorld): void {
     expect(await b.session('s').schedules.get('x')).toMatchObject({ runs: 1 })
   })
 
-  /** A worker that stops for long right before the write of a fire, which arrives in the end. */
+  /** A store whose worker freezes before the commit that fires a slot; the commit arrives after goOn(). */
   const stopping = (): { store: Store; stopped: Promise<void>; goOn: () => void } => {
     const stopped = Promise.withResolvers<void>()
     const going = Promise.withResolvers<void>()
     const late: Store = {
       ...store,
       async commit(change) {
-        // The fire: it takes something from what is due.
+        // Firing a slot deletes a 'due' document.
         if (change.documents?.some(({ of, value }) => of === 'due' && value === null)) {
           stopped.resolve()
           await going.promise
@@ -272,7 +295,7 @@ export function scheduleCases(world: ScheduleWorld): void {
   }
 
   test.each([{ tool: report, input }, { message: 'Look' }])(
-    'CRON-2: what a worker writes that was stopped before it fired is refused when others were first (%o)',
+    'CRON-2: a late fire of a frozen worker is rejected after another change (%o)',
     async (what) => {
       for (const meanwhile of ['fire', 'pause', 'cancel', 'anew'] as const) {
         const id = `${meanwhile}-${'tool' in what}`

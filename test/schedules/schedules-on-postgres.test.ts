@@ -1,20 +1,16 @@
-// Schedules, triggers and notices on a real PostgreSQL keep the promises they keep elsewhere.
+// Schedules, triggers and notices behave on PostgreSQL as on the other stores.
 
-import { afterAll, beforeAll, describe } from 'vitest'
+import { describe } from 'vitest'
 import { postgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { noticeCases } from '../tasks/notices/notice-cases.ts'
 import { scheduleCases, scheduleWorld } from './schedule-cases.ts'
 import { triggerCases, triggerWorld } from './trigger-cases.ts'
 import { type MakePlace, mortalWorld } from '../kit/worker-takeover.ts'
 import { patient } from '../kit/stores/postgres-clock.ts'
-import { type Server, startServer } from '../kit/stores/postgres-server.ts'
+import { serverForFile } from '../kit/stores/postgres-for-file.ts'
 
-let server: Server
+const server = serverForFile()
 let schemas = 0
-beforeAll(async () => {
-  server = await startServer()
-}, 60_000)
-afterAll(() => server?.stop())
 
 const place: MakePlace = async () => ({
   ...(await patient((clock) =>

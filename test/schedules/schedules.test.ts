@@ -1,4 +1,4 @@
-// CRON-2 and CRON-3: schedules of a session, on one worker and on several.
+// Schedules of a session, on one worker and on several.
 
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
@@ -7,10 +7,11 @@ import { createRuntime, tool } from '../../src/index.ts'
 import type { Change, Store } from '../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
-import { mortal, type Mortal, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
+import { dieAtCommit, keepOpen, mortal, type Mortal, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
 import { outcomes, scheduleCases, scheduleWorld } from './schedule-cases.ts'
 import { failing } from '../kit/stores/failing-writes.ts'
 import { PawlError } from '../../src/core/errors.ts'
+import { backgroundTool } from '../kit/simple-tools.ts'
 
 const minute = 60_000
 const hour = 60 * minute
@@ -24,7 +25,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
   beforeEach(() => void ({ dir, clock, store } = world.fresh()))
   scheduleCases(world)
 
-  test('CRON-2: what could never run is refused when it is made, with the reason', async () => {
+  test('CRON-2: a schedule that could never run is rejected with the reason', async () => {
     const plain = tool({ name: 'plain', description: 'Plain', input: z.object({}), execute: () => 1 })
     const runtime = await start([report, plain])
     const { schedules } = runtime.session('s')
@@ -52,8 +53,8 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     expect(await schedules.list()).toEqual([])
   })
 
-  test('CRON-2: daily at 02:30 in Berlin, over both changes of the clock', async () => {
-    // Near the change of the clock on the wall, in a world of its own.
+  test('CRON-2: a daily schedule at 02:30 in Berlin survives the spring clock change', async () => {
+    // A store of its own whose clock is near the clock change.
     clock = manualClock(Date.parse('2026-03-27T12:00:00Z'))
     const berlin = storeOf(kind, join(dir, 'berlin.db'), clock)
     const runtime = await start([report], berlin, { clock })
@@ -69,11 +70,13 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     ])
   })
 
-  test('CRON-2: a slot whose tool does not run in the background here is left to a worker where it does', async () => {
+  test('CRON-2: a slot is not fired by a worker whose tool cannot run in the background', async () => {
     const a = await start([report])
     await a.session('s').schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
     await open.pop()?.close()
-    const b = await start([tool({ name: 'report', description: 'Not in the background', input: z.object({}), execute: () => 1 })])
+    const b = await start([
+      tool({ name: 'report', description: 'Not in the background', input: z.object({}), execute: () => 1 }),
+    ])
     await clock.advance(2 * hour)
     const { schedules } = b.session('s')
     expect(await schedules.history('x')).toEqual([])
@@ -84,19 +87,15 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     expect(outcomes(await c.session('s').schedules.history('x'))).toEqual(['missed', 'started'])
   })
 
-  test('CRON-2: it starts on behalf of whoever made it, under their policy', async () => {
+  test("CRON-2: a run has the principal and policy of the schedule's creator", async () => {
     const seen: (string | null)[] = []
-    const who = tool({
-      name: 'who',
-      description: 'Who',
-      input: z.object({}),
-      background: true,
-      execute: (_, ctx) => void seen.push(ctx.principal),
-    })
+    const who = backgroundTool('who', (_, ctx) => void seen.push(ctx.principal))
     const runtime = await start([who])
     const session = runtime.session('s', { principal: 'user:ada', policy: { rules: [{ tool: 'who', then: 'deny' }] } })
     await session.schedules.create({ tool: who, at: clock.now() + hour, id: 'no' })
-    await runtime.session('s', { principal: 'user:bob' }).schedules.create({ tool: who, at: clock.now() + hour, id: 'yes' })
+    await runtime
+      .session('s', { principal: 'user:bob' })
+      .schedules.create({ tool: who, at: clock.now() + hour, id: 'yes' })
     await clock.advance(hour)
     await ended(runtime, 1)
     const tasks = await vi.waitUntil(async () => {
@@ -107,7 +106,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     expect(tasks.find(({ links }) => links.schedule === 'no')).toMatchObject({ state: 'failed' })
   })
 
-  test('CRON-2: a session that is erased takes its schedules along; a closed runtime fires nothing', async () => {
+  test('CRON-2: erasing a session removes its schedules; a closed runtime fires nothing', async () => {
     const a = await start([report])
     await a.session('gone').schedules.create({ tool: report, input, cron: '0 * * * *' })
     await a.session('s').schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
@@ -118,20 +117,28 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     await clock.advance(hour)
     const b = await start([report], store, { worker: false })
     expect(await b.session('s').schedules.get('x')).toMatchObject({ runs: 0 })
-    // One that only asks for calls fires nothing either.
+    // A runtime with worker: false fires nothing either.
     await clock.advance(hour)
     expect(await b.session('s').schedules.get('x')).toMatchObject({ runs: 0 })
   })
 
-  test('CRON-2: three workers, of which one after the other dies: every slot once', async () => {
+  test('CRON-2: every slot runs once while workers die one after another', async () => {
     const begun = clock.now()
     const lives = [mortal(store), mortal(store), mortal(store), mortal(store)]
     const a = await start([report], (lives[0] as Mortal).store)
     const session = a.session('s')
-    await session.schedules.create({ tool: report, input, cron: '* * * * *', catchUp: 'all', cap: 100, overlap: 'parallel', id: 'x' })
+    await session.schedules.create({
+      tool: report,
+      input,
+      cron: '* * * * *',
+      catchUp: 'all',
+      cap: 100,
+      overlap: 'parallel',
+      id: 'x',
+    })
     for (const each of lives.slice(1)) await start([report], each.store)
     const b = await start([report])
-    // In steps, so that those who live renew their leases.
+    // In small steps, so that live workers renew their leases.
     const fiveMinutes = async (): Promise<void> => {
       for (let step = 0; step < 30; step++) await clock.advance('10s')
     }
@@ -146,28 +153,34 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     expect(new Set(ran).size).toBe(85)
   })
 
-  test('CRON-2: a slot is one change: the task, the schedule and what is due', async () => {
+  test('CRON-2: firing a slot is one commit of the call, the schedule and the due rows', async () => {
     const changes: Change[] = []
-    const spied: Store = { ...store, commit: (change) => (changes.push(change), store.commit(change)), close: async () => {} }
+    const spied: Store = {
+      ...store,
+      commit: (change) => (changes.push(change), store.commit(change)),
+      close: async () => {},
+    }
     const runtime = await start([report], spied)
     const { schedules } = runtime.session('s')
     await schedules.create({ tool: report, input, cron: '0 * * * *', id: 'x' })
     changes.length = 0
     await clock.advance(hour)
-    const fires = changes.filter(({ documents: documents = [] }) => documents.some(({ of }) => of === 'due'))
+    const fires = changes.filter(({ documents = [] }) => documents.some(({ of }) => of === 'due'))
     expect(fires).toHaveLength(1)
     expect(fires[0]?.insertCall?.position.id).toBe(`x.${clock.now()}`)
-    expect(fires[0]?.documents?.filter(({ of }) => of === 'schedule' || of === 'due').map(({ of, value }) => [of, value === null])).toEqual(
-      [
-        ['schedule', false],
-        ['due', true],
-        ['due', false],
-      ],
-    )
+    expect(
+      fires[0]?.documents
+        ?.filter(({ of }) => of === 'schedule' || of === 'due')
+        .map(({ of, value }) => [of, value === null]),
+    ).toEqual([
+      ['schedule', false],
+      ['due', true],
+      ['due', false],
+    ])
     await runtime.close({ grace: 0 })
   })
 
-  test('CRON-2: two workers whose clocks differ fire a slot once', async () => {
+  test('CRON-2: two workers with different clocks fire each slot once', async () => {
     const begun = clock.now()
     const ahead: ManualClock = Object.assign(Object.create(clock) as ManualClock, { now: () => clock.now() + 40_000 })
     await start([report], store)
@@ -180,7 +193,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     expect(new Set(slots).size).toBe(slots.length)
   })
 
-  test('CRON-2: wherever the store fails in a fire, no slot is doubled and none missed', async () => {
+  test('CRON-2: a store failure at any write of a fire neither doubles nor loses a slot', async () => {
     for (const how of ['before', 'after'] as const)
       for (let at = 0; at < 8; at++) {
         const own = manualClock()
@@ -197,7 +210,12 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
             return written
           },
         }
-        const runtime = await createRuntime({ store: { ...shaky, close: async () => {} }, tools: [report], clock: own, logger: quiet })
+        const runtime = await createRuntime({
+          store: { ...shaky, close: async () => {} },
+          tools: [report],
+          clock: own,
+          logger: quiet,
+        })
         const { schedules, tasks } = runtime.session('s')
         await schedules.create({ tool: report, input, cron: '* * * * *', overlap: 'parallel', id: 'x' })
         const begun = own.now()
@@ -213,30 +231,18 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
       }
   })
 
-  test('CRON-2: wherever a worker dies in a fire, another goes on: no slot is doubled and none missed', async () => {
+  test('CRON-2: a worker death at any write of a fire neither doubles nor loses a slot', async () => {
     for (const how of ['before', 'after'] as const)
       for (let at = 0; at < 6; at++) {
         const own = manualClock()
         const inner = storeOf(kind, join(dir, `die${how}${at}.db`), own)
-        const life = mortal(inner)
-        let writes = 0
-        let armed = false
-        const dying: Store = {
-          ...life.store,
-          commit(change) {
-            const here = armed && writes++ === at
-            if (here && how === 'before') life.die()
-            const written = life.store.commit(change)
-            if (here) life.die()
-            return here ? new Promise(() => {}) : written
-          },
-        }
-        const a = await createRuntime({ store: dying, tools: [report], clock: own, logger: quiet })
+        const dying = dieAtCommit(inner, at, how)
+        const a = await createRuntime({ store: dying.store, tools: [report], clock: own, logger: quiet })
         const begun = own.now()
         await a.session('s').schedules.create({ tool: report, input, cron: '* * * * *', overlap: 'parallel', id: 'x' })
-        armed = true
+        dying.arm()
         for (let n = 0; n < 4; n++) await own.advance(30_000)
-        const b = await createRuntime({ store: { ...inner, close: async () => {} }, tools: [report], clock: own, logger: quiet })
+        const b = await createRuntime({ store: keepOpen(inner), tools: [report], clock: own, logger: quiet })
         for (let n = 0; n < 4; n++) await own.advance(30_000)
         const slots = (await b.session('s').tasks.list()).map(({ links }) => links.slot).toReversed()
         expect([how, at, slots]).toEqual([how, at, [1, 2, 3, 4].map((n) => begun + n * minute)])

@@ -1,4 +1,4 @@
-// DUR-12: what a sensitive tool is given is sealed at rest, also where the model names it to spawn_background, now or for later.
+// Arguments of a sensitive tool are encrypted at rest, also inside spawn_background calls and schedules.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { createRuntime, type Runtime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
+import { rerunTool } from '../kit/simple-tools.ts'
 
 const canary = 'canary-51f0aa-value'
 const hour = 3_600_000
@@ -36,15 +37,11 @@ const report = tool({
   onCrash: 'rerun',
   execute: ({ card }) => card,
 })
-const passes = tool({
-  name: 'passes',
-  description: 'Passes it on.',
-  input: z.object({}),
-  onCrash: 'rerun',
-  async execute(_input, ctx) {
-    const [outcome] = await ctx.run([{ id: 'n', name: 'spawn_background', input: { tool: 'pay', args: { card: canary } } }])
-    return outcome?.status
-  },
+const passes = rerunTool('passes', async (_input, ctx) => {
+  const [outcome] = await ctx.run([
+    { id: 'n', name: 'spawn_background', input: { tool: 'pay', args: { card: canary } } },
+  ])
+  return outcome?.status
 })
 
 beforeEach(async () => {
@@ -63,10 +60,12 @@ afterEach(async () => {
   rmSync(folder, { recursive: true, force: true })
 })
 
-/** Whether some file of the store shows it. */
-const shows = (text: string): boolean => readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(text))
+/** Whether any file of the store contains the text. */
+const shows = (text: string): boolean =>
+  readdirSync(folder).some((name) => readFileSync(join(folder, name)).includes(text))
 const settled = async (): Promise<void> => {
-  for (const task of await runtime.session('s').tasks.list({})) if (task.kind !== 'monitor') await runtime.session('s').tasks.wait(task.id)
+  for (const task of await runtime.session('s').tasks.list({}))
+    if (task.kind !== 'monitor') await runtime.session('s').tasks.wait(task.id)
 }
 
 const asValue = (input: object): object => input
@@ -76,10 +75,10 @@ const once = { schedule: { scheduled_at: '2030-01-01T01:00:00Z' } }
 
 test.each([
   ['now, as a value', asValue, {}],
-  ['now, as the text of a model', asText, {}],
-  ['again and again', asText, hourly],
-  ['later', asValue, once],
-])('DUR-12: the arguments of a sensitive tool that is spawned %s lie nowhere in the clear', async (_how, form, when) => {
+  ['now, as JSON text', asText, {}],
+  ['on a cron schedule', asText, hourly],
+  ['once at an instant', asValue, once],
+])('DUR-12: arguments of a sensitive tool spawned %s are not stored in plaintext', async (_how, form, when) => {
   const session = runtime.session('s')
   const input = form({ tool: ' pay ', args: { card: canary }, title: `With ${canary}`, ...when })
   expect(await session.run([{ id: 'c', name: 'spawn_background', input }])).toMatchObject([{ status: 'success' }])
@@ -87,21 +86,23 @@ test.each([
   await expect.poll(() => ran.length).toBe(1)
   await settled()
   expect(ran).toEqual([canary])
-  expect(shows('spawn_background')).toBe(true) // the look looks where it should
+  expect(shows('spawn_background')).toBe(true) // proves that the search works
   expect(shows(canary)).toBe(false)
-  // Asked again it is the same call, and whoever may read the record reads it.
+  // The same call again returns the recorded outcome, which stays readable.
   expect(await session.run([{ id: 'c', name: 'spawn_background', input }])).toMatchObject([{ status: 'success' }])
   expect(ran).toEqual([canary])
 })
 
-test('DUR-12: nor where a body calls for it', async () => {
-  expect(await runtime.session('s').run([{ id: 'c', name: 'passes', input: {} }])).toMatchObject([{ status: 'success', value: 'success' }])
+test('DUR-12: a sensitive spawn from a tool body is not stored in plaintext', async () => {
+  expect(await runtime.session('s').run([{ id: 'c', name: 'passes', input: {} }])).toMatchObject([
+    { status: 'success', value: 'success' },
+  ])
   await settled()
   expect(ran).toEqual([canary])
   expect(shows(canary)).toBe(false)
 })
 
-test('DUR-12: nor when it is refused, or cannot be read', async () => {
+test('DUR-12: a rejected or unparsable sensitive spawn is not stored in plaintext', async () => {
   const spawn = (id: string, input: unknown) => runtime.session('s').run([{ id, name: 'spawn_background', input }])
   expect(await spawn('a', { tool: 'pay', args: { cart: canary } })).toMatchObject([{ status: 'failure' }])
   expect(await spawn('b', { tool: 'pay', args: { card: canary }, schedule: {} })).toMatchObject([{ status: 'failure' }])
@@ -110,7 +111,9 @@ test('DUR-12: nor when it is refused, or cannot be read', async () => {
   expect(shows(canary)).toBe(false)
 })
 
-test('what is not sensitive is not sealed', async () => {
-  await runtime.session('s').run([{ id: 'c', name: 'spawn_background', input: { tool: 'report', args: { card: canary } } }])
+test('arguments of a tool that is not sensitive are stored in plaintext', async () => {
+  await runtime
+    .session('s')
+    .run([{ id: 'c', name: 'spawn_background', input: { tool: 'report', args: { card: canary } } }])
   expect(shows(canary)).toBe(true)
 })

@@ -1,4 +1,5 @@
-// What triggers promise, as tests that every store runs (CRON-4). Where a worker dies or a store fails at each of its writes: test/schedules/triggers.test.ts.
+// Tests of triggers that every store runs. Worker deaths and store failures at each write:
+// test/schedules/triggers.test.ts.
 
 import { beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -10,7 +11,7 @@ import { until } from './schedule-cases.ts'
 
 export interface TriggerWorld extends MortalWorld {
   readonly fresh: () => FreshWorld
-  /** How, and of which order. */
+  /** [how, order id] of every run. */
   readonly ran: unknown[]
   readonly handle: Tool
 }
@@ -46,7 +47,7 @@ export function triggerCases(world: TriggerWorld): void {
   const due = (): Promise<unknown[]> | unknown[] => store.documentsOf({ of: 'due', after: '', limit: 100 })
   const delivered = (): Promise<unknown> => until(async () => (await due()).length === 0)
 
-  test('CRON-4: an event starts the task of each who subscribed in the tenant, with its payload', async () => {
+  test('CRON-4: an event starts a task for every subscription in the tenant, with its payload', async () => {
     const runtime = await start([handle])
     const one = runtime.session('one')
     const made = await one.triggers.subscribe({ ...subscription, title: 'Orders', id: 'orders' })
@@ -81,7 +82,7 @@ export function triggerCases(world: TriggerWorld): void {
     expect(clock.pending).toBe(0)
   })
 
-  test('CRON-4: the same key is the same occurrence; another payload under it is a conflict', async () => {
+  test('CRON-4: the same key is the same event; another payload under it is a conflict', async () => {
     const runtime = await start([handle])
     const { triggers, tasks } = runtime.session('s')
     await triggers.subscribe(subscription)
@@ -89,12 +90,16 @@ export function triggerCases(world: TriggerWorld): void {
     await delivered()
     const again = await runtime.emit('order.paid', { more: [1], id: 1 }, { key: 'k' })
     expect(again).toEqual({ ...first, again: true })
-    await expect(triggers.emit('order.paid', { id: 2 }, { key: 'k' })).rejects.toMatchObject({ code: 'trigger_conflict' })
+    await expect(triggers.emit('order.paid', { id: 2 }, { key: 'k' })).rejects.toMatchObject({
+      code: 'trigger_conflict',
+    })
     await expect(triggers.emit('order.paid', { id: 1, more: [1] }, { key: 'k', session: 's' })).rejects.toMatchObject({
       code: 'trigger_conflict',
     })
-    // Of many at once one is recorded; and another event, or tenant, has keys of its own.
-    const all = await Promise.all(Array.from({ length: 20 }, () => runtime.emit('order.paid', { id: 3 }, { key: 'many' })))
+    // Concurrent emits with one key record one event. Keys are scoped by event and tenant.
+    const all = await Promise.all(
+      Array.from({ length: 20 }, () => runtime.emit('order.paid', { id: 3 }, { key: 'many' })),
+    )
     expect(all.filter((each) => !each.again)).toHaveLength(1)
     expect(new Set(all.map(({ deliveries }) => deliveries[0]?.task)).size).toBe(1)
     expect((await triggers.emit('order.sent', null, { key: 'k' })).deliveries).toEqual([])
@@ -103,7 +108,7 @@ export function triggerCases(world: TriggerWorld): void {
     expect(await tasks.list()).toHaveLength(2)
   })
 
-  test('CRON-4: a message becomes a notice, once; what is paused or unsubscribed hears nothing', async () => {
+  test('CRON-4: a message becomes one notice; a paused or removed subscription gets none', async () => {
     const runtime = await start([])
     const { triggers, notices } = runtime.session('s')
     await triggers.subscribe({ event: 'deploy', message: 'Something was deployed', title: 'Deploys', id: 'd' })
@@ -129,7 +134,7 @@ export function triggerCases(world: TriggerWorld): void {
     await delivered()
   })
 
-  test('CRON-4: a start that fails is tried again, holds nobody back, and is never lost', async () => {
+  test('CRON-4: a failed delivery is retried, blocks no other, and is not lost', async () => {
     const a = await start([handle])
     await a.session('broken').triggers.subscribe(subscription)
     await a.session('fine').triggers.subscribe({ event: 'order.paid', message: 'Paid' })
@@ -150,7 +155,7 @@ export function triggerCases(world: TriggerWorld): void {
     expect(await c.session('fine').notices.list()).toHaveLength(1)
   })
 
-  test('CRON-4: a delivery whose tool this worker does not have is left to one that has it', async () => {
+  test('CRON-4: a delivery whose tool this worker lacks is left to a worker that has it', async () => {
     const a = await start([handle])
     await a.session('s').triggers.subscribe(subscription)
     await open.pop()?.close()
@@ -164,17 +169,21 @@ export function triggerCases(world: TriggerWorld): void {
     expect(await b.session('s').tasks.list()).toHaveLength(1)
   })
 
-  test('CRON-4: the event and its deliveries are one change, and so is each delivery', async () => {
+  test('CRON-4: an event is committed with its deliveries, and each delivery in one commit', async () => {
     const changes: Change[] = []
-    const spied: Store = { ...store, commit: (change) => (changes.push(change), store.commit(change)), close: async () => {} }
+    const spied: Store = {
+      ...store,
+      commit: (change) => (changes.push(change), store.commit(change)),
+      close: async () => {},
+    }
     const runtime = await start([handle], spied)
     await runtime.session('one').triggers.subscribe(subscription)
     await runtime.session('two').triggers.subscribe({ event: 'order.paid', message: 'Paid' })
     changes.length = 0
     await runtime.emit('order.paid', { id: 1 }, { key: 'k' })
     await delivered()
-    const about = changes.filter(({ documents: documents = [] }) => documents.some(({ of }) => of === 'due'))
-    const rows = ({ documents: documents = [], insertCall }: Change): string[] => [
+    const about = changes.filter(({ documents = [] }) => documents.some(({ of }) => of === 'due'))
+    const rows = ({ documents = [], insertCall }: Change): string[] => [
       ...documents
         .filter(({ of }) => ['occurrence', 'due', 'notice'].includes(of))
         .map(({ of, value }) => (value === null ? `no ${of}` : of)),
@@ -188,7 +197,7 @@ export function triggerCases(world: TriggerWorld): void {
     await runtime.close({ grace: 0 })
   })
 
-  test('CRON-4: a session that is erased takes its subscriptions and deliveries along', async () => {
+  test('CRON-4: erasing a session removes its subscriptions and deliveries', async () => {
     const runtime = await start([])
     const { triggers } = (await start([handle])).session('s')
     await triggers.subscribe(subscription)

@@ -1,4 +1,4 @@
-// CRON-4: tasks and messages that begin with an event.
+// Tasks and messages that an event triggers.
 
 import { join } from 'node:path'
 import { beforeEach, describe, expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { createRuntime, PawlError, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
-import { mortal, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
+import { dieAtCommit, keepOpen, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
 import { subscription, triggerCases, triggerWorld } from './trigger-cases.ts'
 import { failing } from '../kit/stores/failing-writes.ts'
 
@@ -19,19 +19,19 @@ describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind)
   beforeEach(() => void ({ dir, store } = world.fresh()))
   triggerCases(world)
 
-  test('CRON-4: what is not valid is refused, and nothing is recorded', async () => {
+  test('CRON-4: invalid subscriptions and events are rejected and nothing is recorded', async () => {
     const plain = tool({ name: 'plain', description: 'Plain', input: z.object({}), execute: () => 1 })
     const runtime = await start([handle, plain], store, { sizes: { arguments: 2_000 } })
     const { triggers } = runtime.session('s')
     for (const [request, why] of [
       [{ event: 'Order', message: 'x' }, 'its name must be'],
-      [{ event: 'pawl.x', message: 'x' }, "the runtime's"],
+      [{ event: 'pawl.x', message: 'x' }, 'reserved for the runtime'],
       [{ event: 'a' }, 'neither tool nor message'],
       [{ event: 'a', tool: 'nothing' }, 'Unknown tool'],
       [{ event: 'a', tool: 'plain' }, 'does not support background'],
       [{ event: 'a', tool: 'handle', input: { order: 5 } }, 'order: '],
       [{ event: 'a', tool: 'handle', input: [1], payloadTo: 'order' }, 'must be an object'],
-      [{ event: 'a', message: 'x', payloadTo: 'order' }, 'payloadTo is for a tool'],
+      [{ event: 'a', message: 'x', payloadTo: 'order' }, '`payloadTo` is for a tool'],
       [{ event: 'a', message: 'x', tile: 'y' }, '"tile"'],
     ] as [never, string][]) {
       const refusal = await triggers.subscribe(request).catch((error: PawlError) => error)
@@ -49,36 +49,26 @@ describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind)
       await expect(triggers.emit(event, payload, how)).rejects.toMatchObject({ code: 'trigger_invalid' })
     expect(await triggers.list()).toEqual([])
     await triggers.subscribe({ event: 'a', message: 'x', id: 'x' })
-    await expect(triggers.subscribe({ event: 'a', message: 'y', id: 'x' })).rejects.toMatchObject({ code: 'trigger_conflict' })
+    await expect(triggers.subscribe({ event: 'a', message: 'y', id: 'x' })).rejects.toMatchObject({
+      code: 'trigger_conflict',
+    })
     await expect(triggers.subscribe({ event: 'a', message: 'x', id: 'x' })).resolves.toMatchObject({ id: 'x' })
     await expect(triggers.pause('nobody')).rejects.toMatchObject({ code: 'trigger_unknown' })
   })
 
-  test('CRON-4: record and reservation are one: wherever a worker dies, each delivery is made once', async () => {
+  test('CRON-4: a worker death at any write of an emit still makes each delivery once', async () => {
     for (const how of ['before', 'after'] as const)
       for (let at = 0; at < 8; at++) {
         const own = manualClock()
         const inner = storeOf(kind, join(dir, `die${how}${at}.db`), own)
-        const life = mortal(inner)
-        let writes = 0
-        let armed = false
-        const dying: Store = {
-          ...life.store,
-          commit(change) {
-            const here = armed && writes++ === at
-            if (here && how === 'before') life.die()
-            const written = life.store.commit(change)
-            if (here) life.die()
-            return here ? new Promise(() => {}) : written
-          },
-        }
-        const a = await createRuntime({ store: dying, tools: [handle], clock: own, logger: quiet })
+        const dying = dieAtCommit(inner, at, how)
+        const a = await createRuntime({ store: dying.store, tools: [handle], clock: own, logger: quiet })
         for (const id of ['one', 'two', 'three']) await a.session(id).triggers.subscribe({ ...subscription, id })
-        armed = true
+        dying.arm()
         void a.emit('order.paid', { id: 1 }, { key: 'k' })
         await own.advance('1s')
-        const b = await createRuntime({ store: { ...inner, close: async () => {} }, tools: [handle], clock: own, logger: quiet })
-        // Whoever does not know whether it was emitted emits it again.
+        const b = await createRuntime({ store: keepOpen(inner), tools: [handle], clock: own, logger: quiet })
+        // The emitter does not know whether its event was recorded, so it emits again under the same key.
         await b.emit('order.paid', { id: 1 }, { key: 'k' })
         for (let n = 0; n < 4; n++) await own.advance('20s')
         for (const id of ['one', 'two', 'three']) {
@@ -91,13 +81,14 @@ describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind)
       }
   })
 
-  test('CRON-4: wherever the store fails, each delivery is made once', async () => {
+  test('CRON-4: a store failure at any write still makes each delivery once', async () => {
     for (let at = 0; at < 6; at++) {
       const own = manualClock()
       const inner = storeOf(kind, join(dir, `fail${at}.db`), own)
       let writes = 0
       let armed = false
-      const fault = (): unknown => (armed && writes++ === at ? new PawlError('store_unavailable', 'planted') : undefined)
+      const fault = (): unknown =>
+        armed && writes++ === at ? new PawlError('store_unavailable', 'planted') : undefined
       const shaky = { ...failing(inner, fault), close: async () => {} }
       const runtime = await createRuntime({ store: shaky, tools: [handle], clock: own, logger: quiet })
       for (const id of ['one', 'two', 'three']) await runtime.session(id).triggers.subscribe({ ...subscription, id })

@@ -1,4 +1,4 @@
-// An emitted event that no worker could deliver yet, and prune.
+// Prune and an event that no worker could deliver yet.
 
 import { describe, expect, test } from 'vitest'
 import { until } from './schedule-cases.ts'
@@ -27,8 +27,9 @@ describe.each(['memory', 'sqlite'] as const)('undelivered events on %s', (kind) 
     expect(await worker.session('s').tasks.wait(task?.id ?? '')).toMatchObject({ state: 'succeeded' })
     expect(ran).toEqual([['fast', 7]])
 
-    // Delivered, it is as old as the rest and goes with the next prune.
-    const events = async (): Promise<number> => (await store.documentsOf({ of: 'occurrence', after: '', limit: 10 })).length
+    // Once delivered, the event is removed by the next prune.
+    const events = async (): Promise<number> =>
+      (await store.documentsOf({ of: 'occurrence', after: '', limit: 10 })).length
     expect(await events()).toBe(1)
     await door.prune({ olderThan: '1d' })
     expect(await events()).toBe(0)

@@ -1,4 +1,4 @@
-// DUR-12, VAL-4: secret values reach neither models nor watchers nor logs, and what went wrong inside reaches operators alone.
+// Secret values reach neither models nor the feed nor logs, and internal errors are readable by operators only.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,6 +7,7 @@ import { inspect } from 'node:util'
 import { fail, type FeedEvent, type LiveEvent, type Runtime, readOutputTool, result, tool } from 'pawl'
 import { testRuntime } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
+import { simpleTool } from '../kit/simple-tools.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 
 const secret = 'sk-live-"Zq8\\é/9+x=1'
@@ -19,15 +20,23 @@ const spellings = [
   JSON.stringify(secret).slice(1, -1),
 ]
 const all = spellings.join(' | ')
-/** Long enough to be nobody else's, short enough to notice a part. */
+/** Every spelling of which a part is found: long enough to be unambiguous, short enough to notice a fragment. */
 const hits = (shown: unknown): string[] => {
-  const text = typeof shown === 'string' ? shown : `${JSON.stringify(shown)} ${inspect(shown, { depth: 20, maxStringLength: null })}`
-  return spellings.flatMap((each) => (text.includes(each.slice(3, 15)) || text.includes(JSON.stringify(each).slice(4, 16)) ? [each] : []))
+  const text =
+    typeof shown === 'string'
+      ? shown
+      : `${JSON.stringify(shown)} ${inspect(shown, { depth: 20, maxStringLength: null })}`
+  return spellings.flatMap((each) =>
+    text.includes(each.slice(3, 15)) || text.includes(JSON.stringify(each).slice(4, 16)) ? [each] : [],
+  )
 }
 
 const input = { type: 'object' } as const
 
-async function gathered(runtime: Runtime, until: (event: FeedEvent | LiveEvent) => boolean): Promise<(FeedEvent | LiveEvent)[]> {
+async function gathered(
+  runtime: Runtime,
+  until: (event: FeedEvent | LiveEvent) => boolean,
+): Promise<(FeedEvent | LiveEvent)[]> {
   const events: (FeedEvent | LiveEvent)[] = []
   for await (const event of runtime.events({ live: true })) {
     events.push(event)
@@ -36,7 +45,7 @@ async function gathered(runtime: Runtime, until: (event: FeedEvent | LiveEvent) 
   return events
 }
 
-describe('DUR-12: a secret value on its way out', () => {
+describe('DUR-12: redaction of outcomes', () => {
   const leaks = [
     ['a value', () => ({ [`key ${secret}`]: all, list: [all] })],
     ['a text', () => all],
@@ -57,51 +66,70 @@ describe('DUR-12: a secret value on its way out', () => {
     ['terminal codes inside', () => `\u001b[31msk-live\u001b[0m${secret.slice(7)}`],
   ] as const
 
-  test.for(leaks)('%s: not in what the model reads, in words, in the feed, in the log; code gets it as it is', async ([what, execute]) => {
-    const seen: unknown[] = []
-    const leak = tool({ name: 'leak', description: 'Leaks.', input, hints: { readOnly: true }, execute: () => execute() as never })
-    const outer = tool({
-      name: 'outer',
-      description: 'Calls.',
-      input,
-      async execute(_, ctx) {
-        const outcome = await ctx.call(leak, {})
-        seen.push(outcome)
-        ctx.log.error(`log ${all}`, { all, error: new Error(all, { cause: all }), headers: new Headers({ x: encodeURIComponent(secret) }) })
-        return 'done'
-      },
-    })
-    const { runtime, session, logged } = await testRuntime({ tools: [leak, outer, readOutputTool()], secrets: [secret] })
-    const outcomes = await session.run([
-      { id: 'a', name: 'leak' },
-      { id: 'b', name: 'outer' },
-    ])
-    const [a] = outcomes
-    expect(hits(a?.parts)).toEqual([])
-    if (a?.status === 'failure') expect(hits(a.failure.message)).toEqual([])
-    const whole = what !== 'a summary' && what !== 'terminal codes inside'
-    if (a?.status === 'success' && whole) expect(hits(a.value).length).toBeGreaterThan(0)
-    // What a body calls gives it what it gave.
-    if (whole && what !== 'an error with causes') expect(hits(seen).length).toBeGreaterThan(0)
-    let settled = 0
-    const feed = await gathered(runtime, (event) => event.type === 'call.settled' && ++settled === 3)
-    expect(hits(feed)).toEqual([])
-    expect(logged.length).toBeGreaterThan(0)
-    expect(hits(logged)).toEqual([])
-    // Read on, page by page: the same text without it.
-    const { uid } = (await session.calls.get('a')) as { uid: string }
-    let pages = ''
-    for (let offset: number | null = 0; offset !== null;) {
-      const page: { text: string; nextOffset: number | null } = await session.outputs.read(uid, { offset, limit: 1_100 })
-      pages += page.text
-      offset = page.nextOffset
-    }
-    expect(hits(pages)).toEqual([])
-    expect(hits(await runtime.diagnostics(uid))).toEqual([])
-    await runtime.close()
-  })
+  test.for(leaks)(
+    '%s is redacted for the model, in the feed and in the log, but not for code',
+    async ([what, execute]) => {
+      const seen: unknown[] = []
+      const leak = tool({
+        name: 'leak',
+        description: 'Leaks.',
+        input,
+        hints: { readOnly: true },
+        execute: () => execute() as never,
+      })
+      const outer = tool({
+        name: 'outer',
+        description: 'Calls.',
+        input,
+        async execute(_, ctx) {
+          const outcome = await ctx.call(leak, {})
+          seen.push(outcome)
+          ctx.log.error(`log ${all}`, {
+            all,
+            error: new Error(all, { cause: all }),
+            headers: new Headers({ x: encodeURIComponent(secret) }),
+          })
+          return 'done'
+        },
+      })
+      const { runtime, session, logged } = await testRuntime({
+        tools: [leak, outer, readOutputTool()],
+        secrets: [secret],
+      })
+      const outcomes = await session.run([
+        { id: 'a', name: 'leak' },
+        { id: 'b', name: 'outer' },
+      ])
+      const [a] = outcomes
+      expect(hits(a?.parts)).toEqual([])
+      if (a?.status === 'failure') expect(hits(a.failure.message)).toEqual([])
+      const whole = what !== 'a summary' && what !== 'terminal codes inside'
+      if (a?.status === 'success' && whole) expect(hits(a.value).length).toBeGreaterThan(0)
+      // A calling body gets the unredacted outcome.
+      if (whole && what !== 'an error with causes') expect(hits(seen).length).toBeGreaterThan(0)
+      let settled = 0
+      const feed = await gathered(runtime, (event) => event.type === 'call.settled' && ++settled === 3)
+      expect(hits(feed)).toEqual([])
+      expect(logged.length).toBeGreaterThan(0)
+      expect(hits(logged)).toEqual([])
+      // Reading the output page by page gives the redacted text.
+      const { uid } = (await session.calls.get('a')) as { uid: string }
+      let pages = ''
+      for (let offset: number | null = 0; offset !== null;) {
+        const page: { text: string; nextOffset: number | null } = await session.outputs.read(uid, {
+          offset,
+          limit: 1_100,
+        })
+        pages += page.text
+        offset = page.nextOffset
+      }
+      expect(hits(pages)).toEqual([])
+      expect(hits(await runtime.diagnostics(uid))).toEqual([])
+      await runtime.close()
+    },
+  )
 
-  test('progress, and output whose pieces cut it anywhere', async () => {
+  test('progress and streamed output are redacted across chunk boundaries', async () => {
     const streams = tool({
       name: 'streams',
       description: 'Streams.',
@@ -124,7 +152,9 @@ describe('DUR-12: a secret value on its way out', () => {
     const text = (stream: string): string =>
       told
         .flatMap((event) =>
-          event.type === 'call.output' && (event.body as never)['stream'] === stream ? [(event.body as never)['text'] as string] : [],
+          event.type === 'call.output' && (event.body as never)['stream'] === stream
+            ? [(event.body as never)['text'] as string]
+            : [],
         )
         .join('')
     expect(text('stdout')).toMatch(/^start \[redacted\].* end\.+$/s)
@@ -134,7 +164,7 @@ describe('DUR-12: a secret value on its way out', () => {
     await runtime.close()
   })
 
-  test('a reason of a cancel, in the feed and in what is told', async () => {
+  test('a cancel reason is redacted in the feed and in the outcome', async () => {
     const waits = tool({ name: 'waits', description: 'W.', input, execute: async (_, ctx) => ctx.later() })
     const { runtime, session } = await testRuntime({ tools: [waits], secrets: [secret] })
     const running = session.run([{ id: 'a', name: 'waits' }])
@@ -147,7 +177,7 @@ describe('DUR-12: a secret value on its way out', () => {
     await runtime.close()
   })
 
-  test('WAIT-3: keys of waits are neither logged nor told, whether or not there are secrets', async () => {
+  test('WAIT-3: wait keys appear neither in logs nor in the feed, with or without secrets', async () => {
     let key = ''
     const asks = tool({
       name: 'asks',
@@ -174,13 +204,13 @@ describe('DUR-12: a secret value on its way out', () => {
     await runtime.close()
   })
 
-  test('what is not a list of strings is refused', async () => {
+  test('`secrets` that is not a list of strings is rejected', async () => {
     await expect(testRuntime({ secrets: 'one' as never })).rejects.toMatchObject({ code: 'config_invalid' })
     await expect(testRuntime({ secrets: [1] as never })).rejects.toMatchObject({ code: 'config_invalid' })
   })
 })
 
-onEachStore('VAL-4: what went wrong inside is on record for operators', (bench) => {
+onEachStore('VAL-4: diagnostics for operators', (bench) => {
   const token = 'hunter2-hunter2'
   const breaks = tool({
     name: 'breaks',
@@ -188,7 +218,9 @@ onEachStore('VAL-4: what went wrong inside is on record for operators', (bench) 
     input,
     execute: () => {
       const deepest = new Error('deepest')
-      throw new AggregateError([deepest, new Error('beside')], `outer ${token}`, { cause: new Error('middle', { cause: deepest }) })
+      throw new AggregateError([deepest, new Error('beside')], `outer ${token}`, {
+        cause: new Error('middle', { cause: deepest }),
+      })
     },
   })
   const long = tool({
@@ -199,9 +231,15 @@ onEachStore('VAL-4: what went wrong inside is on record for operators', (bench) 
       throw new Error('"é'.repeat(500_000))
     },
   })
-  const shape = tool({ name: 'shape', description: 'Shape.', input, output: { type: 'string' }, execute: () => 7 as never })
+  const shape = tool({
+    name: 'shape',
+    description: 'Shape.',
+    input,
+    output: { type: 'string' },
+    execute: () => 7 as never,
+  })
 
-  test('each cause once, with the call, without secrets, in the write of the outcome; nobody else reads it', async () => {
+  test('diagnostics list each cause once, redacted, and only operators can read them', async () => {
     const runtime = await bench.open([breaks, long, shape], { secrets: [token] })
     const session = runtime.session('s')
     const outcomes = await session.run([
@@ -209,7 +247,9 @@ onEachStore('VAL-4: what went wrong inside is on record for operators', (bench) 
       { id: 'b', name: 'long' },
       { id: 'c', name: 'shape' },
     ])
-    const [a, b, c] = (await session.calls.list()) as { uid: string; outcome: unknown }[] as [never, never, never] as { uid: string }[]
+    const [a, b, c] = (await session.calls.list()) as { uid: string; outcome: unknown }[] as [never, never, never] as {
+      uid: string
+    }[]
     const trouble = await runtime.diagnostics(a?.uid as string)
     expect(trouble).toMatchObject({ what: 'A tool threw', tool: 'breaks', callId: 'a', call: a?.uid, attempt: 1 })
     const first = trouble?.causes.map((cause) => cause.split('\n')[0])
@@ -218,21 +258,17 @@ onEachStore('VAL-4: what went wrong inside is on record for operators', (bench) 
     expect((await runtime.diagnostics(c?.uid as string))?.what).toContain('output schema')
     expect(await runtime.diagnostics('nobody')).toBeUndefined()
     const feed: FeedEvent[] = []
-    for await (const event of session.events()) if (feed.push(event) && event.type === 'call.settled' && event.call === c?.uid) break
+    for await (const event of session.events())
+      if (feed.push(event) && event.type === 'call.settled' && event.call === c?.uid) break
     const details = await Promise.all(['a', 'b', 'c'].map((id) => session.calls.get(id)))
     for (const shown of [outcomes, feed, details]) expect(JSON.stringify(shown)).not.toMatch(/deepest|outer|allow/)
   })
 })
 
-test('VAL-4: on disk it is sealed, also where nothing else is', async () => {
+test('VAL-4: diagnostics are encrypted at rest even without `encrypt`', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-trouble-'))
-  const breaks = tool({
-    name: 'breaks',
-    description: 'B.',
-    input,
-    execute: () => {
-      throw new Error('canary-in-the-cause')
-    },
+  const breaks = simpleTool('breaks', () => {
+    throw new Error('canary-in-the-cause')
   })
   const fine = tool({ name: 'fine', description: 'F.', input, execute: () => 'canary-in-a-value' })
   const { runtime, session } = await testRuntime({ store: `sqlite:${join(dir, 'agent.db')}`, tools: [breaks, fine] })

@@ -22,10 +22,10 @@ const spellings: Record<string, string> = {
   ascii: String.raw`p@ss/word+\"\u00e9\\1=z`,
 }
 
-/** The longest run of a spelling that is left. */
+/** Whether a fragment of any spelling remains. */
 const left = (text: string): boolean => Object.values(spellings).some((each) => text.includes(each.slice(4, 20)))
 
-describe('DUR-12: secrets are found however they are written', () => {
+describe('DUR-12: secrets are redacted in every encoding', () => {
   test.for(Object.entries(spellings))('%s', ([, spelling]) => {
     const text = `before ${spelling} after`
     const clean = redactor.text(text)
@@ -35,7 +35,7 @@ describe('DUR-12: secrets are found however they are written', () => {
     expect(left(clean)).toBe(false)
   })
 
-  test('over pieces of any size, and what only begins like one is given out in the end', () => {
+  test('a stream redacts across chunks of any size and releases partial matches at its end', () => {
     const text = `x ${secret} y ${spellings.base64} another-secret-valu${secret} another-secret`
     for (let size = 1; size < 40; size++) {
       const stream = redactor.stream()
@@ -49,7 +49,7 @@ describe('DUR-12: secrets are found however they are written', () => {
     }
   })
 
-  test('overlapping ones are taken out together, and a shorter one does not save a longer', () => {
+  test('overlapping secrets are redacted together, and the longest match wins', () => {
     const nested = new Redactor(['abcdefgh', 'xxabcdefghyy', 'ghyyzzzzzz'])
     expect(nested.text('-xxabcdefghyyzzzzzz-')).toBe('-[redacted]-')
     expect(nested.text('-xxabcdefgh-abcdefgh')).toBe('-xx[redacted]-[redacted]')
@@ -57,14 +57,14 @@ describe('DUR-12: secrets are found however they are written', () => {
     expect(stream.push('abcdefgh xxabcdefgh') + stream.push('yy!') + stream.end()).toBe('[redacted] [redacted]!')
   })
 
-  test('shorter than eight is no secret; none at all leaves texts as they are', () => {
+  test('secrets under eight characters are ignored; without secrets texts stay unchanged', () => {
     expect(redactor.text('short')).toBe('short')
     const text = 'nothing here'
     expect(new Redactor([]).text(text)).toBe(text)
     expect(new Redactor(['']).text(text)).toBe(text)
   })
 
-  test('secrets that are asked for each time may change', () => {
+  test('a secrets function is evaluated for every text', () => {
     let now = ['first-secret']
     const live = new Redactor(() => now)
     expect(live.text('first-secret second-secret')).toBe('[redacted] second-secret')
@@ -72,7 +72,7 @@ describe('DUR-12: secrets are found however they are written', () => {
     expect(live.text('first-secret second-secret')).toBe('first-secret [redacted]')
   })
 
-  test('the time is that of reading, for texts made to be slow', () => {
+  test('adversarial texts are redacted in linear time', () => {
     const slow = new Redactor([`${'a'.repeat(5_000)}b`, `${'ab'.repeat(2_000)}c`])
     const begun = performance.now()
     slow.text('a'.repeat(1_000_000))
@@ -81,10 +81,10 @@ describe('DUR-12: secrets are found however they are written', () => {
   })
 })
 
-describe('DUR-12: in values of any make', () => {
+describe('DUR-12: redaction of arbitrary values', () => {
   const clean = <T>(value: T): T => redactDeep(value, (text) => redactor.text(text))
 
-  test('errors with their causes, classes, headers, bytes, circles; what holds none is the same object', () => {
+  test('errors, classes, headers, bytes and cycles are redacted; clean objects are returned as is', () => {
     const inner = Object.assign(new Error(`inner ${secret}`), { token: secret })
     const error = new AggregateError([inner], `outer ${secret}`, { cause: inner })
     const circle: Record<string, unknown> = {
@@ -111,7 +111,7 @@ describe('DUR-12: in values of any make', () => {
     expect(clean(untouched)).toBe(untouched)
   })
 
-  test('what throws when it is looked at, and what is too deep, is not shown', () => {
+  test('objects that throw on inspection and values nested too deep are not shown', () => {
     const hostile = new Proxy(
       {},
       {
@@ -127,9 +127,9 @@ describe('DUR-12: in values of any make', () => {
   })
 })
 
-describe('DUR-12: many secrets, and long ones', () => {
-  test('are found as a plain search finds them, over pieces of any size', () => {
-    // Few letters and repeats, so that beginnings overlap; a small generator, so that each run is the same.
+describe('DUR-12: many and long secrets', () => {
+  test('matches equal those of a naive search, over chunks of any size', () => {
+    // Two letters with long repeats, so that prefixes overlap; seeded, so that every run is the same.
     let seed = 7
     const random = (below: number): number => (seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31) % below
     const word = (length: number): string => Array.from({ length }, () => 'ab'[random(9) === 0 ? 1 : 0]).join('')
@@ -139,10 +139,11 @@ describe('DUR-12: many secrets, and long ones', () => {
       const text = texts.join('-')
       const covered = Array.from(text, () => false)
       for (const each of known)
-        for (let at = text.indexOf(each); at >= 0; at = text.indexOf(each, at + 1)) covered.fill(true, at, at + each.length)
+        for (let at = text.indexOf(each); at >= 0; at = text.indexOf(each, at + 1))
+          covered.fill(true, at, at + each.length)
       const expected = Array.from(text, (unit, at) => (covered[at] ? (covered[at - 1] ? '' : '#') : unit)).join('')
       const own = new Redactor(known)
-      // What touches is taken out together there, and what is apart here is apart there.
+      // Adjacent redactions count as one.
       const shape = (given: string): string => given.replaceAll('[redacted]', '#').replaceAll(/#+/g, '#')
       expect(shape(own.text(text))).toBe(expected)
       const stream = own.stream()
@@ -156,7 +157,7 @@ describe('DUR-12: many secrets, and long ones', () => {
     }
   })
 
-  test('take memory and time by their number, not by their length', () => {
+  test('memory and time grow with the number of secrets, not with their length', () => {
     const own = new Redactor([])
     const before = process.memoryUsage().rss
     const begun = performance.now()
@@ -168,7 +169,7 @@ describe('DUR-12: many secrets, and long ones', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(400e6)
   })
 
-  test('one that is used again is not forgotten for others', () => {
+  test('a secret learned again is not the next one to be evicted', () => {
     const own = new Redactor([])
     own.learn('the-first-secret')
     for (let n = 0; n < 999; n++) own.learn(`another-secret-${n}`)

@@ -13,7 +13,7 @@ test('DUR-12: a learned secret of 8 characters is redacted, one of 7 is not', ()
   expect(redactor.text(`key ${seven}.`)).toBe(`key ${seven}.`)
 })
 
-test('DUR-12: a named secret of 8 characters is redacted, one of 7 is not', () => {
+test('DUR-12: a configured secret of 8 characters is redacted, one of 7 is not', () => {
   const redactor = new Redactor([seven])
   expect(redactor.text(`key ${seven}.`)).toBe(`key ${seven}.`)
   expect(new Redactor([eight]).text(`key ${eight}.`)).toBe('key [redacted].')

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { Matcher, Stream } from '../../src/security/secret-matcher.ts'
+import { SecretMatcher, MatchStream } from '../../src/security/secret-matcher.ts'
 import { Redactor } from '../../src/security/redact.ts'
 
-/** The same numbers every time. */
+/** Seeded: every run draws the same numbers. */
 let seed = 7
 function below(most: number): number {
   seed = (Math.imul(seed, 1_103_515_245) + 12_345) & 0x7fffffff
@@ -10,13 +10,14 @@ function below(most: number): number {
 }
 const pick = <T>(of: readonly T[]): T => of[below(of.length)] as T
 const some = (length: number): string => Array.from({ length }, () => pick(['a', 'b'])).join('')
-/** However many stand side by side: pieces cannot tell. */
+/** Merges adjacent redactions: their number depends on the chunks. */
 const merged = (text: string): string => text.replace(/(?:\[redacted\])+/g, '[redacted]')
 
 function simply(text: string, secrets: readonly string[]): string {
   const marks = new Uint8Array(text.length)
   for (const secret of secrets)
-    for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + 1)) marks.fill(1, at, at + secret.length)
+    for (let at = text.indexOf(secret); at !== -1; at = text.indexOf(secret, at + 1))
+      marks.fill(1, at, at + secret.length)
   return merged(
     text
       .split('')
@@ -35,7 +36,7 @@ function inPieces(text: string, { push, end }: { push(piece: string): string; en
   return merged(out + end())
 }
 
-test('DUR-12: what overlaps, repeats itself and comes in pieces is taken out as if all were searched for one by one', () => {
+test('DUR-12: overlapping secrets in chunks are redacted as by a naive search', () => {
   for (let round = 0; round < 1_500; round++) {
     const base = some(20 + below(60))
     const secrets = Array.from({ length: 1 + below(5) }, () => {
@@ -44,21 +45,28 @@ test('DUR-12: what overlaps, repeats itself and comes in pieces is taken out as 
       return from.slice(start, start + 8 + below(60))
     })
     const text = Array.from({ length: 6 }, () =>
-      pick([some(below(20)), pick(secrets), pick(secrets).slice(0, below(60)), pick(secrets).slice(below(40)), base.slice(below(30))]),
+      pick([
+        some(below(20)),
+        pick(secrets),
+        pick(secrets).slice(0, below(60)),
+        pick(secrets).slice(below(40)),
+        base.slice(below(30)),
+      ]),
     ).join('')
     const half = below(secrets.length + 1)
-    const matchers = [secrets.slice(0, half), secrets.slice(half)].map((each) => new Matcher(each))
+    const matchers = [secrets.slice(0, half), secrets.slice(half)].map((each) => new SecretMatcher(each))
     const expected = simply(text, secrets)
-    expect(merged(new Stream(...matchers).whole(text)), JSON.stringify({ secrets, text })).toBe(expected)
-    const stream = new Stream(...matchers)
+    expect(merged(new MatchStream(...matchers).whole(text)), JSON.stringify({ secrets, text })).toBe(expected)
+    const stream = new MatchStream(...matchers)
     const pieces = inPieces(text, { push: (piece) => stream.push(piece), end: () => stream.end() })
     expect(pieces, JSON.stringify({ secrets, text })).toBe(expected)
   }
 })
 
-test('DUR-12: where many secrets are known, one that is learned is taken out at once, and so are those before it', () => {
+test('DUR-12: with 1,000 known secrets, a newly learned one is redacted at once', () => {
   const redactor = new Redactor(['named-by-the-host'])
-  const secretOf = (number: number): string => `token-${number}-${Buffer.from(String(Math.sin(number + 1))).toString('hex')}`
+  const secretOf = (number: number): string =>
+    `token-${number}-${Buffer.from(String(Math.sin(number + 1))).toString('hex')}`
   for (let number = 0; number < 1_000; number++) redactor.learn(secretOf(number))
   for (let number = 1_000; number < 1_060; number++) {
     redactor.learn(secretOf(number))

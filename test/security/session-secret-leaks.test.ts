@@ -1,5 +1,5 @@
-// Secrets of a session, and what sensitive tools are asked: what models and people read, what is on the disk, and what another process shows that has
-// never heard of them.
+// Session secrets and data of sensitive tools: hidden from models and people, encrypted on disk, and also hidden by a
+// process that never loaded the secret.
 
 import { type CallOutcome, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
@@ -11,13 +11,17 @@ const secret = 'sk-live-4f9a71c2-zz'
 type Works = (secret: string, ctx: ToolContext) => unknown
 const input = { type: 'object' } as const
 const works = (run: Works, more: object = {}): Tool => {
-  const execute = async (_: unknown, ctx: ToolContext): Promise<unknown> => run((await ctx.secrets.get('key')) as string, ctx)
+  const execute = async (_: unknown, ctx: ToolContext): Promise<unknown> =>
+    run((await ctx.secrets.get('key')) as string, ctx)
   return tool({ name: 't', description: 'Works.', input, onCrash: 'rerun', ...more, execute })
 }
 const idle = (runtime: Runtime): Promise<boolean> =>
-  vi.waitUntil(async () => (await runtime.session('s').tasks.list({ state: 'open' })).length === 0, { interval: 5, timeout: 10_000 })
+  vi.waitUntil(async () => (await runtime.session('s').tasks.list({ state: 'open' })).length === 0, {
+    interval: 5,
+    timeout: 10_000,
+  })
 
-test('SESS-5 DUR-12: a secret that a body puts into a prompt, or into instructions, reaches no model', async () => {
+test('SESS-5, DUR-12: a secret that a body puts into a prompt or instructions reaches no model', async () => {
   const model = scriptedModel([({ last }) => `I read ${last}`])
   const asks = works(async (key, ctx) => {
     const { text } = await ctx.complete({ prompt: `use ${key}`, instructions: `with ${key}` })
@@ -32,7 +36,7 @@ test('SESS-5 DUR-12: a secret that a body puts into a prompt, or into instructio
   expect(printed(model.requests)).not.toContain(secret)
 })
 
-test('SESS-4 DUR-12: what a user lets slip reaches no model in a process that has not heard of the secret, and is listed to nobody', async () => {
+test('SESS-4, DUR-12: a secret in a user message is redacted in a process that never loaded it', async () => {
   const { store } = disk()
   const first = await opened({ store })
   await first.session('s').secrets.set('key', secret)
@@ -46,7 +50,7 @@ test('SESS-4 DUR-12: what a user lets slip reaches no model in a process that ha
   expect(printed([model.requests, await second.session('s').messages.list()])).not.toContain(secret)
 })
 
-test('BOX-5: what the model was shown is for the model: no other process lists it', async () => {
+test('BOX-5: a secret revealed to the model is not listed by another process', async () => {
   const { store, holds } = disk()
   const model = scriptedModel([{ call: { name: 'secret_store', input: { operation: 'get', name: 'key' } } }, 'Done.'])
   const options = { store, models: [model], tools: secretTools({ reveal: true }) }
@@ -61,9 +65,11 @@ test('BOX-5: what the model was shown is for the model: no other process lists i
   expect(printed(await second.session('s').messages.list())).not.toContain(secret)
 })
 
-test('POL-6 DUR-12: what waits for people is on record as they read it: another process shows no more', async () => {
+test('POL-6, DUR-12: inbox items are stored redacted, so another process shows no secret', async () => {
   const { store } = disk()
-  const asks = works(async (key, ctx) => (await (await ctx.ask({ text: `Is ${key} right?`, choices: ['yes', 'no'] })).value).answer)
+  const asks = works(
+    async (key, ctx) => (await (await ctx.ask({ text: `Is ${key} right?`, choices: ['yes', 'no'] })).value).answer,
+  )
   const sends = tool({
     name: 'send',
     description: 'Sends.',
@@ -89,7 +95,7 @@ test('POL-6 DUR-12: what waits for people is on record as they read it: another 
   expect(printed(items)).not.toContain(secret)
 })
 
-test('TASK-7 DUR-12: what a task emits holds no secret of its body, on the disk and in the feed of another process', async () => {
+test('TASK-7, DUR-12: task events contain no secret, on disk or in the feed of another process', async () => {
   const { store, holds } = disk()
   const events = { note: { wake: true }, over: { terminal: 'succeeded' } } as const
   const tells = works(
@@ -104,7 +110,9 @@ test('TASK-7 DUR-12: what a task emits holds no secret of its body, on the disk 
   await first.session('s').tasks.start({ tool: 't' })
   await idle(first)
   expect(printed(await first.session('s').tasks.list())).toContain('[redacted]')
-  expect(printed([await first.session('s').tasks.list(), await first.session('s').notices.list(), logged])).not.toContain(secret)
+  expect(
+    printed([await first.session('s').tasks.list(), await first.session('s').notices.list(), logged]),
+  ).not.toContain(secret)
   await first.close()
   expect(holds(secret)).toBe(false)
   const second = await opened({ store })
@@ -112,7 +120,7 @@ test('TASK-7 DUR-12: what a task emits holds no secret of its body, on the disk 
   expect(printed(told)).toContain("payload: { key: '[redacted]' }")
 })
 
-test('DUR-12 TASK-1: what a sensitive tool is started with, told, and gives, is sealed in the conversation too', async () => {
+test('DUR-12, TASK-1: input, messages and result of a sensitive task are encrypted in messages', async () => {
   const { store, holds } = disk()
   const execute = async (given: { readonly x: string }, ctx: ToolContext): Promise<unknown> => {
     ctx.output(given.x)
@@ -146,11 +154,13 @@ test('DUR-12 TASK-1: what a sensitive tool is started with, told, and gives, is 
   const session = runtime.session('s')
   await session.turn({ model: 'scripted', message: 'Start it' }).outcome
   await idle(runtime)
-  // The notice of its end is told to the next turn.
+  // The next turn receives the notice that the task ended.
   const next = await session.turn({ model: 'scripted', message: 'And?' }).outcome
   expect(next).toMatchObject({ status: 'success' })
   expect(printed(model.requests.at(-1))).toContain(words.asked)
-  expect(printed((await session.tasks.list()).map(({ outcome }) => outcome as CallOutcome | null))).toContain(words.told)
+  expect(printed((await session.tasks.list()).map(({ outcome }) => outcome as CallOutcome | null))).toContain(
+    words.told,
+  )
   await runtime.close()
   for (const word of Object.values(words)) expect([word, holds(word)]).toEqual([word, false])
 })

@@ -1,26 +1,21 @@
 import { randomBytes } from 'node:crypto'
-import { tool } from 'pawl'
 import { describe, expect, test, vi } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 import { fleetOn } from '../kit/worker-fleet.ts'
 
-describe.each(['memory', 'sqlite'] as const)('on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('wait keys on %s', (kind) => {
   let store: Store
   const fleet = fleetOn(kind, (has) => ({ store } = has))
 
-  test('WAIT-3: a store that answers too generously gives nothing to a wrong key', async () => {
+  test('WAIT-3: a wrong key is rejected even if the store returns a wait for it', async () => {
     const keys: string[] = []
-    const parks = tool({
-      name: 'parks',
-      description: 'Parks',
-      input: { type: 'object' },
-      async execute(_, ctx) {
-        const later = await ctx.later<unknown>()
-        keys.push(later.key)
-        return later
-      },
+    const parks = simpleTool('parks', async (_, ctx) => {
+      const later = await ctx.later<unknown>()
+      keys.push(later.key)
+      return later
     })
-    // An index that ignores case, or a store with a defect: it finds the one open wait whatever hash it looks for.
+    // Simulates a defect or a case-insensitive index: the lookup finds the open wait for any hash.
     let id: string | undefined
     const lookups: string[] = []
     const generous: Store = {

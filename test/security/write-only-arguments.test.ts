@@ -1,10 +1,11 @@
-// Arguments that nobody may read back (writeOnly), wherever arguments are shown: to watchers, to people who decide, to the model.
+// writeOnly arguments are hidden wherever arguments are shown: feed, inbox and messages.
 
 import { type InboxItem, jsonSchema, type Runtime, narrate, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { beforeEach, expect, test, vi } from 'vitest'
 import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
 import { disk, logged, opened, printed, read } from '../kit/secret-leak-search.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 
 const word = 'open sesame 4711'
 interface Given {
@@ -19,7 +20,10 @@ const input = jsonSchema<Given>({
     query: { type: 'string', writeOnly: true },
     user: { type: 'string' },
     n: { type: 'integer' },
-    all: { type: 'array', items: { type: 'object', properties: { user: { type: 'string' }, pin: { type: 'string', writeOnly: true } } } },
+    all: {
+      type: 'array',
+      items: { type: 'object', properties: { user: { type: 'string' }, pin: { type: 'string', writeOnly: true } } },
+    },
   },
   required: ['query'],
   additionalProperties: false,
@@ -40,7 +44,10 @@ const execute = (given: Given): string => {
 }
 const door = tool({ ...about, execute })
 const asks = { rules: [{ then: 'ask' as const }] }
-const spawning = (args: unknown): { name: string; input: unknown } => ({ name: 'spawn_background', input: { tool: 'door', args } })
+const spawning = (args: unknown): { name: string; input: unknown } => ({
+  name: 'spawn_background',
+  input: { tool: 'door', args },
+})
 
 async function item(runtime: Runtime): Promise<InboxItem> {
   await vi.waitUntil(async () => (await runtime.inbox()).length > 0, { interval: 1, timeout: 10_000 })
@@ -56,14 +63,14 @@ const narrated = async (tools: readonly Tool[]): Promise<string> => {
   return printed(await read(session.events({ narrate: 'en' }), isLast))
 }
 
-test('SESS-9: what is hidden is in no narration and no headline, by default', async () => {
+test('SESS-9: writeOnly arguments are in no default narration or headline', async () => {
   const told = await narrated([door])
   expect(told).toContain('Done: Open the door')
   expect(told).not.toContain(word)
   expect(told).not.toContain('(…)')
 })
 
-test('SESS-9: nor in the words of the tool, which does not get it', async () => {
+test('SESS-9: the narrate function of a tool does not get writeOnly arguments', async () => {
   const narration = narrate<Given>(
     { en: { started: 'Saying {}', completed: 'Said {}', failed: 'x' } },
     ({ query, user }) => `${query} to ${user}`,
@@ -77,7 +84,7 @@ test.for([
   ['hidden', { ...about, execute }],
   ['of a sensitive tool', { ...about, input: { type: 'object' }, sensitive: true, execute: () => 'ok' }],
 ] as const)(
-  'SESS-9: arguments that are %s are not put into words where the tool is not known, if all is sealed too',
+  'SESS-9: arguments that are %s are not narrated where the tool is unknown and all is encrypted',
   async ([, definition]) => {
     const { store } = disk()
     const first = await opened({ store, tools: [tool(definition as never)], encrypt: true })
@@ -90,7 +97,7 @@ test.for([
   },
 )
 
-test('DUR-12 TASK-1: the hidden arguments of a tool that is started in the background are in no conversation', async () => {
+test('DUR-12, TASK-1: writeOnly arguments of a spawned tool are in no message', async () => {
   const runtime = await opened({ tools: [door] })
   const session = runtime.session('s')
   const model = scriptedModel([{ call: spawning({ query: word, user: 'ada' }) }, 'Done.'])
@@ -101,11 +108,14 @@ test('DUR-12 TASK-1: the hidden arguments of a tool that is started in the backg
   expect(printed([await session.messages.list(), model.requests, logged])).not.toContain(word)
 })
 
-test('DUR-12 POL-6: nor before a person who decides, about the start and about what is started', async () => {
+test('DUR-12, POL-6: writeOnly arguments are hidden in the inbox, for the spawn and for its task', async () => {
   const runtime = await opened({ tools: [door], policy: asks })
   const run = runtime.session('s').run([{ id: 'a', ...spawning({ query: word, user: 'ada' }) }])
   const first = await item(runtime)
-  expect(first).toMatchObject({ tool: 'spawn_background', args: { tool: 'door', args: { query: '[hidden]', user: 'ada' } } })
+  expect(first).toMatchObject({
+    tool: 'spawn_background',
+    args: { tool: 'door', args: { query: '[hidden]', user: 'ada' } },
+  })
   expect(printed(first)).not.toContain(word)
   await runtime.decide(first.id, { edit: { tool: 'door', args: { query: '[hidden]', user: 'bob' } }, by: 'user:bea' })
   const [started] = await run
@@ -119,7 +129,7 @@ test('DUR-12 POL-6: nor before a person who decides, about the start and about w
   expect(ran).toEqual([{ query: word, user: 'bob' }])
 })
 
-test('DUR-12 POL-6: a preview of the tool itself does not get it either', async () => {
+test('DUR-12, POL-6: the preview function of a tool does not get writeOnly arguments', async () => {
   const runtime = await opened({
     tools: [tool({ ...about, preview: ({ query, user }) => `${user} says ${query}`, execute })],
     policy: asks,
@@ -132,7 +142,7 @@ test('DUR-12 POL-6: a preview of the tool itself does not get it either', async 
   expect(ran).toEqual([{ query: word, user: 'ada' }])
 })
 
-test('DUR-12: arguments that are refused are not repeated: not in the background, not as numbers, not to who edits', async () => {
+test('DUR-12: errors for invalid arguments do not quote them: in tasks, schedules and edits', async () => {
   const runtime = await opened({ tools: [door], policy: { rules: [{ tool: 'door', then: 'ask' }, { then: 'allow' }] } })
   const session = runtime.session('s')
   const digits = '47114711471147114711'
@@ -144,9 +154,9 @@ test('DUR-12: arguments that are refused are not repeated: not in the background
   expect(wrong.map(({ status }) => status)).toEqual(['failure', 'failure', 'failure'])
   expect(printed(wrong)).toContain('cannot be held exactly')
   for (const each of [word, digits]) expect(printed(wrong)).not.toContain(each)
-  await expect(session.schedules.create({ tool: 'door', input: { query: [word] }, cron: '0 9 * * *' })).rejects.toSatisfy(
-    (error) => !printed(error).includes(word),
-  )
+  await expect(
+    session.schedules.create({ tool: 'door', input: { query: [word] }, cron: '0 9 * * *' }),
+  ).rejects.toSatisfy((error) => !printed(error).includes(word))
   const run = session.run([{ id: 'd', name: 'door', input: { query: word } }])
   const { id } = await item(runtime)
   expect(await runtime.decide(id, { edit: { query: 4711 }, by: 'user:bea' })).toEqual({
@@ -157,7 +167,7 @@ test('DUR-12: arguments that are refused are not repeated: not in the background
   await run
 })
 
-test('DUR-12: arguments that are written as a text in a text are not shown in the conversation', async () => {
+test('DUR-12: writeOnly arguments in doubly encoded JSON are hidden in messages', async () => {
   const runtime = await opened({ tools: [door] })
   const session = runtime.session('s')
   const model = scriptedModel([
@@ -169,7 +179,7 @@ test('DUR-12: arguments that are written as a text in a text are not shown in th
   expect(printed([await session.messages.list(), model.requests])).not.toContain(word)
 })
 
-test('POL-3: a person who edits leaves what was hidden as it was; in lists, and where nothing was, they have to say it', async () => {
+test('POL-3: an edit keeps hidden values, but list items need the value itself', async () => {
   const runtime = await opened({ tools: [door], policy: asks })
   const all = [
     { user: 'ada', pin: '1111' },
@@ -179,17 +189,21 @@ test('POL-3: a person who edits leaves what was hidden as it was; in lists, and 
   const { id, args } = await item(runtime)
   expect(args).toEqual({ query: '[hidden]', user: 'ada', all: all.map((each) => ({ ...each, pin: '[hidden]' })) })
   const by = { by: 'user:bea' }
-  expect(await runtime.decide(id, { edit: { ...(args as object), all: [{ user: 'bob', pin: '[hidden]' }] }, ...by })).toEqual({
+  expect(
+    await runtime.decide(id, { edit: { ...(args as object), all: [{ user: 'bob', pin: '[hidden]' }] }, ...by }),
+  ).toEqual({
     answer: 'invalid',
     problems: ['all[0].pin: [hidden] stands for a value that is not shown; give the value itself'],
   })
-  expect(await runtime.decide(id, { edit: { ...(args as object), user: 'bea' }, ...by })).toMatchObject({ status: 'edited' })
+  expect(await runtime.decide(id, { edit: { ...(args as object), user: 'bea' }, ...by })).toMatchObject({
+    status: 'edited',
+  })
   const [outcome] = await run
   expect(ran).toEqual([{ query: word, user: 'bea', all }])
   for (const each of [word, '2222']) expect(printed(outcome)).not.toContain(each)
 })
 
-test('POL-3 DUR-12: nor is [redacted] run where a person was not shown a secret', async () => {
+test('POL-3, DUR-12: an edit that keeps [redacted] runs with the original secret', async () => {
   const got: unknown[] = []
   const input = { type: 'object' } as const
   const sends = tool({ name: 'send', description: 'Sends.', input, execute: (given) => void got.push(given) })
@@ -200,33 +214,32 @@ test('POL-3 DUR-12: nor is [redacted] run where a person was not shown a secret'
   const { id, args } = await item(runtime)
   expect(args).toEqual({ to: 'ada', head: { key: 'Bearer [redacted]' }, line: ['-H', '[redacted]'] })
   const by = { by: 'user:bea' }
-  expect(await runtime.decide(id, { edit: { ...(args as object), line: ['-v', '-H', '[redacted]'] }, ...by })).toMatchObject({
+  expect(
+    await runtime.decide(id, { edit: { ...(args as object), line: ['-v', '-H', '[redacted]'] }, ...by }),
+  ).toMatchObject({
     answer: 'invalid',
   })
-  expect(await runtime.decide(id, { edit: { ...(args as object), to: 'bob' }, ...by })).toMatchObject({ status: 'edited' })
+  expect(await runtime.decide(id, { edit: { ...(args as object), to: 'bob' }, ...by })).toMatchObject({
+    status: 'edited',
+  })
   await run
   expect(got).toEqual([{ to: 'bob', head: { key: `Bearer ${word}` }, line: ['-H', word] }])
 })
 
-test('BOX-5: a model that copies what it was shown of its own call does not overwrite a secret with it', async () => {
+test('BOX-5: a model that copies [hidden] from its own call does not overwrite the secret', async () => {
   const used: string[] = []
-  const pays = tool({
-    name: 'pay',
-    description: 'Pays.',
-    input: { type: 'object' },
-    async execute(_, ctx) {
-      used.push(await ctx.secrets.resolve('secret:key'))
-    },
-  })
+  const pays = simpleTool('pay', async (_, ctx) => void used.push(await ctx.secrets.resolve('secret:key')))
   const runtime = await opened({ tools: [...secretTools(), pays] })
   const set = (value: string) => ({ name: 'secret_store', input: { operation: 'set', name: 'key', value } })
   const model = scriptedModel([{ call: set(word) }, { call: set('[hidden]') }, { call: { name: 'pay' } }, 'Done.'])
   await runtime.session('s').turn({ model, message: 'Keep it' }).outcome
   expect(used).toEqual([word])
-  expect(printed(model.requests)).toContain('value: [hidden] stands for a value that is not shown; give the value itself')
+  expect(printed(model.requests)).toContain(
+    'value: [hidden] stands for a value that is not shown; give the value itself',
+  )
 })
 
-test('DUR-12: a process that does not know the tool lists the conversation without its arguments', async () => {
+test('DUR-12: a process without the tool lists messages without its writeOnly arguments', async () => {
   const { store } = disk()
   const first = await opened({ store, tools: [door] })
   const model = scriptedModel([{ call: { name: 'door', input: { query: word, user: 'ada' } } }, 'Done.'])
@@ -235,6 +248,8 @@ test('DUR-12: a process that does not know the tool lists the conversation witho
   const second = await opened({ store, worker: false })
   const listed = await second.session('s').messages.list()
   expect(listed).toHaveLength(4)
-  expect(listed[1]).toMatchObject({ message: { parts: [{ type: 'call', name: 'door', input: '{"query":"[hidden]","user":"ada"}' }] } })
+  expect(listed[1]).toMatchObject({
+    message: { parts: [{ type: 'call', name: 'door', input: '{"query":"[hidden]","user":"ada"}' }] },
+  })
   expect(printed(listed)).not.toContain(word)
 })

@@ -1,9 +1,10 @@
-// CALL: one outcome each, in order, whatever the tools do; the same call asked again is the same call.
+// Outcomes of a batch: one per call, in order, whatever the tools do; a repeated call is the same call.
 
 import { createRuntime, fail, PawlError, tool } from 'pawl'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 let runs = 0
@@ -13,29 +14,14 @@ const count = tool({
   input: z.object({ by: z.number() }),
   execute: ({ by }) => (runs += by),
 })
-const fails = tool({
-  name: 'fails',
-  description: 'Fails',
-  input: empty,
-  execute: () => Promise.reject(fail('No such order', { code: 'not_found' })),
+const fails = simpleTool('fails', () => Promise.reject(fail('No such order', { code: 'not_found' })))
+const throws = simpleTool('throws', () => {
+  throw new Error('password=hunter22', { cause: new Error('at db://user:hunter22@host') })
 })
-const throws = tool({
-  name: 'throws',
-  description: 'Throws',
-  input: empty,
-  execute() {
-    throw new Error('password=hunter22', { cause: new Error('at db://user:hunter22@host') })
-  },
-})
-const slow = tool({
-  name: 'slow',
-  description: 'Answers last',
-  input: empty,
-  execute: () => new Promise<string>((resolve) => setImmediate(resolve, 'slow')),
-})
+const slow = simpleTool('slow', () => new Promise<string>((resolve) => setImmediate(resolve, 'slow')))
 
-onEachStore('calls', (bench) => {
-  test('CALL-2: one outcome per call, in the order asked, and nothing rejects', async () => {
+onEachStore('batches', (bench) => {
+  test('CALL-2: a batch returns one outcome per call in order and never rejects', async () => {
     const runtime = await bench.open([count, fails, throws, slow])
     const outcomes = await runtime.session('s').run([
       { id: 'a', name: 'slow' },
@@ -59,7 +45,7 @@ onEachStore('calls', (bench) => {
     expect(await runtime.session('s').run([])).toEqual([])
   })
 
-  test('what a tool throws reaches the log and nothing else', async () => {
+  test('an exception of a tool reaches only the log', async () => {
     const runtime = await bench.open([throws])
     const outcome = await runtime.session('s').run([{ id: 'a', name: 'throws' }])
     const feed = []
@@ -72,7 +58,7 @@ onEachStore('calls', (bench) => {
     expect(JSON.stringify(bench.logged)).toContain('db://')
   })
 
-  test('CALL-6: the same call asked again gives its recorded outcome; it does not run again', async () => {
+  test('CALL-6: a repeated call returns its recorded outcome without running again', async () => {
     runs = 0
     const runtime = await bench.open([count])
     const session = runtime.session('s')
@@ -86,29 +72,35 @@ onEachStore('calls', (bench) => {
     expect(runs).toBe(1)
   })
 
-  test('CALL-6: many askers of one call at once are one call', async () => {
+  test('CALL-6: 50 concurrent requests for one call run it once', async () => {
     runs = 0
     const runtime = await bench.open([count])
     const session = runtime.session('s')
-    const all = await Promise.all(Array.from({ length: 50 }, () => session.run([{ id: 'x', name: 'count', input: { by: 1 } }])))
+    const all = await Promise.all(
+      Array.from({ length: 50 }, () => session.run([{ id: 'x', name: 'count', input: { by: 1 } }])),
+    )
     expect(new Set(all.map(([outcome]) => JSON.stringify(outcome))).size).toBe(1)
     expect(runs).toBe(1)
   })
 
-  test('CALL-6: other content at the same place is a conflict and does not run, settled or not', async () => {
+  test('CALL-6: other content under the same call id is a conflict, settled or not', async () => {
     runs = 0
     const runtime = await bench.open([count, slow])
     const session = runtime.session('s')
     const running = session.run([{ id: 'y', name: 'slow' }])
     const [conflict] = await session.run([{ id: 'y', name: 'count', input: { by: 1 } }])
-    expect(conflict).toMatchObject({ status: 'failure', failure: { class: 'invalid_request', code: 'call_conflict' }, attempts: 0 })
+    expect(conflict).toMatchObject({
+      status: 'failure',
+      failure: { class: 'invalid_request', code: 'call_conflict' },
+      attempts: 0,
+    })
     expect((await running)[0]?.status).toBe('success')
     const [later] = await session.run([{ id: 'y', name: 'count', input: { by: 1 } }])
     expect(later).toMatchObject({ failure: { code: 'call_conflict' } })
     expect(runs).toBe(0)
   })
 
-  test('CALL-6: equal ids in one batch are two calls; batch, session and tenant tell calls apart', async () => {
+  test('CALL-6: equal ids in a batch are two calls; batch, session and tenant separate calls', async () => {
     runs = 0
     const runtime = await bench.open([count])
     const ask = { id: 'x', name: 'count', input: { by: 1 } }
@@ -122,40 +114,51 @@ onEachStore('calls', (bench) => {
     expect(runs).toBe(5)
   })
 
-  test('bad arguments are refused with every path, and never reach the body', async () => {
+  test('invalid arguments are rejected with every path and never reach the body', async () => {
     runs = 0
     const runtime = await bench.open([count])
     const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'count', input: { by: 'one' } }])
     expect(outcome?.parts).toEqual([
-      { type: 'text', text: expect.stringMatching(/^\[Tool execution failed\]\nThe arguments are not valid:\n- by: .*number/) },
+      {
+        type: 'text',
+        text: expect.stringMatching(/^\[Tool execution failed\]\nThe arguments are not valid:\n- by: .*number/),
+      },
     ])
     expect(runs).toBe(0)
   })
 
-  test('a malformed call is refused before anything is recorded', async () => {
+  test('a malformed call is rejected before anything is recorded', async () => {
     const runtime = await bench.open([count])
     await expect(runtime.session('s').run([{ id: '', name: 'count' }])).rejects.toMatchObject({ code: 'call_invalid' })
     await expect(runtime.session('s').run([null as never])).rejects.toMatchObject({ code: 'call_invalid' })
     expect(() => runtime.session('')).toThrow(PawlError)
   })
 
-  test('after close nothing runs, and what waits is told so', async () => {
-    const parks = tool({ name: 'parks', description: 'Parks', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.later() })
+  test('close() rejects open and new runs with runtime_closed', async () => {
+    const parks = tool({
+      name: 'parks',
+      description: 'Parks',
+      input: empty,
+      onCrash: 'rerun',
+      execute: (_, ctx) => ctx.later(),
+    })
     const runtime = await bench.open([parks])
     const waiting = runtime.session('s').run([{ id: 'p', name: 'parks' }])
     const refused = expect(waiting).rejects.toMatchObject({ code: 'runtime_closed' })
     await runtime.close()
     await refused
-    await expect(runtime.session('s').run([{ id: 'q', name: 'parks' }])).rejects.toMatchObject({ code: 'runtime_closed' })
+    await expect(runtime.session('s').run([{ id: 'q', name: 'parks' }])).rejects.toMatchObject({
+      code: 'runtime_closed',
+    })
   })
 })
 
-test('a configuration mistake is named', async () => {
+test('a configuration error names the option', async () => {
   const open = (options: object) => createRuntime({ store: 'memory:', ...options })
   await expect(open({ limit: {} })).rejects.toThrow(/There is no option 'limit'; did you mean 'limits'/)
-  await expect(open({ store: 'mysql://x' })).rejects.toThrow(/store is "mysql:\/\/x"; use 'memory:'/)
-  await expect(open({ lease: 'soon' })).rejects.toThrow(/lease is "soon", which is not a duration/)
-  await expect(open({ commit: 'never' })).rejects.toThrow(/commit is "never"/)
+  await expect(open({ store: 'mysql://x' })).rejects.toThrow(/`store` is "mysql:\/\/x"; use 'memory:'/)
+  await expect(open({ lease: 'soon' })).rejects.toThrow(/lease is "soon"; it must be a duration/)
+  await expect(open({ commit: 'never' })).rejects.toThrow(/`commit` is "never"/)
   await expect(open({ keys: { secret: 'short' } })).rejects.toThrow(/at least 32/)
   await expect(open({ tools: [count, count] })).rejects.toMatchObject({ code: 'tool_duplicate' })
 })

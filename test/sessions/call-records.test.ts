@@ -1,15 +1,16 @@
-// session.calls: what is on record about calls, for callers and operators.
+// session.calls: the record of calls, for callers and operators.
 
 import { type CallSummary, fail, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 const start = Date.UTC(2026, 0, 1)
 
-onEachStore('calls on record', (bench) => {
+onEachStore('call records', (bench) => {
   const keys: string[] = []
   const works = tool({
     name: 'works',
@@ -28,15 +29,10 @@ onEachStore('calls on record', (bench) => {
       return n + 1
     },
   })
-  const parks = tool({
-    name: 'parks',
-    description: 'Parks',
-    input: empty,
-    async execute(_, ctx) {
-      const later = await ctx.later({ name: 'signature', deadline: '1h' })
-      keys.push(later.key)
-      return later
-    },
+  const parks = simpleTool('parks', async (_, ctx) => {
+    const later = await ctx.later({ name: 'signature', deadline: '1h' })
+    keys.push(later.key)
+    return later
   })
   const breaks = tool({
     name: 'breaks',
@@ -48,7 +44,7 @@ onEachStore('calls on record', (bench) => {
   })
   const all = [works, parks, breaks]
 
-  test('CALL-6: a call is found by its place, with its steps and how it ended', async () => {
+  test('CALL-6: get() finds a call by its position, with its steps and outcome', async () => {
     const clock = manualClock(start)
     const runtime = await bench.open(all, { clock })
     const session = runtime.session('s', { principal: 'user:ada' })
@@ -86,7 +82,10 @@ onEachStore('calls on record', (bench) => {
     expect(first).toMatchObject(found?.outcome as object)
     const [early = 0, late = 0] = found?.steps.map(({ at }) => at) ?? []
     expect(late - early).toBeGreaterThanOrEqual(1000)
-    expect(await session.calls.get('a', { batch: 'm1', occurrence: 1 })).toMatchObject({ occurrence: 1, input: { n: 1 } })
+    expect(await session.calls.get('a', { batch: 'm1', occurrence: 1 })).toMatchObject({
+      occurrence: 1,
+      input: { n: 1 },
+    })
     expect(await session.calls.get({ uid: found?.uid as string })).toEqual(found)
     for (const absent of [
       session.calls.get('a'),
@@ -100,27 +99,34 @@ onEachStore('calls on record', (bench) => {
     }
   })
 
-  test.runIf(bench.survives)('CALL-6, DUR-1: a call reads the same after a restart, also without its tool', async () => {
-    const runtime = await bench.open(all)
-    const first = runtime.session('s')
-    await first.run([{ id: 'a', name: 'breaks', input: { how: 'fail' } }], { batch: 'm1' })
-    const found = await first.calls.get('a', { batch: 'm1' })
-    expect(found).toMatchObject({ state: 'settled', outcome: { status: 'failure' } })
-    await runtime.close()
-    await expect(first.calls.get('a', { batch: 'm1' })).rejects.toMatchObject({ code: 'store_unavailable' })
-    expect(await (await bench.open([])).session('s').calls.get('a', { batch: 'm1' })).toEqual(found)
-  })
+  test.runIf(bench.survives)(
+    'CALL-6, DUR-1: a call record reads the same after a restart, even without its tool',
+    async () => {
+      const runtime = await bench.open(all)
+      const first = runtime.session('s')
+      await first.run([{ id: 'a', name: 'breaks', input: { how: 'fail' } }], { batch: 'm1' })
+      const found = await first.calls.get('a', { batch: 'm1' })
+      expect(found).toMatchObject({ state: 'settled', outcome: { status: 'failure' } })
+      await runtime.close()
+      await expect(first.calls.get('a', { batch: 'm1' })).rejects.toMatchObject({ code: 'store_unavailable' })
+      expect(await (await bench.open([])).session('s').calls.get('a', { batch: 'm1' })).toEqual(found)
+    },
+  )
 
-  test('CALL-6: a call with an idempotency key is found by it', async () => {
+  test('CALL-6: get() finds a call by its idempotency key', async () => {
     const runtime = await bench.open(all)
     const session = runtime.session('s')
     await session.run([{ id: 'a', name: 'breaks', input: { how: 'fail' }, idempotencyKey: 'order 7' }])
-    expect(await session.calls.get({ idempotencyKey: 'order 7' })).toMatchObject({ callId: 'a', batch: '', idempotencyKey: 'order 7' })
+    expect(await session.calls.get({ idempotencyKey: 'order 7' })).toMatchObject({
+      callId: 'a',
+      batch: '',
+      idempotencyKey: 'order 7',
+    })
     expect(await session.calls.get('a')).toBeUndefined()
     expect(await session.calls.get({ idempotencyKey: 'order 8' })).toBeUndefined()
   })
 
-  test('WAIT-3: an open wait is shown without its key, and then with what answered it', async () => {
+  test('WAIT-3: a wait is shown without its key, and with its state once resolved', async () => {
     const clock = manualClock(start)
     const runtime = await bench.open(all, { clock })
     const session = runtime.session('s')
@@ -139,7 +145,7 @@ onEachStore('calls on record', (bench) => {
     expect(await session.calls.get('a')).toMatchObject({ state: 'settled', waits: [{ state: 'failure' }] })
   })
 
-  test('VAL-4: what an internal error said is not in the record that callers read', async () => {
+  test('VAL-4: the message of an internal error is not in the call record', async () => {
     const runtime = await bench.open(all)
     const session = runtime.session('s')
     await session.run([{ id: 'a', name: 'breaks', input: { how: 'throw' } }])
@@ -148,7 +154,7 @@ onEachStore('calls on record', (bench) => {
     expect(shown).not.toContain('secret')
   })
 
-  test('CALL-6: the calls of a session are listed in their order, page by page, and those of no other', async () => {
+  test('CALL-6: list() returns the calls of one session in order and in pages', async () => {
     const runtime = await bench.open(all)
     const session = runtime.session('s')
     const asks = Array.from({ length: 250 }, (_, n) => ({
@@ -179,7 +185,7 @@ onEachStore('calls on record', (bench) => {
     }
   })
 
-  test('VAL-2: calls are found by how they ended, or by how far they have come', async () => {
+  test('VAL-2: list() filters calls by outcome status and by state', async () => {
     const clock = manualClock(start)
     const runtime = await bench.open(all, { clock })
     const session = runtime.session('s')
@@ -188,7 +194,7 @@ onEachStore('calls on record', (bench) => {
       { id: 'bad', name: 'breaks', input: { how: 'fail' } },
       { id: 'open', name: 'parks' },
     ])
-    run.catch(() => {}) // the parked one is open when the runtime closes
+    run.catch(() => {}) // the parked call is still open when the runtime closes
     await clock.advance(5000)
     const found = async (status: NonNullable<Parameters<typeof session.calls.list>[0]>['status']): Promise<string[]> =>
       (await session.calls.list(status === undefined ? {} : { status })).map(({ callId }) => callId)
@@ -200,7 +206,7 @@ onEachStore('calls on record', (bench) => {
     expect(await found(undefined)).toEqual(['ok', 'bad', 'open'])
   })
 
-  test('TOOL-3: a call is told and found by what the model called its tool, whatever the record calls it', async () => {
+  test('TOOL-3: a call is listed and found by the tool name that the model used', async () => {
     const renamed = tool({ name: 'find', id: 'lookup', description: 'Finds', input: empty, execute: () => 1 })
     const own = tool({ name: 'own', description: 'Of this session', input: empty, execute: () => 2 })
     const session = (await bench.open([renamed])).session('s', { tools: [own] })

@@ -1,22 +1,18 @@
 import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import { after, quiet } from '../kit/stores/fresh-store.ts'
+import { closedAfterEach, stores } from '../kit/open-runtime.ts'
+import { keepOpen } from '../kit/stores/killable-store.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const named = (name: string, more: object = {}) =>
   tool({ name, description: name, input, hints: { readOnly: true }, execute: () => `${name} ran`, ...more })
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
+for (const [kind, fresh] of stores) {
   describe(`capabilities on ${kind}`, () => {
     const seen: string[] = []
     const capabilities = () => [
@@ -28,34 +24,51 @@ for (const [kind, fresh] of [
         hooks: [{ name: 'watch', before: ({ tool: called }: { tool: string }) => void seen.push(called) }],
       },
     ]
-    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
+    const open = async (
+      options: Partial<RuntimeOptions> = {},
+    ): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
       const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, logger: quiet, tools: [named('own')], capabilities: capabilities(), ...options })
+      const runtime = await createRuntime({
+        store,
+        clock,
+        logger: quiet,
+        tools: [named('own')],
+        capabilities: capabilities(),
+        ...options,
+      })
       runtimes.push(runtime)
       return { runtime, clock, store }
     }
     const run = async (runtime: Runtime, clock: ManualClock, session: string, ...names: string[]): Promise<unknown> => {
-      const outcomes = await after(runtime.session(session).run(names.map((name, at) => ({ id: `${Math.random()}${at}`, name }))), clock)
+      const outcomes = await after(
+        runtime.session(session).run(names.map((name, at) => ({ id: `${Math.random()}${at}`, name }))),
+        clock,
+      )
       return (outcomes as { value: { status: string }[] }).value.map(({ status }) => status)
     }
 
-    test('SESS-1: what is switched off is neither shown to a model nor run for one; what is on is both', async () => {
+    test('SESS-1: a tool is offered to the model and runnable only while its capability is on', async () => {
       const { runtime, clock } = await open()
       const model = scriptedModel([{ when: /./, say: 'ok' }, 'ok'])
       const session = runtime.session('s')
       await after(session.turn({ model, message: 'a' }).outcome, clock)
       const offered = (): string[] => model.requests.at(-1)?.tools.map(({ name }) => name) ?? []
-      // The model's list and what can be run are the same.
+      // The tools offered to the model are exactly the tools that run.
       const same = async (): Promise<void> => {
         for (const name of ['own', 'read', 'fetch', 'export'])
-          expect([name, await run(runtime, clock, 's', name)]).toEqual([name, [offered().includes(name) ? 'success' : 'failure']])
+          expect([name, await run(runtime, clock, 's', name)]).toEqual([
+            name,
+            [offered().includes(name) ? 'success' : 'failure'],
+          ])
       }
       expect(offered().filter((name) => !name.includes('_'))).toEqual(['own'])
       await same()
       await session.capabilities.switchOn('files')
       await after(session.turn({ model, message: 'b' }).outcome, clock)
       expect(offered().filter((name) => !name.includes('_'))).toEqual(['own', 'read'])
-      expect(model.requests.at(-1)?.instructions).toBe('<capability name="files">\nRead before you write.\n</capability>')
+      expect(model.requests.at(-1)?.instructions).toBe(
+        '<capability name="files">\nRead before you write.\n</capability>',
+      )
       await same()
       await session.capabilities.switchOn('web')
       expect((await session.capabilities.list()).toSorted()).toEqual(['files', 'web'])
@@ -73,8 +86,10 @@ for (const [kind, fresh] of [
       expect(seen).toEqual([])
     })
 
-    test('SESS-1: a model cannot start in the background what it does not have', async () => {
-      const { runtime, clock } = await open({ tools: [named('own', { background: true }), named('other', { background: true })] })
+    test('SESS-1: a model cannot start a tool in the background that it is not offered', async () => {
+      const { runtime, clock } = await open({
+        tools: [named('own', { background: true }), named('other', { background: true })],
+      })
       const spawn = (name: string) => ({ call: { name: 'spawn_background', input: { tool: name, args: {} } } })
       const model = scriptedModel([spawn('export'), ({ last }) => last])
       expect(await after(runtime.session('s').turn({ model, message: 'a' }).outcome, clock)).toMatchObject({
@@ -82,12 +97,14 @@ for (const [kind, fresh] of [
       })
       const framed = scriptedModel([spawn('other'), ({ last }) => last], { name: 'framed' })
       const turn = runtime.session('t').turn({ model: framed, message: 'a', tools: ['own', 'spawn_background'] })
-      expect(await after(turn.outcome, clock)).toMatchObject({ value: { value: { text: expect.stringContaining('Unknown tool: other') } } })
+      expect(await after(turn.outcome, clock)).toMatchObject({
+        value: { value: { text: expect.stringContaining('Unknown tool: other') } },
+      })
     })
 
-    test('SESS-1: capabilities are given with a session, stay on after a restart, and bound its turns', async () => {
+    test('SESS-1: capabilities given with a session persist over a restart and limit its turns', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const options = { clock, logger: quiet, tools: [named('own')], capabilities: capabilities() }
       const first = await createRuntime({ ...options, store: shared })
       const started = first.session('s', { capabilities: ['files'] }).run([{ id: 'a', name: 'read' }])
@@ -101,8 +118,12 @@ for (const [kind, fresh] of [
         value: { failure: { code: 'turn_limit' } },
       })
       expect(endless.asked).toBe(3)
-      await expect(second.session('s').capabilities.switchOn('none')).rejects.toMatchObject({ code: 'capability_unknown' })
-      await expect(second.session('x', { capabilities: ['none'] }).run([])).rejects.toMatchObject({ code: 'capability_unknown' })
+      await expect(second.session('s').capabilities.switchOn('none')).rejects.toMatchObject({
+        code: 'capability_unknown',
+      })
+      await expect(second.session('x', { capabilities: ['none'] }).run([])).rejects.toMatchObject({
+        code: 'capability_unknown',
+      })
     })
   })
 }

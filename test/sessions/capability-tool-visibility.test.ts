@@ -4,10 +4,10 @@ import { anthropicTools } from 'pawl/anthropic'
 import { aiTools } from 'pawl/ai-sdk'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
+import { dieAfter, keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { opening, stores } from '../kit/open-runtime.ts'
+import { ignoreOutcome } from '../kit/wait-until.ts'
 
 const open = opening()
 const input = { type: 'object' } as const
@@ -17,15 +17,19 @@ const names = (request: ModelRequest | undefined): string[] => request?.tools.ma
 
 for (const [kind, fresh] of stores)
   describe(`capabilities on ${kind}`, () => {
-    test('SESS-1: a tool of the session is there though a capability that is off has one of the same name', async () => {
+    test('SESS-1: a session tool is available although a disabled capability has the same name', async () => {
       const { runtime, clock } = await open({ capabilities: [{ name: 'files', tools: [named('read')] }] }, fresh)
       const session = runtime.session('s', { tools: [named('read', { execute: () => 'my own' })] })
       const model = scriptedModel([{ call: { name: 'read' } }, ({ last }) => last])
-      expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({ value: { value: { text: 'my own' } } })
-      expect(await after(session.run([{ id: 'x', name: 'read' }]), clock)).toMatchObject({ value: [{ value: 'my own' }] })
+      expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
+        value: { value: { text: 'my own' } },
+      })
+      expect(await after(session.run([{ id: 'x', name: 'read' }]), clock)).toMatchObject({
+        value: [{ value: 'my own' }],
+      })
     })
 
-    test('SESS-1: the tools for tasks are there where a tool that is on can run in the background', async () => {
+    test('SESS-1: task tools are offered only while an enabled tool can run in the background', async () => {
       const { runtime, clock } = await open(
         { tools: [named('own')], capabilities: [{ name: 'web', tools: [named('export', { background: true })] }] },
         fresh,
@@ -42,7 +46,7 @@ for (const [kind, fresh] of stores)
       expect(names(model.requests[2])).toEqual(['own'])
     })
 
-    test('SESS-1: while a tool of a capability runs its hooks are asked, also if it was switched off meanwhile', async () => {
+    test('SESS-1: hooks of a capability apply to its running tool even if it is switched off', async () => {
       const hooks = [{ name: 'guard', before: () => ({ deny: 'not this' }) }]
       let ran = 0
       const { runtime, clock } = await open(
@@ -59,10 +63,10 @@ for (const [kind, fresh] of stores)
       expect([ran, JSON.stringify(model.requests[1]?.messages)]).toEqual([0, expect.stringContaining('not this')])
     })
 
-    test('SESS-1: what a frame names and a capability that is off has can be neither found nor started, also after a crash', async () => {
+    test('SESS-1: a disabled tool named in a frame is neither found nor started, even after a crash', async () => {
       for (const crashing of ['tool_search', 'spawn_background']) {
         const { clock, store } = fresh()
-        const shared: Store = { ...store, close: async () => {} }
+        const shared = keepOpen(store)
         const dying = mortal(shared)
         let ran = 0
         const own = named('own', { background: true, defer: 'always' })
@@ -76,24 +80,16 @@ for (const [kind, fresh] of stores)
           ],
           { name: 'm' },
         )
-        const first: Store = {
-          ...dying.store,
-          write: (change, heard, how) => {
-            dying.store.write(change, heard, how)
-            if (change.insertCall?.tool === crashing) dying.die()
-          },
-          commit: async (change) => {
-            const done = dying.store.commit(change)
-            if (change.insertCall?.tool === crashing) dying.die()
-            return done
-          },
+        const first = dieAfter(dying, (change) => change.insertCall?.tool === crashing)
+        const options = {
+          clock,
+          logger: quiet,
+          tools: [own],
+          models: [model],
+          capabilities: [{ name: 'web', tools: [off] }],
         }
-        const options = { clock, logger: quiet, tools: [own], models: [model], capabilities: [{ name: 'web', tools: [off] }] }
         const ask = { model, message: 'Go', id: 't', tools: ['own', 'export_all', 'spawn_background'] }
-        ;(await createRuntime({ ...options, store: first }))
-          .session('s')
-          .turn(ask)
-          .outcome.catch(() => {})
+        ignoreOutcome((await createRuntime({ ...options, store: first })).session('s').turn(ask))
         await clock.advance('40s')
         const second = await createRuntime({ ...options, store: shared })
         const ended = await after(second.session('s').turn(ask).outcome, clock)
@@ -106,8 +102,11 @@ for (const [kind, fresh] of stores)
       }
     })
 
-    test('SESS-1: the lists that adapters make of a session are those that can be run', async () => {
-      const { runtime, clock } = await open({ tools: [named('own')], capabilities: [{ name: 'files', tools: [named('read')] }] }, fresh)
+    test('SESS-1: adapters list exactly the tools that can run', async () => {
+      const { runtime, clock } = await open(
+        { tools: [named('own')], capabilities: [{ name: 'files', tools: [named('read')] }] },
+        fresh,
+      )
       const session = runtime.session('s')
       await after(session.loadTools(), clock)
       expect(session.tools.map(({ name }) => name)).toEqual(['own'])
@@ -120,7 +119,7 @@ for (const [kind, fresh] of stores)
       expect(Object.keys(aiTools(session))).toEqual(['own'])
     })
 
-    test('CALL-6: a batch that is run again has its outcome, though its capability was switched off meanwhile', async () => {
+    test('CALL-6: a repeated batch returns its outcome after the capability is switched off', async () => {
       const { runtime, clock } = await open({ capabilities: [{ name: 'files', tools: [named('read')] }] }, fresh)
       const session = runtime.session('s', { capabilities: ['files'] })
       const calls = [{ id: 'x', name: 'read' }]
@@ -129,7 +128,7 @@ for (const [kind, fresh] of stores)
       expect(await after(session.run(calls, { batch: 'b' }), clock)).toMatchObject({ value: [{ status: 'success' }] })
     })
 
-    test('SESS-1: a schedule or trigger that a model makes starts nothing that is off', async () => {
+    test('SESS-1: a model cannot schedule a tool whose capability is off', async () => {
       let ran = 0
       const off = named('export_all', { background: true, execute: () => void ran++ })
       const { runtime, clock } = await open(
@@ -138,7 +137,12 @@ for (const [kind, fresh] of stores)
       )
       const session = runtime.session('s')
       const model = scriptedModel([
-        { call: { name: 'spawn_background', input: { tool: 'export_all', args: {}, schedule: { cron_expression: '* * * * *' } } } },
+        {
+          call: {
+            name: 'spawn_background',
+            input: { tool: 'export_all', args: {}, schedule: { cron_expression: '* * * * *' } },
+          },
+        },
         ({ last }) => last,
       ])
       expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
@@ -147,7 +151,7 @@ for (const [kind, fresh] of stores)
       expect(ran).toBe(0)
     })
 
-    test('SESS-6: what a session switches on or off holds for agents it lets work later', async () => {
+    test('SESS-6: switching a capability on or off applies to agents started later', async () => {
       const expert = scriptedModel([{ when: /./, say: 'ok' }], { name: 'expert' })
       const { runtime, clock } = await open(
         {
@@ -166,8 +170,11 @@ for (const [kind, fresh] of stores)
       expect(expert.requests.map(({ instructions }) => instructions === null)).toEqual([false, true])
     })
 
-    test('SESS-1: a handle that switches on says so in its tools', async () => {
-      const { runtime, clock } = await open({ tools: [named('own')], capabilities: [{ name: 'files', tools: [named('read')] }] }, fresh)
+    test('SESS-1: session.tools includes the tools of capabilities given with the session', async () => {
+      const { runtime, clock } = await open(
+        { tools: [named('own')], capabilities: [{ name: 'files', tools: [named('read')] }] },
+        fresh,
+      )
       const session = runtime.session('s', { capabilities: ['files'] })
       expect((await session.loadTools()).map(({ name }) => name)).toEqual(['own', 'read'])
       expect(session.tools.map(({ name }) => name)).toEqual(['own', 'read'])
@@ -175,8 +182,9 @@ for (const [kind, fresh] of stores)
     })
   })
 
-test('SESS-1: what a capability cannot have is refused', async () => {
-  const bad = (given: unknown): Promise<Runtime> => createRuntime({ store: 'memory:', logger: quiet, capabilities: given as never })
+test('SESS-1: an invalid capability definition is rejected', async () => {
+  const bad = (given: unknown): Promise<Runtime> =>
+    createRuntime({ store: 'memory:', logger: quiet, capabilities: given as never })
   for (const given of [
     {},
     'x',

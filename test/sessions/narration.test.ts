@@ -1,18 +1,20 @@
-// SESS-9: what people who watch read of calls and answers, in their language, made when it is handed out.
+// Narration: calls and answers described for watchers in their language, computed when the feed is read.
 
-import { createRuntime, type FeedEvent, jsonSchema, type Runtime, type RuntimeOptions, narrate, tool } from 'pawl'
+import { createRuntime, type FeedEvent, jsonSchema, type Runtime, narrate, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
-import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
-import type { Store } from '../../src/store/store.ts'
+import { describe, expect, test } from 'vitest'
+import { after, quiet } from '../kit/stores/fresh-store.ts'
+import { opening, closedAfterEach, stores } from '../kit/open-runtime.ts'
+import { backgroundTool, readOnlyTool, simpleTool } from '../kit/simple-tools.ts'
+import { keepOpen } from '../kit/stores/killable-store.ts'
 
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
+const runtimes = closedAfterEach()
+
+const path = jsonSchema<{ path: string }>({
+  type: 'object',
+  properties: { path: { type: 'string' } },
+  required: ['path'],
 })
-
-const path = jsonSchema<{ path: string }>({ type: 'object', properties: { path: { type: 'string' } }, required: ['path'] })
 const read = tool({
   name: 'read_file',
   title: 'Read a file',
@@ -31,14 +33,7 @@ const read = tool({
     return 'text'
   },
 })
-const refund = tool({
-  name: 'refund',
-  title: 'Refund an order',
-  description: 'd',
-  input: { type: 'object' },
-  hints: { destructive: true },
-  execute: () => 'ok',
-})
+const refund = simpleTool('refund', { title: 'Refund an order', hints: { destructive: true } }, () => 'ok')
 const vault = tool({
   name: 'vault',
   title: 'Open the vault',
@@ -62,21 +57,15 @@ async function told(runtime: Runtime, locale: string): Promise<FeedEvent[]> {
   return events
 }
 const lines = (events: readonly FeedEvent[]): string[] =>
-  events.flatMap(({ type, narration, headline }) => ((narration ?? headline) === undefined ? [] : `${type} ${narration ?? headline}`))
+  events.flatMap(({ type, narration, headline }) =>
+    (narration ?? headline) === undefined ? [] : `${type} ${narration ?? headline}`,
+  )
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
+for (const [kind, fresh] of stores) {
   describe(`narration on ${kind}`, () => {
-    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
-      const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
-      runtimes.push(runtime)
-      return { runtime, clock, store }
-    }
+    const open = opening(fresh)
 
-    test('SESS-9 FEED-1: calls in the words of their tool, by locale; answers of a model in a headline', async () => {
+    test('SESS-9, FEED-1: calls are narrated by their tool per locale, answers as a headline', async () => {
       const { runtime, clock } = await open({ tools: [read, refund] })
       const session = runtime.session('s')
       const model = scriptedModel([
@@ -109,7 +98,7 @@ for (const [kind, fresh] of [
       expect(german[0]).toBe('turn.answered Liest a.md, zweimal; Liest gone.md und 1 weitere')
       expect(german).toContain('call.settled gone.md nicht lesbar')
       expect(german).toContain('call.settled Fehlgeschlagen: Nothing such')
-      // Who does not ask for it gets none; and nothing of it is stored.
+      // Without `narrate` there is no narration, and it is not stored.
       for await (const event of session.events({})) {
         expect(event).not.toHaveProperty('narration')
         expect(event).not.toHaveProperty('headline')
@@ -123,9 +112,9 @@ for (const [kind, fresh] of [
         }
     })
 
-    test('SESS-9: waiting for a person, cancelled, and by a default where the tool is not known here', async () => {
+    test('SESS-9: waiting, cancelled and unknown-tool calls have a default narration', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const first = await createRuntime({ store: shared, clock, logger: quiet, tools: [refund] })
       const session = first.session('s')
       const running = session.run([{ id: 'a', name: 'refund', input: { order: 'A1' } }])
@@ -147,24 +136,16 @@ for (const [kind, fresh] of [
       ])
     })
 
-    test('SESS-9: of a sensitive tool only what it is called; secrets of the host and of its fields never', async () => {
+    test('SESS-9: a sensitive tool is narrated by its title only, and secrets are redacted', async () => {
       const secret = `sk-live-${'x'.repeat(100)}`
-      const login = tool({
-        name: 'login',
-        description: 'd',
-        input: { type: 'object' },
-        hints: { readOnly: true },
-        narrate: ({ user, password }) => `Signing in ${(user as string).slice(0, 12)} with ${password as string}`,
-        execute: () => 'x',
-      })
-      const spawnable = tool({
-        name: 'deep',
-        description: 'd',
-        input: { type: 'object' },
-        sensitive: true,
-        background: true,
-        execute: () => 'x',
-      })
+      const login = readOnlyTool(
+        'login',
+        {
+          narrate: ({ user, password }) => `Signing in ${(user as string).slice(0, 12)} with ${password as string}`,
+        },
+        () => 'x',
+      )
+      const spawnable = backgroundTool('deep', { sensitive: true }, () => 'x')
       const { runtime, clock } = await open({ tools: [vault, login, spawnable], secrets: [secret] })
       const session = runtime.session('s')
       const model = scriptedModel([
@@ -187,16 +168,8 @@ for (const [kind, fresh] of [
       expect(said.join('\n')).not.toMatch(/hidden|sk-live|own words/)
     })
 
-    test('SESS-9: a narrate that fails, hangs or lies about its type does not stop the feed', async () => {
-      const bad = (name: string, narrate: unknown) =>
-        tool({
-          name,
-          description: 'd',
-          input: { type: 'object' },
-          hints: { readOnly: true },
-          narrate: narrate as never,
-          execute: () => 'x',
-        })
+    test('SESS-9: a narrate function that throws, hangs or returns a wrong type does not stop the feed', async () => {
+      const bad = (name: string, narrate: unknown) => readOnlyTool(name, { narrate: narrate as never }, () => 'x')
       const tools = [
         bad('throws', () => {
           throw new Error('x')
@@ -208,7 +181,9 @@ for (const [kind, fresh] of [
       const { runtime, clock } = await open({ tools })
       await after(runtime.session('s').run(tools.map(({ name }, n) => ({ id: `${n}`, name, input: {} }))), clock)
       const said = lines(await told(runtime, 'en')).filter((line) => line.startsWith('call.settled'))
-      expect(said.toSorted()).toEqual(['Hangs', 'Number', 'Rejects', 'Throws'].map((name) => `call.settled Done: ${name}`))
+      expect(said.toSorted()).toEqual(
+        ['Hangs', 'Number', 'Rejects', 'Throws'].map((name) => `call.settled Done: ${name}`),
+      )
     })
   })
 }

@@ -1,10 +1,11 @@
-// run(calls, { until }): a host that does not want to hold a batch open while somebody outside takes days.
+// run(calls, { until }): a run may return while calls are still parked.
 
 import { tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 const start = Date.UTC(2026, 0, 1)
@@ -12,25 +13,17 @@ const start = Date.UTC(2026, 0, 1)
 onEachStore('run until', (bench) => {
   let key = ''
   const clock = manualClock(start)
-  const parks = tool({
-    name: 'parks',
-    description: 'Parks',
-    input: empty,
-    concurrency: 'parallel',
-    async execute(_, ctx) {
-      const later = await ctx.later<string>({ deadline: '1h' })
-      key = later.key
-      return later
-    },
+  const parks = simpleTool('parks', { concurrency: 'parallel' }, async (_, ctx) => {
+    const later = await ctx.later<string>({ deadline: '1h' })
+    key = later.key
+    return later
   })
   const quick = tool({ name: 'quick', description: 'Quick', input: empty, concurrency: 'parallel', execute: () => 1 })
-  const slow = tool({
-    name: 'slow',
-    description: 'Slow',
-    input: empty,
-    concurrency: 'parallel',
-    execute: () => new Promise<string>((resolve) => void clock.timer(5000, () => resolve('done'))),
-  })
+  const slow = simpleTool(
+    'slow',
+    { concurrency: 'parallel' },
+    () => new Promise<string>((resolve) => void clock.timer(5000, () => resolve('done'))),
+  )
   const waiting = {
     status: 'waiting',
     for: 'completion',
@@ -41,7 +34,7 @@ onEachStore('run until', (bench) => {
     parts: [{ type: 'text', text: expect.stringContaining('[Tool call waiting]') }],
   }
 
-  test('WAIT-1: waiting returns when every call is settled or parked, without keys; the same batch asked again joins', async () => {
+  test("WAIT-1: until 'waiting' returns when all calls are settled or parked; a rerun joins", async () => {
     const runtime = await bench.open([parks, quick, slow], { clock })
     const session = runtime.session('s')
     const calls = [
@@ -52,7 +45,7 @@ onEachStore('run until', (bench) => {
     let early: unknown[] | undefined
     const run = session.run(calls, { batch: 'm', until: 'waiting' }).then((outcomes) => (early = outcomes))
     await clock.advance(4000)
-    expect(early).toBeUndefined() // the slow one neither waits nor is it settled
+    expect(early).toBeUndefined() // the slow call is neither parked nor settled
     await clock.advance(2000)
     await run
     expect(early).toEqual([
@@ -66,11 +59,15 @@ onEachStore('run until', (bench) => {
     const joined = session.run(calls, { batch: 'm', until: 'settled' })
     await runtime.resolve(key, { value: 'signed' })
     await clock.advance(100)
-    expect(await joined).toMatchObject([{ status: 'success' }, { status: 'success', value: 'signed' }, { status: 'success' }])
+    expect(await joined).toMatchObject([
+      { status: 'success' },
+      { status: 'success', value: 'signed' },
+      { status: 'success' },
+    ])
     expect(await session.run(calls, { batch: 'm', until: 'waiting' })).toEqual(await joined)
   })
 
-  test('WAIT-1: after so long it tells what waits and what runs; sooner if all is settled', async () => {
+  test('WAIT-1: until a duration returns waiting and running calls, or earlier if all are settled', async () => {
     const runtime = await bench.open([parks, quick, slow], { clock })
     const session = runtime.session('t')
     const calls = [
@@ -81,13 +78,20 @@ onEachStore('run until', (bench) => {
     await clock.advance(1500)
     expect(await run).toEqual([
       waiting,
-      { status: 'running', callId: 's', name: 'slow', parts: [{ type: 'text', text: expect.stringMatching(/^\[Tool call running\]\n/) }] },
+      {
+        status: 'running',
+        callId: 's',
+        name: 'slow',
+        parts: [{ type: 'text', text: expect.stringMatching(/^\[Tool call running\]\n/) }],
+      },
     ])
     const soon = session.run([{ id: 'q', name: 'quick' }], { until: 60_000 })
     await clock.advance(100)
     expect(await soon).toMatchObject([{ status: 'success', value: 1 }])
     expect(await session.run([], { until: 'waiting' })).toEqual([])
-    await expect(session.run([{ id: 'n', name: 'quick' }], { until: 'soon' })).rejects.toMatchObject({ code: 'config_invalid' })
+    await expect(session.run([{ id: 'n', name: 'quick' }], { until: 'soon' })).rejects.toMatchObject({
+      code: 'config_invalid',
+    })
     await clock.advance(100)
     expect(await session.calls.get('n')).toBeUndefined()
     await clock.advance('2h')
@@ -95,7 +99,7 @@ onEachStore('run until', (bench) => {
     expect(over).toMatchObject([{ failure: { code: 'wait_timeout' } }, { status: 'success' }])
   })
 
-  test('TIME-3: the signal of a run that has returned still cancels what is open', async () => {
+  test('TIME-3: the signal of a run that has returned still cancels its open calls', async () => {
     const runtime = await bench.open([parks, quick, slow], { clock })
     const session = runtime.session('u')
     const stop = new AbortController()

@@ -1,14 +1,15 @@
-// The laws, as L1 to L7 of the test plan: what is written is judged as it is written, what happens outside when it happens, the rest in the end.
+// Invariants L1 to L7 of the test plan. Writes are checked when they are committed, effects when they happen, the rest
+// at the end of a history.
 
 import type { CallRecord, StepRecord } from '../../src/store/records/call-record.ts'
 import type { Change, Committed, Store } from '../../src/store/store.ts'
 import { instant, type World } from './simulated-world.ts'
 
-/** A start of an effect outside. */
+/** The start of an external effect. */
 export interface Start {
   readonly call: string
   readonly effect: string
-  /** Its place in the order of its body; what starts shows that all before it is on record. */
+  /** Position in its body. A started effect shows that every earlier one is recorded. */
   readonly order: number
   readonly atMostOnce: boolean
   readonly worker: string
@@ -25,30 +26,30 @@ export class Laws {
   readonly #steps = new Map<string, StepRecord>()
   readonly #settled = new Map<string, string>()
   readonly #answers = new Map<string, string>()
-  /** Cancels on record, by call: whose, and since when its writer knows. */
+  /** Recorded cancels by call: the writer, the owner and the time. */
   readonly #cancelled = new Map<string, { worker: string; owner: string | null; at: number }>()
-  /** Names of workers by the ids that the store knows them by. */
+  /** Worker names by their ids in the store. */
   readonly #workers = new Map<string, string>()
   readonly #delayed = new Map<string, { until: number; attempt: number }>()
   readonly #told = new Map<string, string>()
-  /** When a worker was hit: what it had begun may begin again. */
+  /** When a worker was hit by a fault; effects it had started may start again. */
   readonly #hits = new Map<string, number[]>()
   readonly accepted = new Map<string, string>()
   readonly heard: { wait: string; value: string; at: number }[] = []
   readonly deadlines = new Map<string, number>()
   readonly #reached = new Map<string, number>()
-  /** What people decided, by call. */
+  /** Decisions of people by call. */
   readonly #decided = new Map<string, string>()
 
   constructor(world: World) {
     this.#world = world
   }
 
-  /** What a call must have to itself, and the call it runs under. */
+  /** Exclusive lock of each call, and its parent call. */
   readonly locks = new Map<string, string>()
   readonly parents = new Map<string, string>()
   readonly #underWay = new Set<Start>()
-  /** By id: where each task is, and what it tells, in order. */
+  /** Session and expected messages of each task by id. */
   readonly tasks = new Map<string, { session: string; tells: readonly string[] }>()
 
   wrong(what: string): void {
@@ -60,9 +61,9 @@ export class Laws {
     this.#hits.set(worker, [...(this.#hits.get(worker) ?? []), at])
   }
 
-  // ── what is written ──
+  // ── writes ──
 
-  /** A change that the store took or refused, and who was the owner of its call just before. */
+  /** A change that the store accepted or rejected, with the owner of the call just before it. */
   written(worker: string, id: string, change: Change, answer: Committed, ownerBefore: string | null | undefined): void {
     this.#workers.set(id, worker)
     if (!answer.ok) return
@@ -74,10 +75,12 @@ export class Laws {
       this.#ids.set(insertCall.uid, name)
     }
     const touched = updateCall?.uid ?? steps.find(({ key }) => !key.startsWith('late:'))?.call ?? insertWaits[0]?.call
-    // A cancel may come from any worker; the one that has the call finds it on record.
+    // Any worker may write a cancel; the owner reads it from the record.
     const isAsked = change.guards.some(({ kind }) => kind === 'unsettled') || resolveWait !== undefined
     if (touched !== undefined && ownerBefore !== undefined && ownerBefore !== id && !isAsked)
-      this.wrong(`L5 ${worker} wrote to ${this.#named(touched)}, which is ${ownerBefore === null ? 'nobody’s' : 'another’s'}`)
+      this.wrong(
+        `L5 ${worker} wrote to ${this.#named(touched)}, which is ${ownerBefore === null ? 'nobody’s' : 'another’s'}`,
+      )
     if (updateCall?.progress.state === 'settled') {
       if (this.#settled.has(updateCall.uid)) this.wrong(`L1 ${this.#named(updateCall.uid)} was settled twice`)
       this.#settled.set(updateCall.uid, updateCall.progress.outcome as string)
@@ -85,7 +88,8 @@ export class Laws {
     for (const step of steps) {
       const key = `${this.#named(step.call)} ${step.key}`
       const before = this.#steps.get(key)
-      if (before?.state === 'done' && before.value !== step.value) this.wrong(`L2 ${key} was ${before.value} and became ${step.value}`)
+      if (before?.state === 'done' && before.value !== step.value)
+        this.wrong(`L2 ${key} was ${before.value} and became ${step.value}`)
       this.#steps.set(key, step)
     }
     if (resolveWait) {
@@ -106,27 +110,33 @@ export class Laws {
           this.wrong(`POL-2 ${this.#named(call)} was decided twice: ${before}, ${body.decision}`)
         this.#decided.set(this.#named(call), body.decision)
       }
-      if (type === 'call.queued') this.#delayed.set(this.#named(call), { until: instant(body.until), attempt: body.attempt })
+      if (type === 'call.queued')
+        this.#delayed.set(this.#named(call), { until: instant(body.until), attempt: body.attempt })
     }
   }
 
-  // ── what happens outside ──
+  // ── effects ──
 
-  /** SCHED-2: effects of calls that exclude each other are never under way together, on whatever workers. A call and those under it share. */
+  /** Effects of mutually exclusive calls never overlap, on any workers. A call and its nested calls share the lock. */
   #exclude(start: Start): void {
     const lock = this.locks.get(start.call)
     if (lock === undefined) return
     for (const other of this.#underWay) {
-      if (other.call === start.call || this.locks.get(other.call) !== lock || this.#related(other.call, start.call)) continue
-      // What was given up may go on for a while, and so may a process that has lost what it held.
+      if (other.call === start.call || this.locks.get(other.call) !== lock || this.#related(other.call, start.call))
+        continue
+      // Effects of a cancelled or expired call, or of a worker that lost its lease, may still be running.
       const late = (this.deadlines.get(other.call) ?? Infinity) <= this.#world.now
-      if (late || this.#cancelled.has(other.call) || this.#hits.get(other.worker)?.some((at) => at >= other.at)) continue
-      this.wrong(`SCHED-2 ${start.call}/${start.effect} started while ${other.call}/${other.effect} was under way on ${other.worker}`)
+      if (late || this.#cancelled.has(other.call) || this.#hits.get(other.worker)?.some((at) => at >= other.at))
+        continue
+      this.wrong(
+        `SCHED-2 ${start.call}/${start.effect} started while ${other.call}/${other.effect} was under way on ${other.worker}`,
+      )
     }
   }
 
   #related(a: string, b: string): boolean {
-    const above = (call: string): string[] => (this.parents.has(call) ? [call, ...above(this.parents.get(call) as string)] : [call])
+    const above = (call: string): string[] =>
+      this.parents.has(call) ? [call, ...above(this.parents.get(call) as string)] : [call]
     return above(a).includes(b) || above(b).includes(a)
   }
 
@@ -148,9 +158,13 @@ export class Laws {
         this.wrong(`L3 ${name} started again; nothing had happened to ${other.worker}`)
     }
     const cancel = this.#cancelled.get(call)
-    // Who has the call hears of a cancel from elsewhere with the next hint, or with its next look. Who takes it up later finds it.
+    // The owner learns of a remote cancel with the next hint or poll. A worker that claims the call later reads it.
     const heardBy = cancel && (cancel.owner === start.worker ? cancel.at + hearMs : cancel.at + graceMs)
-    if (cancel && heardBy !== undefined && (![cancel.worker, cancel.owner].includes(start.worker) || this.#world.now > heardBy))
+    if (
+      cancel &&
+      heardBy !== undefined &&
+      (![cancel.worker, cancel.owner].includes(start.worker) || this.#world.now > heardBy)
+    )
       this.wrong(`L4 ${name} started after its cancel was on record`)
     const deadline = this.deadlines.get(call)
     if (deadline !== undefined && this.#world.now > deadline + graceMs)
@@ -161,7 +175,7 @@ export class Laws {
     this.starts.push(start)
   }
 
-  /** A body begins. */
+  /** A body starts. */
   begun(call: string, attempt: number, durable: boolean): void {
     const delay = this.#delayed.get(call)
     if (delay && attempt > delay.attempt && this.#world.now < delay.until)
@@ -172,13 +186,14 @@ export class Laws {
       this.wrong(`DUR-2 ${call} began attempt ${attempt} and the record says ${record?.attempt ?? 'nothing'}`)
   }
 
-  /** POL-2: what had to ask runs only after somebody said yes, and never after a no. */
+  /** A gated call runs only after an approval, and never after a denial. */
   permitted(call: string): void {
     const decided = this.#decided.get(call)
-    if (decided !== 'approve' && decided !== 'edit') this.wrong(`POL-2 ${call} ran, and people said ${decided ?? 'nothing'}`)
+    if (decided !== 'approve' && decided !== 'edit')
+      this.wrong(`POL-2 ${call} ran, and people said ${decided ?? 'nothing'}`)
   }
 
-  /** A body comes to a sleep, or out of it. */
+  /** A body enters a sleep, or leaves it. */
   sleeps(key: string): void {
     if (!this.#reached.has(key)) this.#reached.set(key, this.#world.now)
   }
@@ -187,24 +202,27 @@ export class Laws {
     if (early > 0) this.wrong(`DUR-5 ${key} woke ${early} ms early`)
   }
 
-  /** Somebody who asked for a call was told how it ended. */
+  /** A client received the outcome of a call. */
   told(call: string, outcome: string): void {
     const before = this.#told.get(call)
-    // What happens to a worker or to its store is no failure of a tool.
+    // Faults of a worker or its store must not appear as failures of the tool.
     if (outcome.startsWith('failure') && !mayFailAs.has(outcome)) this.wrong(`CALL-2 ${call} ended as ${outcome}`)
     if (before !== undefined && before !== outcome) this.wrong(`L1 ${call} was told as ${before} and as ${outcome}`)
     this.#told.set(call, outcome)
   }
 
-  // ── in the end ──
+  // ── at the end ──
 
-  /** A worker that closed in peace has left: nothing waits for its lease. */
+  /** A worker that closed gracefully has released its calls; none waits for its lease. */
   left(worker: string, id: string, alive: boolean): void {
-    for (const call of this.#open()) if (call.owner === id && alive) this.wrong(`DUR-13 ${worker} closed and kept ${callIdOf(call)}`)
+    for (const call of this.#open())
+      if (call.owner === id && alive) this.wrong(`DUR-13 ${worker} closed and kept ${callIdOf(call)}`)
   }
 
   #open(): CallRecord[] {
-    return [...this.#ids.keys()].map((uid) => this.#world.store.call(uid) as CallRecord).filter((call) => call && call.state !== 'settled')
+    return [...this.#ids.keys()]
+      .map((uid) => this.#world.store.call(uid) as CallRecord)
+      .filter((call) => call && call.state !== 'settled')
   }
 
   get openCalls(): readonly string[] {
@@ -231,21 +249,28 @@ export class Laws {
     for (const { key } of left) this.wrong(`POL-6 ${key} is still in the inbox`)
     for (const { wait, value, at } of this.heard) {
       const accepted = this.accepted.get(wait)
-      if (accepted !== undefined && accepted !== value) this.wrong(`WAIT-2 ${wait} was answered ${accepted}, and heard ${value} at ${at}`)
+      if (accepted !== undefined && accepted !== value)
+        this.wrong(`WAIT-2 ${wait} was answered ${accepted}, and heard ${value} at ${at}`)
     }
-    // The feed: each fact of a call once, from its arrival to its end.
+    // The feed contains each event of a call exactly once.
     const seen = new Map<string, number>()
     const events = await store.events({ after: 0, limit: 100_000 })
     for (const { type, call, body } of events) {
-      if (type === 'step.failed' || type === 'call.started' || type === 'call.late' || type === 'call.parked' || type === 'call.queued')
+      if (
+        type === 'step.failed' ||
+        type === 'call.started' ||
+        type === 'call.late' ||
+        type === 'call.parked' ||
+        type === 'call.queued'
+      )
         continue
       if (type === 'task.updated' || type === 'task.output' || type === 'task.signal') continue
-      // Values, files and the like change as often as somebody changes them.
+      // Values, secrets and files may change any number of times.
       if (call === '' || type === 'value.changed' || type === 'secret.changed' || type === 'file.changed') continue
       const fact = `${this.#named(call)} ${type}${'step' in body ? ` ${body.step}` : ''}${'wait' in body ? ` ${body.wait}` : ''}${'message' in body ? ` ${body.message}` : ''}${'notice' in body ? ` ${body.notice}` : ''}`
       seen.set(fact, (seen.get(fact) ?? 0) + 1)
     }
-    // Two workers may be asked to cancel one call at the same moment.
+    // Two workers may cancel one call concurrently.
     for (const [fact, times] of seen)
       if (times > (fact.endsWith('call.cancelling') ? 2 : 1)) this.wrong(`FEED ${fact} was told ${times} times`)
     for (const [uid, name] of this.#ids) {
@@ -253,24 +278,32 @@ export class Laws {
         if (!seen.has(`${name} ${type}`)) this.wrong(`FEED ${name} ${type} was never told`)
     }
     for (const [key, { state }] of this.#steps)
-      if (state === 'done' && key.includes(' step:') && !seen.has(key.replace(' ', ' step.done '))) this.wrong(`FEED ${key} was never told`)
+      if (state === 'done' && key.includes(' step:') && !seen.has(key.replace(' ', ' step.done ')))
+        this.wrong(`FEED ${key} was never told`)
   }
 
-  /** TASK-3, TASK-4: what tasks told is there once and in order, as far as they came; and what came of them is with their end. */
+  /** Messages of tasks are recorded once and in order, and every ended task has a result. */
   async #tasksIn(store: Store): Promise<void> {
     for (const [id, { session, tells }] of this.tasks) {
       const name = { tenant: 'default', session }
       const told: string[] = []
-      for (const { key, value } of await store.documentsOf({ of: 'task-message', ...name, after: `${id}:`, limit: 100 }))
+      for (const { key, value } of await store.documentsOf({
+        of: 'task-message',
+        ...name,
+        after: `${id}:`,
+        limit: 100,
+      }))
         if (key.startsWith(`${id}:`)) told.push((JSON.parse(value) as { text: string }).text)
       if (told.some((text, order) => text !== tells[order]))
         this.wrong(`TASK-3 ${id} told ${told.join(', ')}, and had to tell ${tells.join(', ')}`)
       const outcome = this.#told.get(id) ?? ''
-      if (outcome.startsWith('success') && told.length < tells.length) this.wrong(`TASK-3 ${id} succeeded and told only ${told.join(', ')}`)
+      if (outcome.startsWith('success') && told.length < tells.length)
+        this.wrong(`TASK-3 ${id} succeeded and told only ${told.join(', ')}`)
       const result = await store.document({ of: 'file', ...name, key: `/.background/${id}//result.json` })
       if (this.#told.has(id) && !result) this.wrong(`TASK-4 ${id} ended and left no result`)
       const row = await store.document({ of: 'task', ...name, key: id })
-      if (row && (JSON.parse(row.value) as { uid: string }).uid !== this.#uids.get(id)) this.wrong(`TASK-8 ${id} is another call's task`)
+      if (row && (JSON.parse(row.value) as { uid: string }).uid !== this.#uids.get(id))
+        this.wrong(`TASK-8 ${id} is another call's task`)
     }
   }
 
@@ -285,10 +318,10 @@ const mayFailAs = new Set(
   ),
 )
 
-/** How long a worker may take to hear what another one wrote: hints can be lost, and then it looks. */
+/** Time for a worker to notice a write of another one: hints can be lost, and then it polls. */
 const hearMs = 1_500
 
-/** A body that was told to stop may go on for the grace of TIME-1, where it runs. Nobody else may take it up. */
+/** A cancelled body may continue for its grace period on its own worker. No other worker may claim it. */
 const graceMs = 60
 
 export function callIdOf(record: CallRecord): string {

@@ -1,4 +1,5 @@
-// Random programs: what a model might ask for, as data, and the tools that carry it out. All chance is used up here, before anything runs.
+// Random programs: calls as data, and the tools that execute them. All random choices are made here, before anything
+// runs.
 
 import { retry, type Tool, tool, type ToolContext, WaitError } from 'pawl'
 import type { Laws } from './invariants.ts'
@@ -20,7 +21,7 @@ export interface Ask {
   readonly id: string
   readonly name: string
   readonly input: { readonly ops: readonly Op[]; readonly key: string; readonly parks: boolean }
-  /** Virtual milliseconds from the beginning. */
+  /** Virtual milliseconds since the start of the history. */
   readonly deadline?: number
 }
 
@@ -29,19 +30,21 @@ export interface Batch {
   readonly batch: string
   readonly at: number
   readonly calls: readonly Ask[]
-  /** Nobody waits for them where they are asked for. */
+  /** Started as background tasks; no client waits for the batch. */
   readonly tasks: boolean
 }
 
 const rerunning = ['flow', 'flow', 'flow', 'keyed', 'alone', 'plain', 'gated'] as const
 
-/** With `tasks` some of them are; without, all chance is used as it was before there were any. */
+/**
+ * With `tasks`, some batches are background tasks. Without, the random choices are the same as before tasks existed.
+ */
 export function randomBatches(world: World, tasks: boolean): Batch[] {
   let count = 0
   const ask = (depth: number): Ask => {
     const stops = world.likely(0.2)
     const name = stops ? world.oneOf(['stop', 'asks', 'gated_stop']) : world.oneOf(rerunning)
-    // An outside that knows the number of a call can tell them all apart.
+    // Numbered, so that external effects can be attributed to their call.
     const id = `c${++count}`
     const ops = stops ? [] : Array.from({ length: 1 + world.chance(4) }, (_, index) => randomOp(index, depth))
     const deadline = depth === 0 && world.likely(0.1) ? { deadline: 500 + world.chance(4_000) } : {}
@@ -69,21 +72,21 @@ export function randomBatches(world: World, tasks: boolean): Batch[] {
   }))
 }
 
-/** All calls of a batch that are sure to be asked for. */
+/** The top-level calls, which are certain to be made. */
 export const idsOf = (batches: readonly Batch[]): string[] => batches.flatMap(({ calls }) => calls.map(({ id }) => id))
 
-/** What the tools of all workers have in common: the outside. */
+/** State of the external world, shared by the tools of all workers. */
 export interface Outside {
   readonly world: World
   readonly laws: Laws
-  /** How often a body has failed on purpose. */
+  /** Planned failures so far, by call. */
   readonly failed: Map<string, number>
   /** Effects of `asks` that ended. */
   readonly done: Set<string>
   handOut(wait: string, key: string, deadline: number): void
-  /** Somebody may signal the task, sooner or later. */
+  /** Schedules random signals to the task. */
   signals(task: string, name: string, deadline: number): void
-  /** Waits for an effect to begin, anywhere. */
+  /** Called once, when the next effect starts on any worker. */
   atNextStart: ((worker: Worker) => void) | null
 }
 
@@ -94,7 +97,15 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
   const effect = (ctx: ToolContext, name: string, ms: number, order: number, atMostOnce = false): Promise<void> => {
     if (!worker.alive) return new Promise(() => {})
     world.note(worker.name, `starts ${ctx.callId}/${name}`)
-    const start = { call: ctx.callId, effect: name, order, atMostOnce, worker: worker.name, at: world.now, attempt: ctx.attempt }
+    const start = {
+      call: ctx.callId,
+      effect: name,
+      order,
+      atMostOnce,
+      worker: worker.name,
+      at: world.now,
+      attempt: ctx.attempt,
+    }
     laws.start(start)
     const trap = outside.atNextStart
     outside.atNextStart = null
@@ -180,7 +191,7 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
       laws.locks.set(ctx.callId, lockOf(input as Ask['input'], ctx))
       return program(input, ctx)
     }
-  /** It runs only after somebody has approved it. */
+  /** Checks that the call was approved before it runs. */
   const gated =
     (execute: (input: unknown, ctx: ToolContext) => Promise<unknown>) =>
     (input: unknown, ctx: ToolContext): Promise<unknown> => {
@@ -194,11 +205,21 @@ export function toolsOf(worker: Worker, outside: Outside): Tool[] {
     outside.done.add(ctx.callId)
     return 'done'
   }
-  const made = { description: 'For the simulation', input: anything, retry: { attempts: 12 }, background: { grace: 50 } }
+  const made = {
+    description: 'For the simulation',
+    input: anything,
+    retry: { attempts: 12 },
+    background: { grace: 50 },
+  }
   const rerun = { ...made, onCrash: 'rerun' as const, execute: program }
   return [
     tool({ ...rerun, name: 'flow', concurrency: 'parallel' }),
-    tool({ ...rerun, name: 'keyed', execute: locked(({ key }) => `key ${key}`), concurrency: { key: (input) => input.key as string } }),
+    tool({
+      ...rerun,
+      name: 'keyed',
+      execute: locked(({ key }) => `key ${key}`),
+      concurrency: { key: (input) => input.key as string },
+    }),
     tool({ ...rerun, name: 'alone', execute: locked((_, ctx) => `alone in ${ctx.session}`), concurrency: 'exclusive' }),
     tool({ ...rerun, name: 'plain' }),
     tool({ ...made, name: 'stop', execute: stop }),

@@ -1,16 +1,16 @@
-// Seeds that once broke a law, and what they found. They are always run. A change to the programs makes other histories of them; then they stand
-// for themselves.
+// Seeds that once violated an invariant; they are always run. A change to the random programs changes their histories,
+// and then they are merely more seeds.
 
 export const kept: readonly number[] = [
-  58, // an answer to a wait was on record, its writer heard of a failure, and the body waited for ever
-  182, // a process was stopped past the deadline of its call, and started a step before its timer rang
-  710, // a call that had left its batch's line to sleep waited for a key of one behind it, which waited for its turn in the line
-  1056, // a worker froze and took up its own calls again: one under another came back to the attempt that was over, and was driven by nobody
-  959, // a runtime that was closed while a cancelled body had its grace left a timer behind
-  1082, // the store was away while a cancelled call ended its waits, and the call settled as an internal error
-  1347, // the store was away, a call under another was lost, and the one above settled as failed by it
-  1755, // the store was away when the hint came that another worker had answered, and nobody looked again
-  101576, // a session was cancelled, the store was away for one of its calls while the others were looked up, and a stray rejection ended the process
-  104514, // a worker was frozen while its call was cancelled, and started one more step when it woke
-  104634, // a call under another was looked up while the runtime closed, and began after that
+  58, // a wait was resolved on record, the writer got an error, and the body waited forever
+  182, // a process froze past the deadline of its call and started a step before the timer fired
+  710, // deadlock: a sleeping call waited for the lock of a later call, which waited for its batch order
+  1056, // a worker froze and reclaimed its calls; a nested call joined an ended attempt and was never driven
+  959, // a runtime closed during the grace period of a cancelled body and leaked a timer
+  1082, // the store failed while a cancelled call closed its waits, and the call settled as internal error
+  1347, // the store failed, a nested call was lost, and its parent settled as failed
+  1755, // the store failed when the hint of a remote answer came, and it was never polled again
+  101576, // the store failed for one call of a session cancel, and an unhandled rejection ended the process
+  104514, // a worker froze while its call was cancelled and started one more step afterwards
+  104634, // a nested call was read while the runtime closed and started afterwards
 ]

@@ -1,4 +1,5 @@
-// One history: a random program, workers that carry it out, faults for a while, then peace, in which everything must end.
+// One history: a random program, workers that execute it, faults for a while, then a quiet phase in which everything
+// must end.
 
 import { type Outcome, PawlError } from 'pawl'
 import { Laws } from './invariants.ts'
@@ -8,19 +9,19 @@ import { instant, World } from './simulated-world.ts'
 
 const nothing = (): void => {}
 const troubleMs = 8_000
-/** What a history may take after the trouble: the last deadline of a wait or a delay of a retry, and the leases of the dead. */
+/** Time after the faults: the last wait deadline or retry delay, and the leases of dead workers. */
 const peaceMs = 60_000
 
-/** Seeds from here on have tasks. */
+/** Seeds from here on use background tasks. */
 export const withTasks = 1_000_000
 
-/** Far more than any history needs: one that takes them goes round in circles. */
+/** Far more steps than any history needs; reaching this limit means a livelock. */
 const mostSteps = 20_000
 
 export interface History {
   readonly trace: readonly string[]
   readonly broken: readonly string[]
-  /** How many faults it had. */
+  /** Number of injected faults. */
   readonly faults: number
   readonly calls: number
   readonly steps: number
@@ -35,7 +36,7 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   let asking = batches.length
 
   const running = (): Worker[] => workers.filter((worker) => worker.running && worker.runtime !== undefined)
-  /** Somebody who can be asked, as soon as there is one. */
+  /** Waits for a running worker and returns it. */
   const anyone = async (): Promise<Worker> => {
     for (;;) {
       const found = running()
@@ -47,7 +48,10 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   const resolve = async (wait: string, key: string, value: string): Promise<void> => {
     const worker = await anyone()
     world.note(worker.name, `is asked to answer ${wait} with ${value}`)
-    const answer = await Promise.race([worker.runtime.resolve(key, { value }).catch(() => null), worker.gone.then(() => null)])
+    const answer = await Promise.race([
+      worker.runtime.resolve(key, { value }).catch(() => null),
+      worker.gone.then(() => null),
+    ])
     if (answer?.answer !== 'accepted') return
     if (laws.accepted.has(wait)) laws.wrong(`WAIT-2 ${wait} was accepted twice`)
     laws.accepted.set(wait, value)
@@ -78,20 +82,25 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
       const left = instant(deadline) - world.now
       const answers = world.oneOf([0, 1, 1, 1, 2, 2])
       for (let index = 0; index < answers; index++) {
-        // At once, in between, or about when the deadline is.
+        // Immediately, in between, or close to the deadline.
         const ms = world.oneOf([0, world.chance(left), left - 5 + world.chance(10)])
         world.after(ms, () => void resolve(wait, key, `${wait} ${index}`))
       }
     },
   }
 
-  /** Asks for one task until it is told how it ended. */
+  /** Starts a task and waits for its end, on another worker if the first is gone. */
   const starter = async (session: string, { id, name, input, deadline }: Ask): Promise<void> => {
     for (;;) {
       const worker = await anyone()
       world.note(worker.name, `is asked to start ${id}`)
       const { tasks } = worker.runtime.session(session)
-      const spec = { tool: name, input, id, ...(deadline === undefined ? {} : { deadline: deadline + Date.UTC(2026, 0, 1) }) }
+      const spec = {
+        tool: name,
+        input,
+        id,
+        ...(deadline === undefined ? {} : { deadline: deadline + Date.UTC(2026, 0, 1) }),
+      }
       const ended = await Promise.race([
         tasks
           .start(spec)
@@ -113,13 +122,19 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     }
   }
 
-  /** People: they look at the inbox through whoever is there, and say something about most of it, sometimes twice. */
+  /** People read the inbox on any worker and decide most items, sometimes twice. */
   const people = async (): Promise<void> => {
     const worker = await anyone()
     const items = await Promise.race([worker.runtime.inbox().catch(() => []), worker.gone.then(() => [])])
     for (const { id, callId, args } of items) {
       if (world.likely(0.3)) continue
-      const word = world.oneOf([{ approve: true }, { approve: true }, { approve: true }, { deny: true }, { edit: args }] as const)
+      const word = world.oneOf([
+        { approve: true },
+        { approve: true },
+        { approve: true },
+        { deny: true },
+        { edit: args },
+      ] as const)
       world.note(worker.name, `is told ${Object.keys(word)[0]} for ${callId}`)
       void worker.runtime.decide(id, { ...word, by: 'bea' }).then(nothing, nothing)
       if (world.likely(0.2)) void worker.runtime.decide(id, { deny: true, by: 'cem' }).then(nothing, nothing)
@@ -134,13 +149,14 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     try {
       await worker.open(toolsOf(worker, outside), plant)
     } catch (error) {
-      // Its store was away when it opened: it holds nothing, and somebody else comes.
-      if (!(error instanceof PawlError) || error.code !== 'store_unavailable') laws.wrong(`${worker.name} did not open: ${String(error)}`)
+      // Its store was unavailable while it opened; another worker starts instead.
+      if (!(error instanceof PawlError) || error.code !== 'store_unavailable')
+        laws.wrong(`${worker.name} did not open: ${String(error)}`)
       world.after(100, () => void hire())
     }
   }
 
-  /** Asks until it is told: whoever was asked may die, and then another is asked for the same. */
+  /** Runs the batch until all outcomes arrived, on another worker if the first is gone. */
   const client = async ({ session, batch, calls, tasks }: (typeof batches)[number]): Promise<void> => {
     const told = new Set<string>()
     for (const { id, deadline } of calls) if (deadline !== undefined) laws.deadlines.set(id, deadline)
@@ -192,11 +208,12 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   }
   const trouble = (): void => {
     faults++
-    // Some of it waits for an effect to be under way, and then for a moment.
+    // Some faults wait for the next effect to start, plus a short delay.
     if (world.likely(0.3)) {
       const ms = world.chance(20)
       const [kills, session] = [world.likely(0.5), world.oneOf(['s1', 's1', 's2'])]
-      outside.atNextStart = (worker) => void world.after(ms, () => worker.running && (kills ? dies(worker) : cancel(worker, session)))
+      outside.atNextStart = (worker) =>
+        void world.after(ms, () => worker.running && (kills ? dies(worker) : cancel(worker, session)))
       return
     }
     const [worker] = running().length > 0 ? [world.oneOf(running())] : []
@@ -217,15 +234,15 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   world.after(300, () => void people())
   for (const batch of batches) world.after(batch.at, () => void client(batch))
   const most = world.chance(8)
-  // Most of it early, when most is under way.
+  // Most faults come early, while many calls are running.
   for (let index = 0; index < most; index++) world.after(200 + world.chance(1 + world.chance(troubleMs - 200)), trouble)
-  // Peace: somebody is there, and nothing else happens to anybody.
+  // The quiet phase: one fresh worker, and no more faults.
   world.after(troubleMs, () => void hire())
 
   const end = troubleMs + 3 * leaseMs + peaceMs
   let steps = 0
   while (world.now < end && (asking > 0 || world.now < 200 || laws.openCalls.length > 0 || world.now < troubleMs)) {
-    // Nothing is open and nobody asks: the rest of the time would pass in silence.
+    // Nothing is open and no client waits, so the rest of the time can be skipped.
     if (asking === 0 && world.now > 4_000 && laws.openCalls.length === 0) break
     await world.step()
     if (++steps === mostSteps) {
@@ -237,8 +254,9 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   return { trace: world.trace, broken: laws.broken, faults, steps, calls: idsOf(batches).length }
 }
 
-/** What a task tells, in the order of its body. */
-const tellsOf = (id: string, ops: readonly Op[]): string[] => ops.flatMap((op) => (op.op === 'tell' ? [`${id}/${op.name}`] : []))
+/** The messages that a task must send, in order. */
+const tellsOf = (id: string, ops: readonly Op[]): string[] =>
+  ops.flatMap((op) => (op.op === 'tell' ? [`${id}/${op.name}`] : []))
 
 function shown(outcome: Outcome): string {
   if (outcome.status === 'success') return `success ${JSON.stringify(outcome.value)}`

@@ -1,5 +1,5 @@
-// A worker of the simulation: a real runtime whose clock and store are the world's. It can die, freeze and wake, close in peace, and have a
-// store that fails for a moment.
+// A simulated worker: a real runtime with the clock and store of the simulated world. It can die, freeze and resume,
+// close gracefully, and lose its store for a moment.
 
 import type { Runtime, Tool } from 'pawl'
 import { PawlError } from '../../src/core/errors.ts'
@@ -13,7 +13,7 @@ import type { World } from './simulated-world.ts'
 export const leaseMs = 3_000
 const quiet = { debug() {}, info() {}, warn() {}, error: process.env.PAWL_SEED ? console.error : () => {} }
 const never = new Promise<never>(() => {})
-/** People have so long. */
+/** Expiry of approval requests. */
 const policy = { approvals: { expires: '6s' } }
 
 interface Entry {
@@ -27,7 +27,7 @@ export class Worker {
   readonly gone: Promise<void>
   runtime!: Runtime
   alive = true
-  /** As the store knows it. */
+  /** The worker id in the store. */
   id = ''
   readonly timers = new Set<number>()
   readonly #world: World
@@ -45,14 +45,16 @@ export class Worker {
     this.#world = world
     this.#laws = laws
     this.gone = new Promise((resolve) => void (this.#end = resolve))
-    // Machines are of different ages: no two monotonic clocks agree.
+    // Every machine has its own monotonic clock.
     this.clock = world.clockOf({ wake: (run) => this.wake(run), ahead: world.chance(1_000_000), timers: this.timers })
   }
 
   async open(tools: readonly Tool[], plant: string | undefined): Promise<void> {
     const world = this.#world
     let count = 0
-    const ids = { next: (): string => `${String(world.now).padStart(7, '0')}${String(++count).padStart(4, '0')}${this.name}` }
+    const ids = {
+      next: (): string => `${String(world.now).padStart(7, '0')}${String(++count).padStart(4, '0')}${this.name}`,
+    }
     const store = broken(this.#store(), plant, { clock: this.clock })
     const keys = { secret: Buffer.alloc(32, 7) }
     this.runtime = await openRuntime({
@@ -68,7 +70,7 @@ export class Worker {
     })
   }
 
-  /** What is due here happens, waits until the process goes on, or is lost with it. */
+  /** Runs the callback now, after the freeze, or never if the worker is dead. */
   wake(run: () => void): void {
     if (!this.alive) return
     if (this.#paused) this.#paused.push(run)
@@ -99,12 +101,12 @@ export class Worker {
     })
   }
 
-  /** The next group it writes fails, and it cannot know whether it is on record. */
+  /** The next group commit fails, and the worker cannot know whether it was written. */
   stumble(how: 'written' | 'not written'): void {
     this.#fails = how
   }
 
-  /** For a while nothing it asks of the store has an answer but that it is away. */
+  /** Every store request fails with store_unavailable for this long. */
   cutOff(ms: number): void {
     this.#world.note(this.name, `is cut off for ${ms}`)
     this.#awayUntil = this.#world.now + ms
@@ -113,7 +115,7 @@ export class Worker {
 
   async close(grace: number): Promise<void> {
     this.#world.note(this.name, `closes within ${grace}`)
-    // Whatever it has not ended when the grace is over is handed back.
+    // Calls that have not ended within the grace period are released.
     this.#laws.hit(this.name, Infinity)
     await this.runtime.close({ grace })
     if (!this.alive) return
@@ -124,21 +126,26 @@ export class Worker {
     this.#end()
   }
 
-  // ── its store: what the shared one does, late ──
+  // ── its store: the shared store with random latency ──
 
   #store(): Store {
     const { store } = this.#world
     const read = Object.fromEntries(
       Object.entries(store).map(([name, method]) => [
         name,
-        typeof method === 'function' ? (...args: never[]) => this.#later(() => (method as (...args: never[]) => unknown)(...args)) : method,
+        typeof method === 'function'
+          ? (...args: never[]) => this.#later(() => (method as (...args: never[]) => unknown)(...args))
+          : method,
       ]),
     ) as unknown as Store
     return {
       ...read,
       commit: (change) =>
         new Promise((resolve, reject) =>
-          this.#write({ change, heard: (answer) => ('failed' in answer ? reject(answer.failed) : resolve(answer)) }, false),
+          this.#write(
+            { change, heard: (answer) => ('failed' in answer ? reject(answer.failed) : resolve(answer)) },
+            false,
+          ),
         ),
       write: (change, heard, how) => this.#write({ change, heard }, how?.ride === true),
       renew: (worker, ms) => {
@@ -164,7 +171,7 @@ export class Worker {
     }
   }
 
-  /** Asked at some moment, answered at another; sometimes both are now. */
+  /** Executes the request after a random delay and answers after another; sometimes both at once. */
   #later<T>(ask: () => T): T | Promise<T> {
     const world = this.#world
     if (!this.alive) return never
@@ -212,14 +219,17 @@ export class Worker {
             heard(failure)
           }),
         )
-      const label = change.events.map(({ type, body }) => `${type}${'step' in body ? ` ${body.step}` : ''}`).join(', ') || 'no events'
+      const label =
+        change.events.map(({ type, body }) => `${type}${'step' in body ? ` ${body.step}` : ''}`).join(', ') ||
+        'no events'
       if (fails === 'not written') {
         world.note(this.name, `fails to write ${label}`)
         stumbles()
         continue
       }
       const call = change.updateCall?.uid ?? change.steps?.[0]?.call ?? change.insertWaits?.[0]?.call
-      const before = call === undefined ? undefined : (world.store.call(call) as { owner: string | null } | undefined)?.owner
+      const before =
+        call === undefined ? undefined : (world.store.call(call) as { owner: string | null } | undefined)?.owner
       world.store.write(change, (answer) => {
         if ('failed' in answer) return hears(answer)
         world.note(this.name, `${answer.ok ? 'writes' : 'is refused'} ${label}`)
@@ -230,7 +240,7 @@ export class Worker {
     }
   }
 
-  /** Late, and some are lost: then the poll beneath them tells. */
+  /** Hints are delayed and some are lost; then the poll reports the change. */
   #hints(listener: (hint: Hint) => void): () => void {
     const world = this.#world
     let missed = false

@@ -1,5 +1,5 @@
-// A world of its own: one clock, one order of events, chance from a seed, a store that several workers share. Node runs one thing at a time, so
-// whoever decides when a timer fires and when a store answers decides everything: the same seed gives the same history.
+// A deterministic world: one clock, one event queue, seeded randomness, and a store shared by all workers. Node is
+// single-threaded, so controlling timers and store answers makes a seed reproduce its history.
 
 import type { Clock } from '../../src/core/clock.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
@@ -27,7 +27,7 @@ export class World {
     this.store = memoryStore({ clock: this.clockOf({ wake: (run) => run(), ahead: 0 }) })
   }
 
-  /** From 0 up to, not including, `below`. */
+  /** A random integer from 0 to `below` - 1. */
   chance(below: number): number {
     return Math.floor(this.#random() * below)
   }
@@ -42,12 +42,12 @@ export class World {
     this.trace.push(`${String(this.now).padStart(6)} ${who} ${what}`)
   }
 
-  /** Runs it later; gives back how to call it off. */
+  /** Schedules `run`; returns a function that cancels it. */
   after(ms: number, run: () => void): () => void {
     let wanted = true
     const due = { at: this.now + Math.max(0, Math.ceil(ms)), order: ++this.#order, run: () => wanted && run() }
     let index = this.#due.length
-    // Sorted, the soonest last. Most go far to the front or near the end; lists are short.
+    // Sorted with the earliest last. The list is short, so a linear scan is enough.
     while (index > 0 && isBefore(this.#due[index - 1] as Due, due)) index--
     this.#due.splice(index, 0, due)
     return () => void (wanted = false)
@@ -56,7 +56,7 @@ export class World {
     return new Promise((resolve) => void this.after(ms, resolve))
   }
 
-  /** One event, and all that follows from it at once. */
+  /** Runs one event and everything that follows from it immediately. */
   async step(): Promise<void> {
     const next = this.#due.pop()
     if (next) {
@@ -66,7 +66,7 @@ export class World {
     await settled()
   }
 
-  /** A clock whose owner may be away: `wake` says what becomes of what is due. `ahead` is the age of its machine. */
+  /** A clock whose timers go through `wake`, which may delay or drop them. `ahead` offsets the monotonic clock. */
   clockOf(owner: { wake: (run: () => void) => void; ahead: number; timers?: Set<number> }): Clock {
     const { wake, ahead, timers = new Set() } = owner
     let id = 0
@@ -103,7 +103,7 @@ export class World {
 
 const isBefore = (a: Due, b: Due): boolean => a.at < b.at || (a.at === b.at && a.order < b.order)
 
-/** Lets what can run now run. The same number of turns each time, so the order of things is the same. */
+/** Drains pending callbacks. A fixed number of rounds keeps the order deterministic. */
 async function settled(): Promise<void> {
   for (let turn = 0; turn < 3; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,6 +1,7 @@
-// The real runtime in a world whose time, chance and store answers come from a seed: random programs on several workers, faults for a while, then
-// peace, in which all must end. A broken law names its seed: PAWL_SEED=<n> runs that one and prints its history. The last tests plant defects and
-// expect to see each: a suite that sees nothing proves nothing.
+// Deterministic simulation of the real runtime: time, randomness and store answers come from a seed. Random programs
+// run on several workers with faults for a while, then a quiet phase in which everything must end. A violation names
+// its seed; PAWL_SEED=<n> runs that one and prints its history. The last tests plant defects and expect each to be
+// detected.
 
 import { describe, expect, test } from 'vitest'
 import { plants } from '../kit/stores/planted-defects.ts'
@@ -26,7 +27,7 @@ const range = (from: number, count: number): number[] => Array.from({ length: co
 
 const all = (): void => {
   test.for(range(0, 8))(
-    'DUR-1 DUR-2 DUR-3 DUR-4 DUR-5 DUR-7 DUR-13 WAIT-2 CALL-2: 250 histories from %i × 250',
+    'DUR-1, DUR-2, DUR-3, DUR-4, DUR-5, DUR-7, DUR-13, WAIT-2, CALL-2: 250 histories from %i × 250',
     { timeout: 3 * minute },
     async (part) => {
       const { wrong, faults, calls } = await wrongIn(range(1 + part * 250, 250))
@@ -37,7 +38,7 @@ const all = (): void => {
   )
 
   test.for(range(0, long ? 8 : 2))(
-    'TASK-2 TASK-3 TASK-4 TASK-6 TASK-8: 250 histories with tasks from %i × 250',
+    'TASK-2, TASK-3, TASK-4, TASK-6, TASK-8: 250 histories with tasks from %i × 250',
     { timeout: 3 * minute },
     async (part) => {
       const { wrong, faults, calls } = await wrongIn(range(withTasks + part * 250, 250))
@@ -47,26 +48,32 @@ const all = (): void => {
     },
   )
 
-  test('seeds that once found something', async () => {
+  test('seeds that once violated an invariant pass', async () => {
     expect((await wrongIn(kept)).wrong).toEqual([])
   })
 
   test('the same seed gives the same history', { timeout: minute }, async () => {
-    for (const seed of range(1, 40)) expect((await simulate(seed)).trace.join('\n')).toBe((await simulate(seed)).trace.join('\n'))
+    for (const seed of range(1, 40))
+      expect((await simulate(seed)).trace.join('\n')).toBe((await simulate(seed)).trace.join('\n'))
   })
 
-  // Two are rare: the search begins not far from where they are seen.
+  // These two are rare; the search starts near a seed that detects them.
   const from: Record<string, number> = { 'keys of one worker only': 960, 'outcomes are overwritten': 110 }
-  test.for(Object.keys(plants))('it sees a planted defect: %s', { timeout: 3 * minute }, async (plant) => {
-    let seen: History['broken'] = []
-    for (let seed = from[plant] ?? 1; seed <= 6_000 && seen.length === 0; seed++) seen = (await simulate(seed, plant)).broken
-    expect(seen).not.toEqual([])
-  })
+  test.for(Object.keys(plants))(
+    'the simulation detects a planted defect: %s',
+    { timeout: 3 * minute },
+    async (plant) => {
+      let seen: History['broken'] = []
+      for (let seed = from[plant] ?? 1; seed <= 6_000 && seen.length === 0; seed++)
+        seen = (await simulate(seed, plant)).broken
+      expect(seen).not.toEqual([])
+    },
+  )
 }
 
-if (only === null) describe('the simulation', all)
+if (only === null) describe('simulation', all)
 else
-  test('one history', { timeout: minute }, async () => {
+  test('the history of PAWL_SEED violates no invariant', { timeout: minute }, async () => {
     const { trace, broken } = await simulate(only)
     console.log(trace.join('\n'))
     expect(broken).toEqual([])

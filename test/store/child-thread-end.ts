@@ -1,4 +1,4 @@
-// Ends a thread whose last answer is on its way, and says when that is done. Nothing else keeps this program alive.
+// Ends a thread whose last answer is still in flight, then prints 'ended'. Nothing else keeps this process alive.
 
 import { Thread } from '../../src/store/worker-thread.ts'
 
@@ -9,7 +9,7 @@ const answering = `
 const thread = new Thread(new URL(`data:text/javascript,${encodeURIComponent(answering)}`), null)
 await thread.start()
 thread.ask({ do: 'something' }).catch(() => {})
-// It has answered before this thread hears of it.
+// Blocks the event loop, so that the thread has answered but the answer is not yet received.
 for (const until = performance.now() + 200; performance.now() < until;);
 await thread.end()
 console.log('ended')

@@ -7,7 +7,7 @@ import type { Written } from '../../src/store/store.ts'
 afterEach(() => void vi.unstubAllGlobals())
 
 for (const how of ['written', 'failed'] as const)
-  test(`DUR-6: one that throws at its answer (${how}) does not keep the others of its group from theirs`, async () => {
+  test(`DUR-6: a callback that throws (${how}) does not block the other answers of its group`, async () => {
     const strays: (() => void)[] = []
     vi.stubGlobal('queueMicrotask', (stray: () => void) => strays.push(stray))
     const group = new GroupCommit(manualClock(), (changes) => {
@@ -23,7 +23,7 @@ for (const how of ['written', 'failed'] as const)
     group.write(change({}), hears)
     await group.close()
     expect(heard).toHaveLength(2)
-    // It is not kept quiet.
+    // The exception is rethrown, not swallowed.
     expect(strays).toHaveLength(1)
     expect(strays[0]).toThrow('a defect')
   })

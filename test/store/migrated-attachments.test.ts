@@ -1,4 +1,4 @@
-// A store of version 1 recorded no attachment uses; the migration finds them in what calls recorded.
+// A store of version 1 recorded no attachment uses; the migration derives them from the records of calls.
 
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -18,7 +18,7 @@ import { startServer } from '../kit/stores/postgres-server.ts'
 const golden = (name: string): string => readFileSync(join(import.meta.dirname, '../golden', name), 'utf8')
 const attachment = 'att_8W_3DJyoUzzg8g9uTvokTTMkfvw0ArL2BaefAK14S9s'
 const reference = `{"$pawl":"attachment","ref":{"id":"${attachment}","mediaType":"application/x","bytes":4}}`
-/** The attachment moves from the outcome that names it into the answer to a wait in session 'cancelled'. */
+/** Moves the attachment from the outcome that names it to the answer of a wait in session 'cancelled'. */
 const onlyInAnswer = `
   UPDATE calls SET outcome = '{"status":"success","value":"none"}' WHERE outcome LIKE '%${attachment}%';
   UPDATE waits SET resolution = '{"value":${reference}}' WHERE id = 'golden000012';
@@ -35,12 +35,17 @@ async function erasesWithItsAnswer(store: Store): Promise<void> {
   }
 }
 
-test('DUR-9: a SQLite migration finds an attachment that only the answer to a wait names', async () => {
+test('DUR-9: a SQLite migration finds an attachment named only by a wait answer', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'pawl-migrated-'))
   try {
     const file = join(folder, 'agent.db')
     const db = new DatabaseSync(file)
-    db.exec(golden('1.sqlite.dump').replace(/^INSERT INTO sqlite_sequence .*$/m, (line) => `DELETE FROM sqlite_sequence; ${line}`))
+    db.exec(
+      golden('1.sqlite.dump').replace(
+        /^INSERT INTO sqlite_sequence .*$/m,
+        (line) => `DELETE FROM sqlite_sequence; ${line}`,
+      ),
+    )
     db.exec(onlyInAnswer)
     db.close()
     await erasesWithItsAnswer(sqliteStore({ file, clock: systemClock, commit: 'process' }))
@@ -49,7 +54,7 @@ test('DUR-9: a SQLite migration finds an attachment that only the answer to a wa
   }
 })
 
-test('DUR-9: a PostgreSQL migration finds an attachment that only the answer to a wait names', { timeout: 60_000 }, async () => {
+test('DUR-9: a PostgreSQL migration finds an attachment named only by a wait answer', { timeout: 60_000 }, async () => {
   const server = await startServer()
   try {
     const admin = new pg.Client(server.connection)

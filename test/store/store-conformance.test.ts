@@ -1,15 +1,15 @@
-// Every store keeps every promise of the port: src/testing/store-cases on the stores that need no server.
-// PostgreSQL runs the same cases in test/postgres.
+// Every store passes src/testing/store-cases: here the stores that need no server. PostgreSQL runs the same cases in
+// test/store/postgres.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../src/core/clock.ts'
-import { hostSecret } from '../../src/security/host-keys.ts'
+import { hostSecret } from '../../src/security/host-secrets.ts'
 import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { Seal } from '../../src/security/seal.ts'
-import { sealed } from '../../src/store/encrypted-store.ts'
+import { encryptedStore } from '../../src/store/encrypted-store.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { reasonToSkip, storeCases, type StoreTraits, titleOf } from '../../src/testing/store-cases/store-cases.ts'
@@ -17,7 +17,7 @@ import { reasonToSkip, storeCases, type StoreTraits, titleOf } from '../../src/t
 interface Harness {
   readonly name: string
   readonly traits: StoreTraits
-  /** Opens handles on one place of its own; `remove` takes the place away. */
+  /** A fresh location; `handle` opens the store there and `remove` deletes it. */
   place(clock: Clock): { handle(): Store; remove(): void }
 }
 
@@ -35,13 +35,13 @@ const sqlite = (commit: 'power' | 'process', writer: 'inline' | 'thread'): Harne
 
 const secret = hostSecret(Buffer.alloc(32, 7))
 const seal = new Seal({ current: secret, first: secret, all: [secret] })
-/** The same store, sealing everything: nobody who uses it can tell. */
+/** The same store with everything encrypted, which must not be observable. */
 const sealing = (harness: Harness): Harness => ({
   ...harness,
   name: `${harness.name}, sealed`,
   place(clock) {
     const place = harness.place(clock)
-    return { ...place, handle: () => sealed(place.handle(), { seal, all: true }) }
+    return { ...place, handle: () => encryptedStore(place.handle(), { seal, all: true }) }
   },
 })
 
@@ -60,22 +60,22 @@ const harnesses: readonly Harness[] = [
   sealing(sqlite('power', 'inline')),
 ]
 
-test('KIT-2: the cases have names of their own, and every topic has some', () => {
+test('KIT-2: store cases have distinct titles, and every topic has some', () => {
   const titles = storeCases.map(titleOf)
   expect(new Set(titles).size).toBe(titles.length)
   expect([...new Set(storeCases.map((each) => each.topic))].toSorted()).toEqual([
     'claim',
     'commit',
+    'documents',
     'feed',
     'fence',
     'hint',
-    'kept',
     'lease',
     'list',
     'migrate',
     'payload',
-    'place',
     'retention',
+    'semaphore',
     'timer',
     'wait',
   ])

@@ -1,4 +1,4 @@
-// What a store string that cannot work says: what is wrong with it, and what to write instead.
+// Errors for unusable store strings name the problem and the correct form.
 
 import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -22,17 +22,17 @@ test.for([
   ['file:agent.db', 'sqlite:agent.db'],
   ['file:///srv/agent.db?mode=ro', 'sqlite:/srv/agent.db'],
   ['FILE:/srv/agent.db#x', 'sqlite:/srv/agent.db'],
-])("the store 'sqlite:%s' is told to be a path", async ([url, better]) => {
+])("the store 'sqlite:%s' is rejected in favour of a plain path", async ([url, better]) => {
   const error = await refused(`sqlite:${url}`)
   expect(error).toMatchObject({ code: 'config_invalid' })
   expect(error.message).toContain(`without 'file:': '${better}'.`)
 })
 
-test('a store in a folder that does not exist says so, and makes nothing', async () => {
+test('a store in a missing folder is rejected and creates nothing', async () => {
   const folder = join(dir, 'not', 'here')
   const error = await refused(`sqlite:${join(folder, 'agent.db')}`)
   expect(error).toMatchObject({ code: 'config_invalid' })
   expect(error.message).toContain(`the folder '${folder}' does not exist. Create it, or name another file.`)
-  expect(error.message).not.toContain('Bring the store back')
+  expect(error.message).not.toContain('Make the store available')
   expect([existsSync(folder), readdirSync(dir)]).toEqual([false, []])
 })

@@ -1,35 +1,26 @@
-// Signals after a wait whose time was over, artifacts, folders that are erased, budgets, approvals.
+// Tasks: signals after a timed-out wait, artifacts, erased folders, budgets and approvals.
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRuntime, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import { after, freshDir, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import { after, freshDir, quiet } from '../kit/stores/fresh-store.ts'
+import { stores } from '../kit/open-runtime.ts'
+import { backgroundTool, hang, rerunTask, simpleTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`and besides, on ${kind}`, () => {
-    test('TASK-8: a signal that was accepted while nobody waited is heard by the next wait, also if one before ran out of time', async () => {
-      // "early signals keep". A body that looks for a signal once a minute swallows as many signals as it had looked in vain: each was accepted.
+for (const [kind, fresh] of stores) {
+  describe(`signals, budgets and approvals on ${kind}`, () => {
+    test('TASK-8: an early signal resolves the next wait even after a previous wait timed out', async () => {
+      // A timed-out wait must not consume a signal that was accepted later.
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        async execute(_, ctx) {
-          for (let round = 1; round <= 10; round++) {
-            const stop = await ctx.task?.signal('stop', { deadline: '1m' }).catch(() => undefined)
-            if (stop !== undefined) return `stopped in round ${round}`
-            await ctx.sleep('10s')
-          }
-          return 'never heard of it'
-        },
+      const t = rerunTask('t', async (_, ctx) => {
+        for (let round = 1; round <= 10; round++) {
+          const stop = await ctx.task?.signal('stop', { deadline: '1m' }).catch(() => undefined)
+          if (stop !== undefined) return `stopped in round ${round}`
+          await ctx.sleep('10s')
+        }
+        return 'never heard of it'
       })
       const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
       const { tasks } = runtime.session('s')
@@ -45,18 +36,12 @@ for (const [kind, fresh] of [
       ['\u0000', 'refused'],
       [5, 'refused'],
       ['x'.repeat(2_000_000), 'refused'],
-    ])('TASK-4 BOX-2: the path of an artifact is a path within the session, or is refused (try %#)', async (path, expected) => {
+    ])('TASK-4, BOX-2: an artifact path stays within the session or is rejected (case %#)', async (path, expected) => {
       const { clock, store } = fresh()
       let refused = false
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: true,
-        async execute(_, ctx) {
-          await ctx.task?.artifact({ name: 'report', path: path as string }).catch(() => (refused = true))
-          return 'x'
-        },
+      const t = backgroundTool('t', async (_, ctx) => {
+        await ctx.task?.artifact({ name: 'report', path: path as string }).catch(() => (refused = true))
+        return 'x'
       })
       const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
       const session = runtime.session('s')
@@ -68,7 +53,7 @@ for (const [kind, fresh] of [
       expect(refused ? task?.artifacts : []).toEqual([])
     })
 
-    test('DUR-10 BOX-2: files in a folder of yours stay when the session is erased, and the guide says so', async () => {
+    test('DUR-10, BOX-2: erase leaves files in a host folder, as the guide says', async () => {
       const { clock, store } = fresh()
       const folder = freshDir()
       const runtime = await createRuntime({ store, clock, tools: [], logger: quiet, files: { folder: () => folder } })
@@ -78,17 +63,21 @@ for (const [kind, fresh] of [
       expect(readFileSync(new URL('../../docs/guide/files.md', import.meta.url), 'utf8')).toContain('`erase` leaves it')
     })
 
-    test('TASK-8: a call that waits for an approval is moved, approved, and runs', async () => {
+    const openWithApproval = async () => {
       const { clock, store } = fresh()
-      const t = tool({ name: 't', description: 'd', input, background: true, execute: () => 'ran' })
+      const policy = { rules: [{ tool: 't', then: 'ask' }] } as never
       const runtime = await createRuntime({
         store,
         clock,
-        tools: [t],
+        tools: [backgroundTool('t', () => 'ran')],
         logger: quiet,
-        policy: { rules: [{ tool: 't', then: 'ask' }] } as never,
+        policy,
       })
-      const session = runtime.session('s')
+      return { clock, runtime, session: runtime.session('s') }
+    }
+
+    test('TASK-8: a call that waits for approval can be moved to the background, approved and run', async () => {
+      const { clock, runtime, session } = await openWithApproval()
       const run = session.run([{ id: 'a', name: 't' }])
       await clock.advance(100)
       const task = await session.tasks.adopt('a')
@@ -100,18 +89,9 @@ for (const [kind, fresh] of [
       expect(await session.notices.list()).toHaveLength(1)
     })
 
-    test('TASK-10: a task that waits for an approval ends with its session, and its item leaves the inbox', async () => {
-      const { clock, store } = fresh()
-      const t = tool({ name: 't', description: 'd', input, background: true, execute: () => 'ran' })
-      const runtime = await createRuntime({
-        store,
-        clock,
-        tools: [t],
-        logger: quiet,
-        policy: { rules: [{ tool: 't', then: 'ask' }] } as never,
-      })
-      const session = runtime.session('s')
-      await session.tasks.start({ tool: t, id: 'a' })
+    test('TASK-10: ending a session cancels a task that waits for approval and clears the inbox', async () => {
+      const { clock, runtime, session } = await openWithApproval()
+      await session.tasks.start({ tool: 't', id: 'a' })
       await clock.advance(100)
       expect(await runtime.inbox()).toHaveLength(1)
       await session.end()
@@ -120,7 +100,7 @@ for (const [kind, fresh] of [
       expect(await runtime.inbox()).toHaveLength(0)
     })
 
-    test("POL-8: what a turn starts in the background is counted in the turn's budget, as what it calls is", async () => {
+    test('POL-8: tasks that a turn starts count toward its budget', async () => {
       const { clock, store } = fresh()
       let ran = 0
       const t = tool({ name: 't', description: 'd', input, background: true, execute: () => ++ran })
@@ -137,28 +117,22 @@ for (const [kind, fresh] of [
       expect(ran).toBeLessThan(3)
     })
 
-    test('TASK-5: a body that ignores its cancel: cancelled with mayStillRun after its grace, and what it says later changes nothing', async () => {
+    test('TASK-5: a task that ignores its cancel is settled after its grace; later writes fail', async () => {
       const { clock, store } = fresh()
       let late: (() => Promise<unknown>) | undefined
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: { grace: '2s' },
-        execute(_, ctx) {
-          late = async () => {
-            ctx.output('late\n')
-            ctx.task?.status('late')
-            return Promise.allSettled([
-              ctx.task?.message('late'),
-              ctx.task?.artifact({ name: 'late', url: 'x:late' }),
-              ctx.files.write('/late', 'late'),
-              ctx.tasks.start({ tool: 't', id: 'late' }),
-              ctx.tasks.signal('a', 'late', 1),
-            ])
-          }
-          return hang()
-        },
+      const t = simpleTool('t', { background: { grace: '2s' } }, (_, ctx) => {
+        late = async () => {
+          ctx.output('late\n')
+          ctx.task?.status('late')
+          return Promise.allSettled([
+            ctx.task?.message('late'),
+            ctx.task?.artifact({ name: 'late', url: 'x:late' }),
+            ctx.files.write('/late', 'late'),
+            ctx.tasks.start({ tool: 't', id: 'late' }),
+            ctx.tasks.signal('a', 'late', 1),
+          ])
+        }
+        return hang()
       })
       const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
       const session = runtime.session('s')
@@ -166,18 +140,29 @@ for (const [kind, fresh] of [
       await clock.advance(100)
       await session.tasks.cancel('a')
       await clock.advance(2_500)
-      expect(await session.tasks.get('a')).toMatchObject({ state: 'cancelled', outcome: { cancellation: { mayStillRun: true } } })
+      expect(await session.tasks.get('a')).toMatchObject({
+        state: 'cancelled',
+        outcome: { cancellation: { mayStillRun: true } },
+      })
       const before = JSON.stringify(await session.tasks.get('a'))
-      const said = (await after(late?.() as Promise<{ status: string }[]>, clock, 10_000, 1_000)) as { value: { status: string }[] }
+      const said = (await after(late?.() as Promise<{ status: string }[]>, clock, 10_000, 1_000)) as {
+        value: { status: string }[]
+      }
       await clock.advance(2_000)
-      expect(said.value.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected', 'rejected', 'rejected'])
+      expect(said.value.map(({ status }) => status)).toEqual([
+        'rejected',
+        'rejected',
+        'rejected',
+        'rejected',
+        'rejected',
+      ])
       expect(JSON.stringify(await session.tasks.get('a'))).toBe(before)
       expect((await session.tasks.list()).length).toBe(1)
     })
 
     for (const first of ['schedule', 'start'] as const) {
-      test(`TASK-8: one id is one task: ${first} takes it, and the other is refused`, async () => {
-        // start-task.ts and monitor.ts write the row of a task without asking whether another has it: the first is no longer to be found.
+      test(`TASK-8: ${first} claims a task id, and the other kind is rejected`, async () => {
+        // A second row under the same id would hide the first task.
         const { clock, store } = fresh()
         const t = tool({ name: 't', description: 'd', input, background: true, execute: hang })
         const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
@@ -195,7 +180,7 @@ for (const [kind, fresh] of [
       })
     }
 
-    test('TASK-1: a tool of one session runs in the background of that session', async () => {
+    test('TASK-1: a session tool runs in the background of its session only', async () => {
       const { clock, store } = fresh()
       const t = tool({ name: 't', description: 'd', input, background: true, execute: () => 'mine' })
       const runtime = await createRuntime({ store, clock, tools: [], logger: quiet })

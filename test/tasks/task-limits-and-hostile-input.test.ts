@@ -1,43 +1,24 @@
-// Limits, closed doors, sealed stores, changed tools, erasing, and what a hostile model does with the task tools.
+// Tasks: limits, worker: false, encryption at rest, changed tools, erase, and hostile input to the task tools.
 import { readFileSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { PawlError } from 'pawl'
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
+import { after, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import { stores } from '../kit/open-runtime.ts'
+import { backgroundTool, hang, patient, rerunTask, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
-const open = (store: Store): Store => ({ ...store, close: async () => {} })
-const patient = tool({
-  name: 'patient',
-  description: 'd',
-  input,
-  onCrash: 'rerun',
-  background: true,
-  execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('told')))),
-})
 const quick = tool({ name: 'quick', description: 'd', input, background: true, execute: () => 'quick' })
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`more about tasks, on ${kind}`, () => {
-    test('TASK-1: five tasks of a session that all start one and wait for it get on', async () => {
+for (const [kind, fresh] of stores) {
+  describe(`task limits and hostile input on ${kind}`, () => {
+    test('TASK-1: parents that fill the task limit and wait for their children do not deadlock', async () => {
       const { clock, store } = fresh()
-      const parent = tool({
-        name: 'parent',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        async execute(_, ctx) {
-          const child = await ctx.tasks.start({ tool: 'quick' })
-          return (await ctx.tasks.wait(child.id)).state
-        },
+      const parent = rerunTask('parent', async (_, ctx) => {
+        const child = await ctx.tasks.start({ tool: 'quick' })
+        return (await ctx.tasks.wait(child.id)).state
       })
       const runtime = await createRuntime({
         store,
@@ -48,21 +29,19 @@ for (const [kind, fresh] of [
       })
       const { tasks } = runtime.session('s')
       for (let n = 0; n < 4; n++) await tasks.start({ tool: parent, id: `p${n}` })
-      for (let n = 0; n < 4; n++) expect(await after(tasks.wait(`p${n}`), clock)).toMatchObject({ value: { state: 'succeeded' } })
+      for (let n = 0; n < 4; n++)
+        expect(await after(tasks.wait(`p${n}`), clock)).toMatchObject({ value: { state: 'succeeded' } })
       expect(await tasks.list({ state: 'open' })).toEqual([])
     })
 
-    test('TASK-1: five per session across two workers', async () => {
+    test('TASK-1: the limit of five tasks per session holds across two workers', async () => {
       const { clock, store } = fresh()
       let running = 0
       let most = 0
       const ends: (() => void)[] = []
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: true,
-        execute: () =>
+      const t = backgroundTool(
+        't',
+        () =>
           new Promise<string>((resolve) => {
             most = Math.max(most, ++running)
             ends.push(() => {
@@ -70,9 +49,9 @@ for (const [kind, fresh] of [
               resolve('x')
             })
           }),
-      })
-      const one = await createRuntime({ store: open(store), clock, tools: [t], logger: quiet })
-      const two = await createRuntime({ store: open(store), clock, tools: [t], logger: quiet })
+      )
+      const one = await createRuntime({ store: keepOpen(store), clock, tools: [t], logger: quiet })
+      const two = await createRuntime({ store: keepOpen(store), clock, tools: [t], logger: quiet })
       await clock.advance('11s')
       for (let n = 0; n < 12; n++) await (n % 2 ? one : two).session('s').tasks.start({ tool: t, id: `t${n}` })
       await clock.advance('11s')
@@ -87,10 +66,12 @@ for (const [kind, fresh] of [
       for (const end of ends.splice(0)) end()
       await clock.advance('60s')
       expect(most).toBe(5)
-      expect((await one.session('s').tasks.list()).map(({ state }) => state)).toEqual(Array.from({ length: 12 }, () => 'succeeded'))
+      expect((await one.session('s').tasks.list()).map(({ state }) => state)).toEqual(
+        Array.from({ length: 12 }, () => 'succeeded'),
+      )
     })
 
-    test('TASK-4: every task that has ended has its result file: cancelled before it began, refused, denied', async () => {
+    test('TASK-4: tasks that were cancelled while queued, invalid or denied have a result file', async () => {
       const { clock, store } = fresh()
       const strict = tool({
         name: 'strict',
@@ -126,51 +107,39 @@ for (const [kind, fresh] of [
             (error: PawlError) => error.code,
           )}`,
         )
-      expect(states.toSorted()).toEqual(['blocks cancelled there', 'denied failed there', 'queued cancelled there', 'strict failed there'])
+      expect(states.toSorted()).toEqual([
+        'blocks cancelled there',
+        'denied failed there',
+        'queued cancelled there',
+        'strict failed there',
+      ])
     })
 
-    test('TASK-6 TASK-10: a parent that is abandoned ends the tasks it started', async () => {
+    test('TASK-6, TASK-10: abandoning a parent cancels the tasks it started', async () => {
       const { clock, store } = fresh()
       const dying = mortal(store)
-      const parent = tool({
-        name: 'parent',
-        description: 'd',
-        input,
-        background: { recovery: 'owner_bound' },
-        async execute(_, ctx) {
-          await ctx.tasks.start({ tool: 'patient', id: 'child' })
-          dying.die()
-          return hang()
-        },
+      const parent = simpleTool('parent', { background: { recovery: 'owner_bound' } }, async (_, ctx) => {
+        await ctx.tasks.start({ tool: 'patient', id: 'child' })
+        dying.die()
+        return hang()
       })
       const one = await createRuntime({ store: dying.store, clock, tools: [parent, patient], logger: quiet })
       await one.session('s').tasks.start({ tool: parent, id: 'p' })
       await clock.advance(100)
-      const two = await createRuntime({ store: open(store), clock, tools: [parent, patient], logger: quiet })
+      const two = await createRuntime({ store: keepOpen(store), clock, tools: [parent, patient], logger: quiet })
       await clock.advance('120s')
       await clock.advance('120s')
       expect(await two.session('s').tasks.get('p')).toMatchObject({ state: 'abandoned' })
       expect(await two.session('s').tasks.get('child')).toMatchObject({ state: 'cancelled' })
     })
 
-    test('TASK-10: what a tool that a task calls starts belongs to the task too', async () => {
-      // background.md: "A task that a task started belongs to it." The starter is a call under the task.
+    test('TASK-10: a task started by a nested call belongs to the parent task', async () => {
       const { clock, store } = fresh()
-      const starter = tool({
-        name: 'starter',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => (await ctx.tasks.start({ tool: 'patient', id: 'child' })).id,
-      })
-      const parent = tool({
-        name: 'parent',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        execute: async (_, ctx) => (await ctx.call(starter, {})) as never,
-      })
+      const starter = rerunTool(
+        'starter',
+        async (_, ctx) => (await ctx.tasks.start({ tool: 'patient', id: 'child' })).id,
+      )
+      const parent = rerunTask('parent', async (_, ctx) => ctx.call(starter, {}))
       const runtime = await createRuntime({ store, clock, tools: [parent, patient, starter], logger: quiet })
       const { tasks } = runtime.session('s')
       await tasks.start({ tool: parent, id: 'p' })
@@ -179,18 +148,11 @@ for (const [kind, fresh] of [
       expect(await tasks.get('child')).toMatchObject({ state: 'cancelled', parent: 'p' })
     })
 
-    test('TASK-9: session.supersede is for what the user waits for: a task that asks a person goes on', async () => {
-      // POL-7 is about calls of the turn; background.md: a task "goes on", and its question is in the inbox.
+    test('TASK-9: session.supersede leaves a task that asks a person waiting', async () => {
       const { clock, store } = fresh()
-      const asks = tool({
-        name: 'asks',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        execute: async (_, ctx) =>
-          String(((await (await ctx.ask({ text: 'Sure?', deadline: '1d' })).value) as { answer?: unknown }).answer),
-      })
+      const asks = rerunTask('asks', async (_, ctx) =>
+        String(((await (await ctx.ask({ text: 'Sure?', deadline: '1d' })).value) as { answer?: unknown }).answer),
+      )
       const runtime = await createRuntime({ store, clock, tools: [asks], logger: quiet })
       const session = runtime.session('s')
       await session.tasks.start({ tool: asks, id: 'a' })
@@ -201,7 +163,7 @@ for (const [kind, fresh] of [
       expect(await session.tasks.get('a')).toMatchObject({ state: 'awaiting_input' })
     })
 
-    test('CALL-7 TASK-6: its tool is no longer for the background when it goes on: it says so, and is not stuck', async () => {
+    test('CALL-7, TASK-6: a task fails if its tool no longer runs in the background', async () => {
       const { clock, store } = fresh()
       const t = (background: boolean) =>
         tool({
@@ -212,15 +174,17 @@ for (const [kind, fresh] of [
           ...(background ? { background: true } : {}),
           execute: async (_: unknown, ctx: { sleep(d: string): Promise<void> }) => (await ctx.sleep('1h'), 'x'),
         } as never)
-      const one = await createRuntime({ store: open(store), clock, tools: [t(true)], logger: quiet })
+      const one = await createRuntime({ store: keepOpen(store), clock, tools: [t(true)], logger: quiet })
       await one.session('s').tasks.start({ tool: 't', id: 'a' })
       await clock.advance(1_000)
       await after(one.close({ grace: 0 }), clock, 10_000, 100)
-      const two = await createRuntime({ store: open(store), clock, tools: [t(false)], logger: quiet })
-      expect(await after(two.session('s').tasks.wait('a'), clock, 7_200_000, 60_000)).toMatchObject({ value: { state: 'failed' } })
+      const two = await createRuntime({ store: keepOpen(store), clock, tools: [t(false)], logger: quiet })
+      expect(await after(two.session('s').tasks.wait('a'), clock, 7_200_000, 60_000)).toMatchObject({
+        value: { state: 'failed' },
+      })
     })
 
-    test('a process with worker: false starts, signals, waits and cancels; a worker that comes later does it all', async () => {
+    test('worker: false can start, signal, wait and cancel; a later worker executes it', async () => {
       const { clock, store } = fresh()
       const hears = tool({
         name: 'hears',
@@ -230,20 +194,28 @@ for (const [kind, fresh] of [
         background: true,
         execute: async (_, ctx) => [await ctx.task?.signal('go'), (await ctx.task?.receive())?.text],
       })
-      const door = await createRuntime({ store: open(store), clock, tools: [hears, patient], logger: quiet, worker: false })
+      const door = await createRuntime({
+        store: keepOpen(store),
+        clock,
+        tools: [hears, patient],
+        logger: quiet,
+        worker: false,
+      })
       const { tasks, notices } = door.session('s')
       await tasks.start({ tool: hears, id: 'a' })
       await tasks.start({ tool: patient, id: 'b' })
       await tasks.signal('a', 'go', 1)
       await tasks.message('a', 'hello')
       expect(await tasks.cancel('b')).toBe(true)
-      await createRuntime({ store: open(store), clock, tools: [hears, patient], logger: quiet })
-      expect(await after(tasks.wait('a'), clock)).toMatchObject({ value: { state: 'succeeded', outcome: { value: [1, 'hello'] } } })
+      await createRuntime({ store: keepOpen(store), clock, tools: [hears, patient], logger: quiet })
+      expect(await after(tasks.wait('a'), clock)).toMatchObject({
+        value: { state: 'succeeded', outcome: { value: [1, 'hello'] } },
+      })
       expect(await after(tasks.wait('b'), clock)).toMatchObject({ value: { state: 'cancelled' } })
       expect((await notices.list()).map(({ task }) => String(task)).toSorted()).toEqual(['a', 'b'])
     })
 
-    test('DUR-10: erase with open tasks cancels them, and nothing of them is left', async () => {
+    test('DUR-10: erase with open tasks cancels them and removes everything they recorded', async () => {
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [patient], logger: quiet })
       const session = runtime.session('s')
@@ -259,23 +231,30 @@ for (const [kind, fresh] of [
       expect(await session.files.glob('/**')).toMatchObject({ entries: [] })
     })
 
-    test('DUR-10: a task that another process erases: whoever waits for its end here is told', async () => {
+    test('DUR-10: a wait for a task that another process erases does not hang', async () => {
       const { clock, store } = fresh()
       const gone = tool({ name: 'gone', description: 'd', input, background: true, execute: hang })
-      const door = await createRuntime({ store: open(store), clock, tools: [gone], logger: quiet, worker: false })
+      const door = await createRuntime({ store: keepOpen(store), clock, tools: [gone], logger: quiet, worker: false })
       await door.session('s').tasks.start({ tool: gone, id: 'a' })
       const waiting = door.session('s').tasks.wait('a')
       waiting.catch(() => {})
       await clock.advance(100)
-      const other = await createRuntime({ store: open(store), clock, tools: [gone], logger: quiet })
+      const other = await createRuntime({ store: keepOpen(store), clock, tools: [gone], logger: quiet })
       const erased = other.erase({ session: 's', open: 'cancel' })
       await after(erased, clock, 60_000, 100)
       expect(await after(waiting, clock)).not.toBe('hangs')
     })
 
-    test('TASK-1: what a hostile model asks for is refused as an answer, not as a fault of ours', async () => {
+    test('TASK-1: hostile input to the task tools is rejected, never an internal error', async () => {
       const { clock, store } = fresh()
-      const secretTool = tool({ name: 'inner', description: 'd', input, internal: true, background: true, execute: () => 'x' })
+      const secretTool = tool({
+        name: 'inner',
+        description: 'd',
+        input,
+        internal: true,
+        background: true,
+        execute: () => 'x',
+      })
       const runtime = await createRuntime({ store, clock, tools: [patient, quick, secretTool], logger: quiet })
       await runtime.session('other').tasks.start({ tool: patient, id: 'theirs' })
       const session = runtime.session('s')
@@ -311,7 +290,11 @@ for (const [kind, fresh] of [
         const answer = await after(run, clock, 60_000)
         const [outcome] = typeof answer === 'object' && 'value' in answer ? answer.value : []
         const said = outcome?.status === 'failure' ? outcome.failure.code : JSON.stringify(answer).slice(0, 200)
-        if (outcome?.status !== 'failure' || outcome.failure.class === 'internal' || /internal|unavailable_store/.test(said))
+        if (
+          outcome?.status !== 'failure' ||
+          outcome.failure.class === 'internal' ||
+          /internal|unavailable_store/.test(said)
+        )
           wrong.push(`${name} ${JSON.stringify(args).slice(0, 80)}: ${said}`)
       }
       expect(wrong).toEqual([])
@@ -320,7 +303,7 @@ for (const [kind, fresh] of [
 }
 
 for (const how of ['all', 'sensitive'] as const) {
-  test(`DUR-12: nothing that a task says or is told is readable at rest (${how === 'all' ? 'encrypt: true' : 'a sensitive tool'})`, async () => {
+  test(`DUR-12: task data is not readable at rest (${how === 'all' ? 'encrypt: true' : 'a sensitive tool'})`, async () => {
     const { clock, store, file } = freshSqlite()
     const word = 'PLAINTEXTWORD'
     const t = tool({

@@ -1,8 +1,8 @@
-// Tasks on PostgreSQL (TASK-1 to TASK-10): two workers, one that dies at what it writes, one that does not know that it lost its task. Time is moved by
-// hand; leases, which the database keeps, are ended by hand.
+// Tasks on PostgreSQL: two workers, crashes at writes, and a worker that lost its lease without noticing. The clock is
+// manual; leases use the database clock, so the tests end them explicitly.
 
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { createRuntime, type Runtime, type Tool } from 'pawl'
 import { postgresStore } from 'pawl/postgres'
 import { dropSchemas } from '../../src/store/postgres/drop-schemas.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -10,48 +10,30 @@ import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts
 import { quiet } from '../kit/stores/fresh-store.ts'
 import { type Ground, matrix } from '../kit/crash-matrix.ts'
 import { tasks } from '../fault-injection/task-scenarios.ts'
-import { patient } from '../kit/stores/postgres-clock.ts'
-import { type Server, startServer } from '../kit/stores/postgres-server.ts'
+import { backgroundTool, rerunTask, rerunTool, simpleTool } from '../kit/simple-tools.ts'
+import { postgresGround, serverForFile } from '../kit/stores/postgres-for-file.ts'
 
-const input = { type: 'object' } as const
-let server: Server
+const server = serverForFile()
 let schemas = 0
 const open: Runtime[] = []
 const stores: { store: Store; schema: string }[] = []
 
-beforeAll(async () => {
-  server = await startServer()
-}, 60_000)
 afterEach(async () => {
   await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-  for (const { store, schema } of stores.splice(0)) await drop(store, schema)
-})
-afterAll(() => server?.stop())
-
-const drop = async (store: Store, schema: string): Promise<void> => {
-  await store.close()
-  await dropSchemas(server.connection, [schema])
-}
-async function ground(): Promise<Ground> {
-  const schema = `tasks_${++schemas}`
-  const { store, clock } = await patient((by) => postgresStore({ connection: server.connection, schema, clock: by, commit: 'process' }))
-  return {
-    clock,
-    store,
-    async bury(worker) {
-      await store.leave(worker)
-    },
-    gone: () => drop(store, schema),
+  for (const { store, schema } of stores.splice(0)) {
+    await store.close()
+    await dropSchemas(server.connection, [schema])
   }
-}
+})
+const ground = (): Promise<Ground> => postgresGround(server.connection, `tasks_${++schemas}`)
 
-describe('a worker dies', () => {
-  /** A safety net: a scenario takes some seconds on a quiet machine. */
+describe('crash matrix', () => {
+  /** Generous: a scenario takes a few seconds on a quiet machine. */
   const timeout = 600_000
 
-  // Every fourth place of each: what differs here is the store, not the tasks.
+  // Every fourth write only: this file tests the store, and the local stores run the full matrix.
   test.each(tasks.map((scenario, n) => ({ scenario, name: scenario.name, from: n % 4 })))(
-    'TASK-3 TASK-6: at writes of $name',
+    'TASK-3, TASK-6: a worker dies at writes of $name',
     { timeout },
     async ({ scenario, from }) => {
       const { found, deaths } = await matrix(scenario, ground, { every: 4, from })
@@ -81,35 +63,36 @@ describe('two workers', () => {
     open.push(runtime)
     return runtime
   }
-  const after = <T>(look: () => Promise<T | undefined | false>): Promise<T> => vi.waitUntil(look, { interval: 3, timeout: 60_000 })
+  const after = <T>(look: () => Promise<T | undefined | false>): Promise<T> =>
+    vi.waitUntil(look, { interval: 3, timeout: 60_000 })
 
-  test('TASK-1 TASK-2: forty tasks of eight sessions run once each, five of a session at most', async () => {
+  test('TASK-1, TASK-2: forty tasks run once each, at most five per session', async () => {
     await opened()
     const ran = new Map<string, number>()
     const now = new Map<string, number>()
     let most = 0
-    const work = tool({
-      name: 'work',
-      description: 'Works',
-      input,
-      background: true,
-      async execute(_, ctx) {
-        ran.set(ctx.callId, (ran.get(ctx.callId) ?? 0) + 1)
-        const running = (now.get(ctx.session) ?? 0) + 1
-        now.set(ctx.session, running)
-        most = Math.max(most, running)
-        ctx.output(`${ctx.callId}\n`)
-        await ctx.task?.message('done')
-        now.set(ctx.session, (now.get(ctx.session) ?? 0) - 1)
-        return ctx.callId
-      },
+    const work = backgroundTool('work', async (_, ctx) => {
+      ran.set(ctx.callId, (ran.get(ctx.callId) ?? 0) + 1)
+      const running = (now.get(ctx.session) ?? 0) + 1
+      now.set(ctx.session, running)
+      most = Math.max(most, running)
+      ctx.output(`${ctx.callId}\n`)
+      await ctx.task?.message('done')
+      now.set(ctx.session, (now.get(ctx.session) ?? 0) - 1)
+      return ctx.callId
     })
     const [a, b] = [await worker([work]), await worker([work])]
     const ids = Array.from({ length: 40 }, (_, n) => ({ id: `t${n}`, session: `s${n % 4}` }))
-    await Promise.all(ids.map(({ id, session }, n) => (n % 2 ? a : b).session(session).tasks.start({ tool: 'work', id })))
+    await Promise.all(
+      ids.map(({ id, session }, n) => (n % 2 ? a : b).session(session).tasks.start({ tool: 'work', id })),
+    )
     await Promise.all(
       ids.map(async ({ id, session }) => {
-        expect(await a.session(session).tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: id }, attempt: 1 })
+        expect(await a.session(session).tasks.wait(id)).toMatchObject({
+          state: 'succeeded',
+          outcome: { value: id },
+          attempt: 1,
+        })
         expect((await b.session(session).files.read(`/.background/${id}/output.log`)).text).toBe(`[stdout] ${id}\n`)
         expect(await b.session(session).tasks.messages(id)).toMatchObject([{ text: 'done' }])
       }),
@@ -119,19 +102,12 @@ describe('two workers', () => {
     expect(most).toBeLessThanOrEqual(5)
   })
 
-  test('TASK-5 TASK-8: signals, replies and cancels reach a task on another worker', async () => {
+  test('TASK-5, TASK-8: signals, replies and cancels reach a task on another worker', async () => {
     await opened()
-    const hears = tool({
-      name: 'hears',
-      description: 'Hears',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        const one = await ctx.task?.signal('go')
-        const reply = await ctx.task?.request('Which?')
-        return [one, reply?.text ?? '']
-      },
+    const hears = rerunTask('hears', async (_, ctx) => {
+      const one = await ctx.task?.signal('go')
+      const reply = await ctx.task?.request('Which?')
+      return [one, reply?.text ?? '']
     })
     const a = await worker([hears])
     const { id } = await a.session('s').tasks.start({ tool: 'hears' })
@@ -146,61 +122,47 @@ describe('two workers', () => {
     expect(await there.wait(second.id)).toMatchObject({ state: 'cancelled', summary: 'Enough' })
   })
 
-  test('TASK-3: a worker that lost its task without knowing writes nothing more of it', async () => {
+  test('TASK-3: a worker that lost its lease unnoticed writes nothing more to its task', async () => {
     await opened()
     const refused: string[] = []
     let runs = 0
     const make = (zombie: boolean): Tool =>
-      tool({
-        name: 'zombie',
-        description: 'Zombie',
-        input,
-        onCrash: 'rerun',
-        background: { events: { told: {} } },
-        async execute(_, ctx) {
-          runs++
-          await ctx.task?.message('first')
-          if (!zombie) {
-            await vi.waitUntil(() => refused.length === 7, { interval: 3, timeout: 60_000 })
-            await ctx.task?.message('alive')
-            ctx.output('alive\n')
-            return 'alive'
-          }
-          ctx.output('first\n')
-          await vi.waitUntil(() => runs === 2, { interval: 3, timeout: 60_000 })
-          const said = (what: string, done: Promise<unknown> | undefined): Promise<unknown> =>
-            Promise.resolve(done).then(
-              () => refused.push(`${what} was taken`),
-              (error: { code: string }) => refused.push(error.code),
-            )
-          ctx.task?.status('dead')
-          ctx.output('dead\n')
-          // The first is refused by the store; from then on it knows.
-          await Promise.all([
-            said('signal', ctx.tasks.signal('other', 'go', 'dead')),
-            said('start', ctx.tasks.start({ tool: 'zombie', id: 'dead' })),
-            said('file', ctx.files.write('/dead', 'dead')),
-            said('artifact', ctx.task?.artifact({ name: 'dead', url: 'http://dead' })),
-            said('message', ctx.task?.message('dead')),
-            said('event', ctx.emit('told', 'dead')),
-            said(
-              'step',
-              ctx.step('dead', () => 'dead'),
-            ),
-          ])
-          return 'dead'
-        },
+      rerunTool('zombie', { background: { events: { told: {} } } }, async (_, ctx) => {
+        runs++
+        await ctx.task?.message('first')
+        if (!zombie) {
+          await vi.waitUntil(() => refused.length === 7, { interval: 3, timeout: 60_000 })
+          await ctx.task?.message('alive')
+          ctx.output('alive\n')
+          return 'alive'
+        }
+        ctx.output('first\n')
+        await vi.waitUntil(() => runs === 2, { interval: 3, timeout: 60_000 })
+        const said = (what: string, done: Promise<unknown> | undefined): Promise<unknown> =>
+          Promise.resolve(done).then(
+            () => refused.push(`${what} was taken`),
+            (error: { code: string }) => refused.push(error.code),
+          )
+        ctx.task?.status('dead')
+        ctx.output('dead\n')
+        // The store rejects the first write; from then on the worker knows.
+        await Promise.all([
+          said('signal', ctx.tasks.signal('other', 'go', 'dead')),
+          said('start', ctx.tasks.start({ tool: 'zombie', id: 'dead' })),
+          said('file', ctx.files.write('/dead', 'dead')),
+          said('artifact', ctx.task?.artifact({ name: 'dead', url: 'http://dead' })),
+          said('message', ctx.task?.message('dead')),
+          said('event', ctx.emit('told', 'dead')),
+          said(
+            'step',
+            ctx.step('dead', () => 'dead'),
+          ),
+        ])
+        return 'dead'
       })
-    const waits = tool({
-      name: 'waits',
-      description: 'Waits',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      execute: (_, ctx) => ctx.task?.signal('go'),
-    })
+    const waits = rerunTask('waits', (_, ctx) => ctx.task?.signal('go'))
     let name = ''
-    // Its heart stops, and it does not know.
+    // Lease renewal hangs without an error.
     const frozen: Store = {
       ...store,
       renew: (self, ms) => (name === '' ? ((name = self), store.renew(self, ms)) : new Promise<never>(() => {})),
@@ -211,7 +173,7 @@ describe('two workers', () => {
     const b = await worker([make(false), waits])
     const { tasks: there } = b.session('s')
     await there.start({ tool: 'waits', id: 'other' })
-    await store.leave(name) // its lease is over, and nobody has told it
+    await store.leave(name) // its lease is over, and it gets no notification
     await after(async () => {
       await clock.advance('5s')
       return runs === 2
@@ -226,23 +188,17 @@ describe('two workers', () => {
     expect(text).not.toContain('dead')
   })
 
-  test('TASK-4: what PostgreSQL cannot hold in a text is kept all the same', async () => {
+  test('TASK-4: text that PostgreSQL cannot store as is survives a task', async () => {
     await opened()
     const odd = 'nul \u0000, half \ud83d, whole 😀, \u2028 and "quotes" \\'
-    const says = tool({
-      name: 'says',
-      description: 'Says',
-      input,
-      background: { events: { told: {} } },
-      async execute(_, ctx) {
-        ctx.output(`${odd}\n`)
-        ctx.task?.status(odd)
-        ctx.progress({ label: odd.toWellFormed() })
-        await ctx.task?.artifact({ name: odd.toWellFormed(), url: 'http://a' })
-        await ctx.task?.message(odd, { odd: odd.toWellFormed() })
-        await ctx.emit('told', { odd: odd.toWellFormed() })
-        return odd.toWellFormed()
-      },
+    const says = simpleTool('says', { background: { events: { told: {} } } }, async (_, ctx) => {
+      ctx.output(`${odd}\n`)
+      ctx.task?.status(odd)
+      ctx.progress({ label: odd.toWellFormed() })
+      await ctx.task?.artifact({ name: odd.toWellFormed(), url: 'http://a' })
+      await ctx.task?.message(odd, { odd: odd.toWellFormed() })
+      await ctx.emit('told', { odd: odd.toWellFormed() })
+      return odd.toWellFormed()
     })
     const a = await worker([says])
     const { id } = await a.session('s').tasks.start({ tool: 'says', title: odd, wake: 'on_activity' })

@@ -1,17 +1,18 @@
-// TASK-1 to TASK-9: work that outlives whoever began it.
+// Background tasks: start, files, cancel, recovery, fencing, signals, events, limits and retention.
 
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { createRuntime, fail, type Runtime, type Task, type Tool, tool } from '../../src/index.ts'
+import { createRuntime, fail, type Tool, tool } from '../../src/index.ts'
 import type { Store } from '../../src/store/store.ts'
 import { type ManualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
-import { type Mortal, type StoreKind } from '../kit/stores/killable-store.ts'
-import { noticeCases } from './notices/notice-cases.ts'
+import { type Mortal, renewOnce, type StoreKind } from '../kit/stores/killable-store.ts'
+import { noticeCases, double } from './notices/notice-cases.ts'
 import { mortalWorld } from '../kit/worker-takeover.ts'
+import { backgroundTool, hang, rerunTask, rerunTool, simpleTool } from '../kit/simple-tools.ts'
+import { waitForTask } from '../kit/wait-until.ts'
 
 const empty = z.object({})
-const hang = (): Promise<never> => new Promise(() => {})
 
 describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) => {
   let clock: ManualClock
@@ -20,33 +21,25 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
   const world = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
   const { start, takeOver } = world
   noticeCases(world)
-  const until = async (runtime: Runtime, id: string, what: (task: Task) => boolean): Promise<Task> => {
-    const found = await vi.waitUntil(
-      async () => {
-        const task = await runtime.session('s').tasks.get(id)
-        return task && what(task) ? task : undefined
-      },
-      { interval: 1 },
-    )
-    return found
-  }
 
-  const double = tool({
-    name: 'double',
-    description: 'Doubles',
-    input: z.object({ n: z.number() }),
-    onCrash: 'rerun',
-    background: true,
-    execute: ({ n }) => n * 2,
-  })
-
-  test('TASK-2, TASK-8: a task is started, runs by itself, and ends with its outcome', async () => {
+  test('TASK-2, TASK-8: a started task runs in the background and ends with its outcome', async () => {
     const runtime = await start([double])
     const { tasks } = runtime.session('s')
     const started = await tasks.start({ tool: 'double', input: { n: 21 }, title: 'Twice' })
-    expect(started).toMatchObject({ title: 'Twice', tool: 'double', kind: 'background_tool', wake: 'on_terminal', parent: null })
+    expect(started).toMatchObject({
+      title: 'Twice',
+      tool: 'double',
+      kind: 'background_tool',
+      wake: 'on_terminal',
+      parent: null,
+    })
     const ended = await tasks.wait(started.id)
-    expect(ended).toMatchObject({ state: 'succeeded', outcome: { status: 'success', value: 42 }, summary: '42', attempt: 1 })
+    expect(ended).toMatchObject({
+      state: 'succeeded',
+      outcome: { status: 'success', value: 42 },
+      summary: '42',
+      attempt: 1,
+    })
     expect(await tasks.list()).toMatchObject([{ id: started.id }])
     expect(await tasks.list({ state: 'open' })).toEqual([])
     expect(await runtime.session('other').tasks.get(started.id)).toBeUndefined()
@@ -57,46 +50,56 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     const { tasks } = runtime.session('s')
     const one = await tasks.start({ tool: double, input: { n: 1 }, id: 'mine' })
     expect((await tasks.start({ tool: double, input: { n: 1 }, id: 'mine' })).call).toBe(one.call)
-    await expect(tasks.start({ tool: double, input: { n: 2 }, id: 'mine' })).rejects.toMatchObject({ code: 'task_conflict' })
+    await expect(tasks.start({ tool: double, input: { n: 2 }, id: 'mine' })).rejects.toMatchObject({
+      code: 'task_conflict',
+    })
     await expect(tasks.start({ tool: 'nothing' })).rejects.toMatchObject({ code: 'task_invalid' })
     await expect(tasks.get('nobody')).resolves.toBeUndefined()
     await expect(tasks.cancel('nobody')).rejects.toMatchObject({ code: 'task_unknown' })
   })
 
-  test('TASK-4: status, progress and output are kept while it runs, the result with its end', async () => {
+  test('TASK-4: status, progress and output are stored while a task runs, the result at its end', async () => {
     let go = (): void => {}
     const gate = new Promise<void>((resolve) => (go = resolve))
-    const report = tool({
-      name: 'report',
-      description: 'Exports',
-      input: empty,
-      background: {
-        async execute(_, ctx, sink) {
-          sink.status('Reading')
-          sink.progress({ current: 1, total: 2 })
-          sink.output('stdout', 'one\ntwo')
-          sink.output('stderr', 'oh\n')
-          sink.output('stdout', 'three\n')
-          await gate
-          await sink.artifact({ name: 'report', path: '/report.csv' })
-          return { rows: 2 }
+    const report = simpleTool(
+      'report',
+      {
+        background: {
+          async execute(_, ctx, sink) {
+            sink.status('Reading')
+            sink.progress({ current: 1, total: 2 })
+            sink.output('stdout', 'one\ntwo')
+            sink.output('stderr', 'oh\n')
+            sink.output('stdout', 'three\n')
+            await gate
+            await sink.artifact({ name: 'report', path: '/report.csv' })
+            return { rows: 2 }
+          },
         },
       },
-      execute: () => ({ rows: 0 }),
-    })
+      () => ({ rows: 0 }),
+    )
     const runtime = await start([report])
     const { tasks } = runtime.session('s')
     const { id } = await tasks.start({ tool: report })
-    await until(runtime, id, ({ state }) => state === 'running')
+    await waitForTask(runtime, id, ({ state }) => state === 'running')
     await clock.advance('1s')
-    const running = await until(runtime, id, ({ status }) => status !== null)
+    const running = await waitForTask(runtime, id, ({ status }) => status !== null)
     expect(running).toMatchObject({ status: 'Reading', progress: { current: 1, total: 2 }, state: 'running' })
     const log = `/.background/${id}/output.log`
-    expect((await runtime.session('s').files.read(log)).text).toBe('[stdout] one\n[stdout] two\n[stderr] oh\n[stdout] three\n')
+    expect((await runtime.session('s').files.read(log)).text).toBe(
+      '[stdout] one\n[stdout] two\n[stderr] oh\n[stdout] three\n',
+    )
     go()
     const ended = await tasks.wait(id)
-    expect(ended).toMatchObject({ state: 'succeeded', artifacts: [{ name: 'report', path: '/report.csv' }], logPath: log })
-    expect(JSON.parse((await runtime.session('s').files.read(`/.background/${id}/result.json`)).text ?? '')).toEqual({ rows: 2 })
+    expect(ended).toMatchObject({
+      state: 'succeeded',
+      artifacts: [{ name: 'report', path: '/report.csv' }],
+      logPath: log,
+    })
+    expect(JSON.parse((await runtime.session('s').files.read(`/.background/${id}/result.json`)).text ?? '')).toEqual({
+      rows: 2,
+    })
     const told: string[] = []
     for await (const event of runtime.session('s').events()) {
       told.push(event.type)
@@ -115,16 +118,10 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     ])
   })
 
-  test('TASK-4: a log ends at its bound, and says so', async () => {
-    const loud = tool({
-      name: 'loud',
-      description: 'Loud',
-      input: empty,
-      background: true,
-      execute(_, ctx) {
-        for (let n = 0; n < 400; n++) ctx.output(`${'é'.repeat(999)}\n`)
-        return 'over'
-      },
+  test('TASK-4: the output log is truncated at its limit with a marker', async () => {
+    const loud = backgroundTool('loud', (_, ctx) => {
+      for (let n = 0; n < 400; n++) ctx.output(`${'é'.repeat(999)}\n`)
+      return 'over'
     })
     const runtime = await start([loud])
     const { tasks, files } = runtime.session('s')
@@ -137,47 +134,38 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     await expect(files.write(`/.background/${id}/output.log`, 'x')).rejects.toMatchObject({ code: 'file_readonly' })
   })
 
-  test('TASK-5: a cancel ends it as cancelled, and says so in its files', async () => {
-    const long = tool({
-      name: 'long',
-      description: 'Takes long',
-      input: empty,
-      background: true,
-      execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('gone')))),
-    })
+  test('TASK-5: a cancelled task ends as cancelled, with the reason in its log', async () => {
+    const long = backgroundTool(
+      'long',
+      (_, ctx) =>
+        new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('gone')))),
+    )
     const runtime = await start([long])
     const { tasks } = runtime.session('s')
     const { id } = await tasks.start({ tool: long })
-    await until(runtime, id, ({ state }) => state === 'running')
+    await waitForTask(runtime, id, ({ state }) => state === 'running')
     expect(await tasks.cancel(id, 'Not needed', 'user:ada')).toBe(true)
     expect(await tasks.wait(id)).toMatchObject({ state: 'cancelled', summary: 'Not needed' })
     expect(await tasks.cancel(id)).toBe(false)
     expect((await runtime.session('s').files.read(`/.background/${id}/output.log`)).text).toContain('Not needed')
   })
 
-  test('TASK-6: one whose worker is lost runs again where it may, after a pause', async () => {
+  test('TASK-6: a rerunnable task whose worker is lost runs again after a backoff', async () => {
     let runs = 0
     const body = (stay: boolean): Tool =>
-      tool({
-        name: 'again',
-        description: 'May run again',
-        input: empty,
-        onCrash: 'rerun',
-        background: true,
-        async execute(_, ctx) {
-          runs++
-          ctx.output(`run ${runs}\n`)
-          if (stay) await hang()
-          return 'done'
-        },
+      rerunTask('again', async (_, ctx) => {
+        runs++
+        ctx.output(`run ${runs}\n`)
+        if (stay) await hang()
+        return 'done'
       })
     const a = await start([body(true)], first.store)
     const { id } = await a.session('s').tasks.start({ tool: 'again' })
-    await until(a, id, ({ state }) => state === 'running')
+    await waitForTask(a, id, ({ state }) => state === 'running')
     await clock.advance('1s')
     first.die()
     const b = await takeOver([body(false)])
-    await until(b, id, ({ status }) => status !== null)
+    await waitForTask(b, id, ({ status }) => status !== null)
     expect(runs).toBe(1)
     await clock.advance('2s')
     expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 2 })
@@ -186,66 +174,60 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     )
   })
 
-  test('TASK-6: one that must not run twice is abandoned, with what is known of it, and the session hears of it', async () => {
+  test('TASK-6: an owner_bound task whose worker is lost is abandoned with evidence and a notice', async () => {
     const once = (): Tool =>
       tool({ name: 'once', description: 'Once', input: empty, background: { recovery: 'owner_bound' }, execute: hang })
     const a = await start([once()], first.store)
     const { id } = await a.session('s').tasks.start({ tool: 'once', title: 'One time' })
-    await until(a, id, ({ state }) => state === 'running')
+    await waitForTask(a, id, ({ state }) => state === 'running')
     first.die()
     const b = await takeOver([once()])
     const ended = await b.session('s').tasks.wait(id)
-    expect(ended).toMatchObject({ state: 'abandoned', outcome: { status: 'unknown', unknown: { evidence: { attempt: 1 } } } })
+    expect(ended).toMatchObject({
+      state: 'abandoned',
+      outcome: { status: 'unknown', unknown: { evidence: { attempt: 1 } } },
+    })
     const notices = await b.session('s').notices.list()
     expect(notices).toMatchObject([{ about: 'end', task: id }])
-    expect(notices[0]?.text).toContain(`[Runtime notice: this is not a message of the user. Task "One time" (${id}) finished: abandoned.]`)
+    expect(notices[0]?.text).toContain(
+      `[Runtime notice: this is not a message of the user. Task "One time" (${id}) finished: abandoned.]`,
+    )
   })
 
-  test('TASK-3: a worker that lost a task writes nothing more of it: status, output, artifact, message, event, file, end', async () => {
+  test('TASK-3: a worker that lost its lease cannot write to its task in any way', async () => {
     const refused: string[] = []
     let go = (): void => {}
     const gate = new Promise<void>((resolve) => (go = resolve))
     let runs = 0
     const make = (zombie: boolean): Tool =>
-      tool({
-        name: 'zombie',
-        description: 'Zombie',
-        input: empty,
-        onCrash: 'rerun',
-        background: { events: { told: {} } },
-        async execute(_, ctx) {
-          runs++
-          if (!zombie) {
-            ctx.output('alive\n')
-            await ctx.task?.message('alive')
-            await gate
-            return 'alive'
-          }
-          ctx.output('first\n')
-          await ctx.files.write('/a.txt', 'first')
-          await vi.waitUntil(() => runs === 2, { interval: 1 })
-          const code = (what: string, done: Promise<unknown> | undefined) =>
-            done?.then(
-              () => refused.push(`${what} was taken`),
-              (error: { code: string }) => refused.push(`${what}: ${error.code}`),
-            )
-          ctx.task?.status('dead')
-          ctx.output('dead\n')
-          await code('artifact', ctx.task?.artifact({ name: 'dead', url: 'http://dead' }))
-          await code('message', ctx.task?.message('dead'))
-          await code('event', ctx.emit('told', 'dead'))
-          await code('file', ctx.files.write('/a.txt', 'dead'))
-          await code('start', ctx.tasks.start({ tool: 'double', input: { n: 1 } }))
-          return 'dead'
-        },
+      rerunTool('zombie', { background: { events: { told: {} } } }, async (_, ctx) => {
+        runs++
+        if (!zombie) {
+          ctx.output('alive\n')
+          await ctx.task?.message('alive')
+          await gate
+          return 'alive'
+        }
+        ctx.output('first\n')
+        await ctx.files.write('/a.txt', 'first')
+        await vi.waitUntil(() => runs === 2, { interval: 1 })
+        const code = (what: string, done: Promise<unknown> | undefined) =>
+          done?.then(
+            () => refused.push(`${what} was taken`),
+            (error: { code: string }) => refused.push(`${what}: ${error.code}`),
+          )
+        ctx.task?.status('dead')
+        ctx.output('dead\n')
+        await code('artifact', ctx.task?.artifact({ name: 'dead', url: 'http://dead' }))
+        await code('message', ctx.task?.message('dead'))
+        await code('event', ctx.emit('told', 'dead'))
+        await code('file', ctx.files.write('/a.txt', 'dead'))
+        await code('start', ctx.tasks.start({ tool: 'double', input: { n: 1 } }))
+        return 'dead'
       })
-    // Its heart stops, and it does not know.
-    const frozen = { ...store, renew: (): Promise<number> => new Promise(() => {}) } satisfies Store
-    let renewed = false
-    const sleeper: Store = { ...frozen, renew: (worker, ms) => (renewed ? frozen.renew() : ((renewed = true), store.renew(worker, ms))) }
-    const a = await createRuntime({ store: sleeper, tools: [make(true), double], clock, logger: quiet })
+    const a = await createRuntime({ store: renewOnce(store), tools: [make(true), double], clock, logger: quiet })
     const { id } = await a.session('s').tasks.start({ tool: 'zombie' })
-    await until(a, id, ({ state }) => state === 'running')
+    await waitForTask(a, id, ({ state }) => state === 'running')
     const b = await start([make(false), double])
     await clock.advance('31s')
     await clock.advance('2s')
@@ -254,7 +236,11 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(refused.join()).not.toContain('taken')
     await clock.advance('1s')
     go()
-    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', outcome: { value: 'alive' }, artifacts: [] })
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({
+      state: 'succeeded',
+      outcome: { value: 'alive' },
+      artifacts: [],
+    })
     expect((await b.session('s').files.read('/a.txt')).text).toBe('first')
     expect(await b.session('s').tasks.messages(id)).toMatchObject([{ text: 'alive' }])
     expect((await b.session('s').tasks.list()).length).toBe(1)
@@ -262,21 +248,14 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     await a.close({ grace: 0 }).catch(() => {})
   })
 
-  const listener = tool({
-    name: 'listener',
-    description: 'Listens',
-    input: empty,
-    onCrash: 'rerun',
-    background: true,
-    async execute(_, ctx) {
-      const one = await ctx.task?.signal('go')
-      const two = await ctx.task?.signal('go')
-      const message = await ctx.task?.receive()
-      return [one, two, message?.text ?? '']
-    },
+  const listener = rerunTask('listener', async (_, ctx) => {
+    const one = await ctx.task?.signal('go')
+    const two = await ctx.task?.signal('go')
+    const message = await ctx.task?.receive()
+    return [one, two, message?.text ?? '']
   })
 
-  test('TASK-8: the n-th signal meets the n-th wait, early ones are kept', async () => {
+  test('TASK-8: the n-th signal resolves the n-th wait, and early signals are stored', async () => {
     const runtime = await start([listener])
     const { tasks } = runtime.session('s')
     const { id } = await tasks.start({ tool: listener })
@@ -289,12 +268,14 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(await tasks.messages(id)).toMatchObject([{ direction: 'in', text: 'hello' }])
   })
 
-  test('TASK-8: a signal after a crash finds the wait of the next worker', async () => {
+  test('TASK-8: a signal after a crash resolves the wait of the next worker', async () => {
     const a = await start([listener], first.store)
     const { id } = await a.session('s').tasks.start({ tool: listener })
     await a.session('s').tasks.signal(id, 'go', 'x')
-    await until(a, id, ({ state }) => state === 'running')
-    await vi.waitUntil(async () => (await a.session('s').calls.get(id, { batch: 'pawl:task' }))?.waits.length === 2, { interval: 1 })
+    await waitForTask(a, id, ({ state }) => state === 'running')
+    await vi.waitUntil(async () => (await a.session('s').calls.get(id, { batch: 'pawl:task' }))?.waits.length === 2, {
+      interval: 1,
+    })
     first.die()
     const b = await takeOver([listener])
     await clock.advance('2s')
@@ -303,17 +284,16 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(await b.session('s').tasks.wait(id)).toMatchObject({ outcome: { value: ['x', 'y', 'z'] } })
   })
 
-  test('TASK-7: declared events are told once per key; others are refused', async () => {
+  test('TASK-7: declared events are recorded once per key; undeclared ones are rejected', async () => {
     const codes: string[] = []
-    const emits = tool({
-      name: 'emits',
-      description: 'Emits',
-      input: empty,
-      onCrash: 'rerun',
-      background: {
-        events: { page: { schema: z.object({ n: z.number() }), wake: true }, ready: { terminal: 'succeeded' } },
+    const emits = rerunTool(
+      'emits',
+      {
+        background: {
+          events: { page: { schema: z.object({ n: z.number() }), wake: true }, ready: { terminal: 'succeeded' } },
+        },
       },
-      async execute(_, ctx) {
+      async (_, ctx) => {
         const code = (emitted: Promise<void>) => emitted.catch((error: { code: string }) => void codes.push(error.code))
         await ctx.emit('page', { n: 1 }, { key: 'one' })
         await ctx.emit('page', { n: 1 }, { key: 'one' })
@@ -324,7 +304,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
         await ctx.emit('ready', 'the end')
         return 'not this'
       },
-    })
+    )
     const runtime = await start([emits])
     const { tasks, notices } = runtime.session('s')
     const { id } = await tasks.start({ tool: emits, wake: 'on_activity' })
@@ -346,7 +326,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(outside?.status).toBe('failure')
   })
 
-  test('TASK-1: five of a session run at once, code queues the others', async () => {
+  test('TASK-1: five tasks of a session run concurrently; further ones of code are queued', async () => {
     let running = 0
     let most = 0
     const go: (() => void)[] = []
@@ -377,21 +357,15 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(most).toBe(5)
   })
 
-  test('TASK-8: a body starts a task once, however often it runs, and waits for it without a place', async () => {
+  test('TASK-8: a rerun body starts its task once and holds no slot while it waits for it', async () => {
     let inner = 0
     const child = tool({ name: 'child', description: 'Child', input: empty, background: true, execute: () => ++inner })
     const parent = (): Tool =>
-      tool({
-        name: 'parent',
-        description: 'Parent',
-        input: empty,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          const { id } = await ctx.tasks.start({ tool: child })
-          const ended = await ctx.tasks.wait(id)
-          await ctx.sleep('1m')
-          return ended.outcome?.status === 'success' ? ended.outcome.value : null
-        },
+      rerunTool('parent', async (_, ctx) => {
+        const { id } = await ctx.tasks.start({ tool: child })
+        const ended = await ctx.tasks.wait(id)
+        await ctx.sleep('1m')
+        return ended.outcome?.status === 'success' ? ended.outcome.value : null
       })
     const a = await start([child, parent()], first.store)
     const run = a.session('s').run([{ id: 'c', name: 'parent' }])
@@ -406,21 +380,14 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(inner).toBe(1)
   })
 
-  test('DUR-10: what is forgotten of calls is forgotten of tasks too, with messages, events and files', async () => {
+  test('DUR-10: prune removes old tasks with their messages, events and files', async () => {
     const child = tool({ name: 'child', description: 'Child', input: empty, background: true, execute: () => 'child' })
-    const busy = tool({
-      name: 'busy',
-      description: 'Busy',
-      input: empty,
-      onCrash: 'rerun',
-      background: { events: { told: {} } },
-      async execute(_, ctx) {
-        ctx.output('words\n')
-        await ctx.task?.message('hello')
-        await ctx.emit('told')
-        await ctx.tasks.wait((await ctx.tasks.start({ tool: child })).id)
-        return ctx.task?.signal('go') ?? null
-      },
+    const busy = rerunTool('busy', { background: { events: { told: {} } } }, async (_, ctx) => {
+      ctx.output('words\n')
+      await ctx.task?.message('hello')
+      await ctx.emit('told')
+      await ctx.tasks.wait((await ctx.tasks.start({ tool: child })).id)
+      return ctx.task?.signal('go') ?? null
     })
     const runtime = await start([busy, child])
     const { tasks, files } = runtime.session('s')
@@ -454,7 +421,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect((await files.read('/.background/late/result.json')).text).toBe('"child"\n')
   })
 
-  test('CRON-4: a body emits an event once, however often it runs', async () => {
+  test('CRON-4: a body that runs again emits its event once', async () => {
     const heard = tool({
       name: 'heard',
       description: 'Heard',
@@ -463,17 +430,11 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
       execute: ({ what }) => what,
     })
     const tells = (stay: boolean): Tool =>
-      tool({
-        name: 'tells',
-        description: 'Tells',
-        input: empty,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          await ctx.triggers.emit('order.paid', 'A1')
-          if (stay) await hang()
-          await ctx.triggers.emit('order.paid', 'A2', { key: 'second' })
-          return 'told'
-        },
+      rerunTool('tells', async (_, ctx) => {
+        await ctx.triggers.emit('order.paid', 'A1')
+        if (stay) await hang()
+        await ctx.triggers.emit('order.paid', 'A2', { key: 'second' })
+        return 'told'
       })
     const a = await start([tells(true), heard], first.store)
     await a.session('other').triggers.subscribe({ event: 'order.paid', tool: heard, payloadTo: 'what' })
@@ -483,25 +444,30 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     first.die()
     const b = await takeOver([tells(false), heard])
     expect(await b.session('s').run([{ id: 'c', name: 'tells' }])).toMatchObject([{ value: 'told' }])
-    await vi.waitUntil(async () => (await b.session('other').tasks.list({ state: 'succeeded' })).length === 2, { interval: 1 })
+    await vi.waitUntil(async () => (await b.session('other').tasks.list({ state: 'succeeded' })).length === 2, {
+      interval: 1,
+    })
     expect((await b.session('other').tasks.list()).map(({ summary }) => summary)).toEqual(['A2', 'A1'])
   })
 
-  test('TASK-2: a failure of the tool is a failed task, an inner error says nothing', async () => {
-    const bad = tool({ name: 'bad', description: 'Bad', input: empty, background: true, execute: () => Promise.reject(fail('No disk')) })
-    const worse = tool({
-      name: 'worse',
-      description: 'Worse',
+  test('TASK-2: a tool failure fails the task, and an internal error is not disclosed', async () => {
+    const bad = tool({
+      name: 'bad',
+      description: 'Bad',
       input: empty,
       background: true,
-      execute: () => Promise.reject(new Error('hunter2')),
+      execute: () => Promise.reject(fail('No disk')),
     })
+    const worse = backgroundTool('worse', () => Promise.reject(new Error('hunter2')))
     const runtime = await start([bad, worse])
     const { tasks, notices } = runtime.session('s')
     const one = await tasks.start({ tool: bad })
     const two = await tasks.start({ tool: worse })
     expect(await tasks.wait(one.id)).toMatchObject({ state: 'failed', summary: 'No disk' })
-    expect(await tasks.wait(two.id)).toMatchObject({ state: 'failed', summary: 'An internal error occurred while executing the tool' })
+    expect(await tasks.wait(two.id)).toMatchObject({
+      state: 'failed',
+      summary: 'An internal error occurred while executing the tool',
+    })
     expect(JSON.stringify([await notices.list(), await tasks.list()])).not.toContain('hunter2')
   })
 })

@@ -1,20 +1,16 @@
-// DUR-12, TASK-1, TASK-8, TASK-10: one task that cannot be opened ("other calls are not affected", reference/errors.md; "A row that cannot be opened concerns its own call", decision 0015).
+// One unreadable task row must not affect the other tasks of its session.
 
-import { createRuntime, type Runtime, tool } from 'pawl'
-import { afterEach, describe, expect, test } from 'vitest'
-import { freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import { createRuntime, tool } from 'pawl'
+import { describe, expect, test } from 'vitest'
+import { quiet } from '../kit/stores/fresh-store.ts'
+import { closedAfterEach, stores } from '../kit/open-runtime.ts'
+import { hang } from '../kit/simple-tools.ts'
+import { damageTask } from '../kit/stores/killable-store.ts'
 
 const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('a task that cannot be opened, on %s', (_kind, fresh) => {
+describe.each(stores)('an unreadable task on %s', (_kind, fresh) => {
   const world = async () => {
     const { clock, store } = fresh()
     const definition = { description: 'd', input, onCrash: 'rerun', background: true, execute: hang } as const
@@ -26,14 +22,11 @@ describe.each([
     await session.tasks.start({ tool: 'secret', id: 'a' })
     await session.tasks.start({ tool: 'plain', id: 'b' })
     await clock.advance(2_000)
-    const name = { of: 'task', tenant: 'default', session: 's', key: 'a' }
-    const kept = await store.document(name)
-    // Somebody changed a letter on the disk.
-    await store.commit({ guards: [], documents: [{ ...name, value: `${kept?.value.slice(0, -4)}AAAA` }], events: [] })
+    await damageTask(store, 'a')
     return { clock, store, session }
   }
 
-  test('TASK-8: the others are listed', async () => {
+  test('TASK-8: list() returns the other tasks', async () => {
     const { session } = await world()
     const listed = async (state?: 'open'): Promise<unknown> =>
       session.tasks.list(state ? { state } : {}).then(
@@ -43,14 +36,14 @@ describe.each([
     expect({ all: await listed(), open: await listed('open') }).toEqual({ all: ['b'], open: ['b'] })
   })
 
-  test('TASK-1: a model can start another', async () => {
+  test('TASK-1: a model can start another task', async () => {
     const { clock, session } = await world()
     const run = session.run([{ id: 'c', name: 'spawn_background', input: { tool: 'plain', args: {} } }])
     await clock.advance(1_000)
     expect(await run).toMatchObject([{ status: 'success' }])
   })
 
-  test('DUR-10: prune forgets the tasks that are old, also where the outcome of one that is not cannot be opened', async () => {
+  test('DUR-10: prune removes old tasks although the outcome of a newer one is unreadable', async () => {
     const { clock, store } = fresh()
     const definition = { description: 'd', input, onCrash: 'rerun', background: true, execute: () => 'ok' } as const
     const secret = tool({ name: 'secret', sensitive: true, ...definition })
@@ -76,7 +69,7 @@ describe.each([
     expect({ pruned, left: left.map(({ key }) => key) }).toEqual({ pruned: 'pruned', left: [] })
   })
 
-  test('TASK-10: the session ends, and the others are cancelled', async () => {
+  test('TASK-10: ending the session cancels the other tasks', async () => {
     const { clock, session } = await world()
     await session.end()
     for (let n = 0; n < 60; n++) await clock.advance(10_000)

@@ -1,23 +1,25 @@
-// Tools to be crashed, in a module of their own: a child process loads it. What they do outside is a line in a file.
+// Tools for crash tests, in a module of their own because a child process loads it. Each external effect is a line in
+// a file.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import { fail, retry, tool } from 'pawl'
 
 const ledger = (): string => process.env.PAWL_TEST_LEDGER as string
-export const happened = (): string[] => (existsSync(ledger()) ? readFileSync(ledger(), 'utf8').split('\n').filter(Boolean) : [])
+export const happened = (): string[] =>
+  existsSync(ledger()) ? readFileSync(ledger(), 'utf8').split('\n').filter(Boolean) : []
 const effect = (line: string): void => appendFileSync(ledger(), `${line}\n`)
-/** An outside that knows what it was asked before. */
+/** An external service that deduplicates by key. */
 const effectOnce = (key: string, line: string): void => {
   if (!happened().some((each) => each.endsWith(key))) effect(`${line} ${key}`)
 }
 
-// Plain JSON Schema: it loads faster, and a crash test loads it often.
+// Plain JSON Schema loads faster than zod, and a crash test loads this module often.
 const schema: unknown = { type: 'object', properties: { n: { type: 'integer' } }, required: ['n'] }
 const input = schema as StandardSchemaV1<{ n: number }>
 const made = { description: 'For crashes', input }
 
-/** Steps with keys, one after another and side by side, and what replays. */
+/** Keyed steps, sequential and concurrent, and replayed values. */
 export const stepped = tool({
   ...made,
   name: 'stepped',
@@ -33,7 +35,7 @@ export const stepped = tool({
   },
 })
 
-/** Wrong on purpose: nothing outside can know that it was asked before. */
+/** Wrong on purpose: the effect has no idempotency key. */
 export const careless = tool({
   ...made,
   name: 'careless',
@@ -44,7 +46,7 @@ export const careless = tool({
   },
 })
 
-/** Wrong on purpose: not the same after a crash. */
+/** Wrong on purpose: its outcome depends on the attempt. */
 export const fickle = tool({
   ...made,
   name: 'fickle',
@@ -65,7 +67,7 @@ export const stops = tool({
   },
 })
 
-/** Must not run twice, and can look up what it did. */
+/** Must not run twice, and can reconcile with the external state. */
 export const reconciled = tool({
   ...made,
   name: 'reconciled',
@@ -87,7 +89,7 @@ export const onceOnly = tool({
   },
 })
 
-/** Weeks, in no time. */
+/** Sleeps and waits for weeks of virtual time. */
 export const patient = tool({
   ...made,
   name: 'patient',
@@ -104,7 +106,7 @@ export const patient = tool({
   },
 })
 
-/** Waits for its answer without a process. */
+/** Parks until it is answered. */
 export const parks = tool({
   ...made,
   name: 'parks',
@@ -116,7 +118,7 @@ export const parks = tool({
   },
 })
 
-/** Fails twice and says so; then its inner call is made, which fails for good. */
+/** Retries once, then makes two nested calls, of which one fails. */
 export const nests = tool({
   ...made,
   name: 'nests',
@@ -126,7 +128,7 @@ export const nests = tool({
     const tries = await ctx.step('look', () => n)
     if (ctx.attempt === 1) throw retry({ after: '1h' })
     const inner = await ctx.call(stepped, { n: tries })
-    const broken = await ctx.call(breaks, { n: n })
+    const broken = await ctx.call(breaks, { n })
     return [inner.status, broken.status === 'failure' ? broken.failure.code : broken.status]
   },
 })
@@ -140,10 +142,16 @@ export const breaks = tool({
   },
 })
 
-/** Never ends by itself: its timeout passes, in no time. */
-export const hangs = tool({ ...made, name: 'hangs', onCrash: 'rerun', timeout: '2h', execute: () => new Promise<string>(() => {}) })
+/** Never returns; its timeout elapses in virtual time. */
+export const hangs = tool({
+  ...made,
+  name: 'hangs',
+  onCrash: 'rerun',
+  timeout: '2h',
+  execute: () => new Promise<string>(() => {}),
+})
 
-/** Real time passes in it. */
+/** Takes real time. */
 export const slow = tool({
   ...made,
   name: 'slow',

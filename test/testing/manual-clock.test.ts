@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
-test('KIT-1: a clock you move fires what is due in order, each at its own instant, and a chore once however far time goes', async () => {
+test('KIT-1: the manual clock fires timers in order at their instants, and a chore once', async () => {
   const clock = manualClock(1_000)
   const seen: string[] = []
   clock.timer(50, () => seen.push(`b at ${clock.now()}`))
@@ -20,7 +20,7 @@ test('KIT-1: a clock you move fires what is due in order, each at its own instan
   expect(clock.pending).toBe(0)
 })
 
-test('KIT-1: a clock you move tells whole milliseconds, also after a delay that is none: a database takes no others', async () => {
+test('KIT-1: the manual clock reports whole milliseconds after a fractional delay', async () => {
   const clock = manualClock(1_000)
   const at: number[] = []
   clock.timer(10.25, () => at.push(clock.now()))

@@ -18,7 +18,11 @@ const refund = (how: { find?: string; note?: string; extra?: boolean; schema?: o
       if (how.extra) await ctx.step('audit', () => 'written')
       await ctx.sleep('1h')
       const again = await ctx.call(look, {})
-      return { ...(await ctx.step('refund', () => ({ n: ++done.refund }))), cents: how.cents ?? found.cents, again: again.status }
+      return {
+        ...(await ctx.step('refund', () => ({ n: ++done.refund }))),
+        cents: how.cents ?? found.cents,
+        again: again.status,
+      }
     },
   })
 const look = tool({
@@ -51,7 +55,7 @@ async function recorded(): Promise<Awaited<ReturnType<typeof record>>> {
   return JSON.parse(JSON.stringify(recording)) as typeof recording
 }
 
-test('KIT-3: the same tools give the same, and nothing is done again', async () => {
+test('KIT-3: replay with the same tools shows no difference and repeats no effect', async () => {
   const recording = await recorded()
   const before = { ...done }
   const { same, calls, text } = await replay(recording, { tools: [refund(), look, once] })
@@ -68,7 +72,7 @@ test('KIT-3: the same tools give the same, and nothing is done again', async () 
   expect(done).toEqual(before)
 })
 
-test('KIT-3: what would differ is shown call by call', async () => {
+test('KIT-3: replay reports differences call by call', async () => {
   const recording = await recorded()
   const before = { ...done }
   const seen = async (how: Parameters<typeof refund>[0]): Promise<string> =>
@@ -78,11 +82,17 @@ test('KIT-3: what would differ is shown call by call', async () => {
   expect(await seen({ find: 'search' })).toContain("step 'search' is new, and was not run")
   expect(await seen({ extra: true })).toMatch(/^refund \(call_1_1\)\n {2}step 'audit' is new, and was not run$/)
   expect(
-    await seen({ schema: { ...input, required: ['order', 'cents'], properties: { ...input.properties, cents: { type: 'number' } } } }),
+    await seen({
+      schema: {
+        ...input,
+        required: ['order', 'cents'],
+        properties: { ...input.properties, cents: { type: 'number' } },
+      },
+    }),
   ).toContain('arguments')
   expect(await seen({ schema: { type: 'object', properties: { order: { type: 'string' } } } })).toContain(
-    'its arguments were not valid, and are now',
+    'its arguments were invalid and are now valid',
   )
-  expect((await replay(recording, { tools: [look, once] })).text).toContain("there is no tool 'refund' any more")
+  expect((await replay(recording, { tools: [look, once] })).text).toContain("tool 'refund' no longer exists")
   expect(done).toEqual(before)
 })

@@ -1,22 +1,17 @@
-// KIT-1: what people test their tools with.
+// The testing toolkit: testRuntime, misbehaving tools and scriptedModel.
 
 import { type CallOutcome, tool } from 'pawl'
 import { failingTool, flakyTool, hangingTool, manualClock, scriptedModel, slowTool, testRuntime } from 'pawl/testing'
 import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
+import { rerunTool } from '../kit/simple-tools.ts'
 
 describe('testRuntime', () => {
-  test('KIT-1: a runtime in memory with a clock that stands still until it is moved', async () => {
-    const nap = tool({
-      name: 'nap',
-      description: 'Sleeps',
-      input: z.object({}),
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        ctx.log.info('asleep')
-        await ctx.sleep('3d')
-        return ctx.now()
-      },
+  test('KIT-1: testRuntime has a memory store and a clock that only the test advances', async () => {
+    const nap = rerunTool('nap', async (_, ctx) => {
+      ctx.log.info('asleep')
+      await ctx.sleep('3d')
+      return ctx.now()
     })
     const { runtime, clock, session, logged } = await testRuntime({ tools: [nap] })
     const begun = clock.now()
@@ -30,7 +25,7 @@ describe('testRuntime', () => {
     await runtime.close()
   })
 
-  test('KIT-1: it takes the options of createRuntime, and a clock that others move', async () => {
+  test('KIT-1: testRuntime accepts the options of createRuntime and a given clock', async () => {
     const clock = manualClock(5)
     const told: string[] = []
     const logger = { debug() {}, info() {}, warn() {}, error: (message: string) => void told.push(message) }
@@ -52,8 +47,8 @@ describe('testRuntime', () => {
   })
 })
 
-describe('tools that misbehave', () => {
-  test('KIT-1: failingTool fails as it is told, or throws', async () => {
+describe('misbehaving tools', () => {
+  test('KIT-1: failingTool fails with the given failure or throws', async () => {
     const tools = [
       failingTool({ message: 'No such order', code: 'not_found', class: 'invalid_request', concurrency: 'parallel' }),
       failingTool({ name: 'plain', concurrency: 'parallel' }),
@@ -61,14 +56,18 @@ describe('tools that misbehave', () => {
     ]
     const { runtime, session, logged } = await testRuntime({ tools })
     const [failing, plain, rude] = await session.run(tools.map(({ name }) => ({ id: name, name })))
-    expect(failing).toMatchObject({ failure: { class: 'invalid_request', code: 'not_found', message: 'No such order', source: 'tool' } })
-    expect(plain).toMatchObject({ failure: { class: 'execution', code: 'tool_error', message: 'This tool always fails' } })
+    expect(failing).toMatchObject({
+      failure: { class: 'invalid_request', code: 'not_found', message: 'No such order', source: 'tool' },
+    })
+    expect(plain).toMatchObject({
+      failure: { class: 'execution', code: 'tool_error', message: 'This tool always fails' },
+    })
     expect(rude).toMatchObject({ failure: { class: 'internal', code: 'internal_error' } })
     expect(logged).toMatchObject([{ level: 'error', fields: { tool: 'rude' } }])
     await runtime.close()
   })
 
-  test('KIT-1: hangingTool never ends, and listens only if it is told to', async () => {
+  test('KIT-1: hangingTool never returns and observes its signal only with `listens`', async () => {
     const more = { timeout: '1s', concurrency: 'parallel' } as const
     const { runtime, clock, session } = await testRuntime({
       tools: [hangingTool(more), hangingTool({ ...more, name: 'listening', listens: true })],
@@ -85,7 +84,7 @@ describe('tools that misbehave', () => {
     await runtime.close()
   })
 
-  test('KIT-1: flakyTool fails so many times in each call, and then succeeds', async () => {
+  test('KIT-1: flakyTool fails the given number of times per call and then succeeds', async () => {
     const flaky = flakyTool({ failures: 4, after: '10s', value: { rows: 3 } })
     const { runtime, clock, session } = await testRuntime({
       tools: [flaky, flakyTool({ name: 'hopeless', failures: 4, retry: { attempts: 2 } })],
@@ -100,11 +99,13 @@ describe('tools that misbehave', () => {
     }
     const hopeless = session.run([{ id: 'c', name: 'hopeless' }])
     await clock.advance('1m')
-    expect(await hopeless).toMatchObject([{ failure: { message: 'Attempt 2 failed', retry: { when: 'exhausted', attempts: 2 } } }])
+    expect(await hopeless).toMatchObject([
+      { failure: { message: 'Attempt 2 failed', retry: { when: 'exhausted', attempts: 2 } } },
+    ])
     await runtime.close()
   })
 
-  test('KIT-1: slowTool takes its time on the clock, and stops when it is told to', async () => {
+  test('KIT-1: slowTool takes its time on the clock and stops on cancel', async () => {
     const clock = manualClock()
     const slow = slowTool({ takes: '30s', clock, value: 7, timeout: '1m' })
     const { runtime, session } = await testRuntime({ tools: [slow], clock })
@@ -126,7 +127,7 @@ describe('tools that misbehave', () => {
 })
 
 describe('scriptedModel', () => {
-  test('KIT-1: says this, calls that, answers what it sees, fails as often as it is told, and counts', async () => {
+  test('KIT-1: scriptedModel speaks, calls tools, answers by function, fails and counts', async () => {
     const weather = tool({
       name: 'weather',
       description: 'Weather',
@@ -142,11 +143,16 @@ describe('scriptedModel', () => {
     const first = session.turn({ model, message: 'What do I wear?' }).outcome
     await clock.advance('1m')
     expect(await first).toMatchObject({ status: 'success', value: { text: 'Take a coat', steps: 2 } })
-    expect(await session.turn({ model, message: 'Thanks' }).outcome).toMatchObject({ value: { text: 'You said: Thanks' } })
+    expect(await session.turn({ model, message: 'Thanks' }).outcome).toMatchObject({
+      value: { text: 'You said: Thanks' },
+    })
     expect(model.asked).toBe(4)
     expect(model.requests[0]?.tools.map(({ name }) => name)).toEqual(['weather'])
     const end = await session.turn({ model, message: 'More' }).outcome
-    expect(end).toMatchObject({ status: 'failure', failure: { message: expect.stringContaining('the script has no line for') as string } })
+    expect(end).toMatchObject({
+      status: 'failure',
+      failure: { message: expect.stringContaining('the script has no line for') as string },
+    })
     await runtime.close()
   })
 })

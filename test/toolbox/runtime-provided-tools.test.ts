@@ -1,4 +1,4 @@
-// BOX-1: the tools that come by capability and live elsewhere have the form of those in the box.
+// Tools that capabilities and the runtime provide follow the same conventions as the toolbox.
 
 import { toolbox } from 'pawl/toolbox'
 import { expect, test } from 'vitest'
@@ -10,6 +10,6 @@ import { hasForm } from './tool-conventions.ts'
 for (const each of [...taskTools, toolSearchTool]) hasForm(each, { grows: true })
 for (const each of toolbox.outputs()) hasForm(each)
 
-test('BOX-1: read_output is in the box for who asks for it', () => {
+test('BOX-1: toolbox.outputs() contains read_output', () => {
   expect(toolbox.outputs().map(({ name }) => name)).toEqual([readOutputTool().name])
 })

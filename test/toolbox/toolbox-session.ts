@@ -1,4 +1,4 @@
-// A session with the tools of the box, for tests: in the store, or in a real folder.
+// A session with the toolbox for tests; its files are in the store or in a real folder.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { createRuntime, type CallOutcome, type Runtime, type RuntimeOptions } from 'pawl'
 import { toolbox } from 'pawl/toolbox'
 import { afterEach, beforeEach, describe } from 'vitest'
-import type { SessionFiles } from '../../src/core/session-files.ts'
+import type { SessionFiles } from '../../src/core/session-files-interface.ts'
 import { type ManualClock, manualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
 
@@ -14,12 +14,12 @@ export interface Asking {
   readonly runtime: Runtime
   readonly clock: ManualClock
   readonly files: SessionFiles
-  /** Where the files are, if they are in a folder. */
+  /** The folder of the files; undefined if they are in the store. */
   readonly folder: string | undefined
   ask(name: string, input?: unknown): Promise<CallOutcome>
-  /** The value, of a call that must succeed. */
+  /** Runs a call that must succeed and returns its value. */
   value<T = Record<string, unknown>>(name: string, input?: unknown): Promise<T>
-  /** The failure, of a call that must fail. */
+  /** Runs a call that must fail and returns its failure. */
   failure(name: string, input?: unknown): Promise<{ code: string; class: string; message: string }>
 }
 
@@ -62,7 +62,7 @@ export async function asking(folder?: string, options: Partial<RuntimeOptions> =
   }
 }
 
-/** The same tests with the files in the store and in a real folder. */
+/** Defines the same tests twice: with files in the store and with files in a real folder. */
 export function wherever(name: string, define: (given: () => Asking) => void): void {
   for (const where of ['the store', 'a folder'] as const) {
     describe(`${name}, files in ${where}`, () => {

@@ -1,10 +1,10 @@
-// TOOL-3, TOOL-4, CALL-5: a name that nothing goes by in this session is no tool, whatever records call the tools of others.
+// Names that are not tools in this session: record keys, ids of shadowed tools, tools of other sessions, internal names.
 
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { manualClock } from '../../src/testing/manual-clock.ts'
-import { frame } from '../../src/core/ids.ts'
+import { lengthPrefixed } from '../../src/core/ids.ts'
 import { Changing } from '../kit/changing-provider.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 
@@ -19,7 +19,7 @@ onEachStore('names that nothing goes by', (bench) => {
   const hanging = noting('hang', { execute: () => new Promise(() => {}) })
   const allow = { rules: [{ tool: '*', then: 'allow' }] } as const
 
-  test('TOOL-4: the key by which records call a shadowed tool of a provider is not a name for it', async () => {
+  test('TOOL-4: the record key of a shadowed provider tool cannot be called by a model', async () => {
     ran.length = 0
     const remote = new Changing([noting('look', {}, 'remote look')], 'evil')
     const runtime = await bench.open([noting('look')], { clock, policy: allow, providers: [remote] })
@@ -28,7 +28,7 @@ onEachStore('names that nothing goes by', (bench) => {
     expect(ran).toEqual(['look'])
   })
 
-  test('TOOL-4: nor the id of a tool that one of the session shadows by its name', async () => {
+  test('TOOL-4: the id of a tool shadowed by a session tool cannot be called by a model', async () => {
     ran.length = 0
     const runtime = await bench.open([noting('pay', { id: 'pay_v1' }, 'the host’s pay')], { clock })
     const session = runtime.session('s', { tools: [noting('pay', { id: 'pay_of_session' })] })
@@ -36,23 +36,25 @@ onEachStore('names that nothing goes by', (bench) => {
     expect(ran).toEqual(['pay'])
   })
 
-  test('CALL-5: the tools of another session and tenant are not there, by name or key, while one of its batches still has them', async () => {
+  test('CALL-5: the tools of another session and tenant cannot be called by name or key', async () => {
     ran.length = 0
     const runtime = await bench.open([hanging], { clock })
     const session = runtime.session('a', { tenant: 't1', tools: [noting('payroll')] })
     session.run([{ id: 'c1', name: 'hang' }]).catch(() => {})
-    // From here on that batch is the only one that knows the tool.
+    // From here on only the open batch still has the tool.
     runtime.session('a', { tenant: 't1', tools: [] })
     const other = runtime.session('b', { tenant: 't2' })
-    const names = ['payroll', `payroll@session:${frame('t1', 'a')}`]
+    const names = ['payroll', `payroll@session:${lengthPrefixed('t1', 'a')}`]
     const outcomes = await other.run(names.map((name, order) => ({ id: `c${order}`, name })))
     expect(codes(outcomes)).toEqual(['tool_unavailable', 'tool_unavailable'])
-    // That another session has such a tool is nothing to this one either.
-    expect(outcomes.map(({ parts }) => JSON.stringify(parts))).toEqual(names.map((name) => expect.not.stringContaining(`'${name}'. Did`)))
+    // The message must not suggest the tool of the other session.
+    expect(outcomes.map(({ parts }) => JSON.stringify(parts))).toEqual(
+      names.map((name) => expect.not.stringContaining(`'${name}'. Did`)),
+    )
     expect(ran).toEqual([])
   })
 
-  test('TOOL-4: a tool that was taken away is gone for what is asked later, though an open batch still has it', async () => {
+  test('TOOL-4: a removed tool is unavailable to later calls while an open batch still has it', async () => {
     ran.length = 0
     const wipe = noting('wipe')
     const runtime: Runtime = await bench.open([wipe, hanging], { clock })
@@ -66,7 +68,7 @@ onEachStore('names that nothing goes by', (bench) => {
     expect(ran).toEqual(['wipe'])
   })
 
-  test('CALL-5, WAIT-5: what the runtime calls its own deliveries is no tool of a model: nothing is announced, and no batch rejects', async () => {
+  test('CALL-5, WAIT-5: a call named pawl:announce fails as unavailable and announces nothing', async () => {
     const announced: unknown[] = []
     const later = noting('later', {
       execute: (_: unknown, ctx: ToolContext) => ctx.later({ announce: { type: 'review', payload: null } }),

@@ -1,11 +1,18 @@
-// TOOL-8: tools to and from the shapes of others. What is checked is what a provider would get and what a body would then accept.
+// Conversion of tools to and from provider formats: the definitions a provider gets, and the values a body accepts.
 
 import { PawlError, type Tool, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { openaiTools } from 'pawl/openai'
 import { withoutNulls } from '../../src/adapters/openai/strict-schema.ts'
-import { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from '../../src/tools/convert.ts'
+import {
+  fromAnthropic,
+  fromMcp,
+  fromOpenAI,
+  toAnthropic,
+  toMcp,
+  toOpenAI,
+} from '../../src/tools/convert-tool-formats.ts'
 
 const noop = (): null => null
 
@@ -26,8 +33,19 @@ const order = tool({
   examples: [{ sku: 'A1', lines: [] }],
   execute: () => ({ id: 'o1' }),
 })
-const clock = tool({ name: 'clock', description: 'The time', input: z.object({}), hints: { readOnly: true }, execute: noop })
-const open = tool({ name: 'open', description: 'Takes anything', input: z.record(z.string(), z.number()), execute: noop })
+const clock = tool({
+  name: 'clock',
+  description: 'The time',
+  input: z.object({}),
+  hints: { readOnly: true },
+  execute: noop,
+})
+const open = tool({
+  name: 'open',
+  description: 'Takes anything',
+  input: z.record(z.string(), z.number()),
+  execute: noop,
+})
 const hidden = tool({ name: 'hidden', description: 'For the host', input: z.object({}), internal: true, execute: noop })
 const tools = [order, open, hidden, clock]
 
@@ -36,8 +54,8 @@ const problems = async (of: Tool, value: unknown): Promise<string[]> => {
   return checked.ok ? [] : checked.problems.map(({ path }) => path)
 }
 
-describe('out', () => {
-  test('TOOL-8: sorted by name, internal tools left out, the same bytes whatever order they are given in', () => {
+describe('to provider formats', () => {
+  test('TOOL-8: output is sorted by name, omits internal tools and ignores the input order', () => {
     for (const list of [tools, tools.toReversed()]) {
       expect(toOpenAI(list, { api: 'responses' }).map(({ name }) => name)).toEqual(['clock', 'open', 'order'])
       expect(JSON.stringify(openaiTools(list, { api: 'chat', strict: true }))).toBe(
@@ -51,7 +69,7 @@ describe('out', () => {
     expect(toMcp([])).toEqual([])
   })
 
-  test('TOOL-8: both OpenAI shapes, not strict unless asked', () => {
+  test('TOOL-8: both OpenAI formats are supported and are not strict by default', () => {
     const [chat] = toOpenAI([order], { api: 'chat' })
     const [responses] = toOpenAI([order], { api: 'responses' })
     expect(chat).toEqual({
@@ -62,7 +80,7 @@ describe('out', () => {
     expect(chat?.function.parameters).toMatchObject({ type: 'object', required: ['sku', 'lines'] })
   })
 
-  test('TOOL-8: $schema and the long pattern beside a known format are stripped, what only looks like them is not', () => {
+  test('TOOL-8: $schema and the pattern of a known format are stripped, lookalikes are kept', () => {
     const odd = tool({
       name: 'odd',
       description: 'Odd',
@@ -85,10 +103,10 @@ describe('out', () => {
     expect(Object.keys(shown?.input_schema.properties as object)).toContain('__proto__')
     const at = { type: 'string', format: 'date-time' }
     expect(toAnthropic([order])[0]?.input_schema).toHaveProperty('properties.lines.items.properties.at', at)
-    expect(JSON.stringify(order.input.json)).toContain('"pattern"') // what the tool has is untouched
+    expect(JSON.stringify(order.input.json)).toContain('"pattern"') // the tool itself is unchanged
   })
 
-  test('TOOL-8: strict mode closes objects, requires everything, and makes what was optional nullable', () => {
+  test('TOOL-8: strict mode closes objects and turns optional properties into nullable ones', () => {
     const [strict] = openaiTools([order], { api: 'responses', strict: true })
     expect(strict?.strict).toBe(true)
     expect(strict?.parameters).toEqual({
@@ -119,7 +137,7 @@ describe('out', () => {
     })
   })
 
-  test('TOOL-8: what strict mode cannot say goes out whole and not strict', () => {
+  test('TOOL-8: a schema that strict mode cannot express is sent unchanged and not strict', () => {
     const schemas = [
       z.record(z.string(), z.number()),
       z.object({ any: z.record(z.string(), z.string()) }),
@@ -135,16 +153,22 @@ describe('out', () => {
       expect(shown?.strict, JSON.stringify(shown)).toBe(false)
       expect(shown?.parameters).toEqual(toOpenAI([one], { api: 'responses' })[0]?.parameters)
     }
-    const choice = z.discriminatedUnion('k', [z.object({ k: z.literal('a'), n: z.number().optional() }), z.object({ k: z.literal('b') })])
-    const [union] = openaiTools([tool({ name: 'u', description: 'U', input: z.object({ choice, site: z.url() }), execute: noop })], {
-      api: 'responses',
-      strict: true,
-    })
+    const choice = z.discriminatedUnion('k', [
+      z.object({ k: z.literal('a'), n: z.number().optional() }),
+      z.object({ k: z.literal('b') }),
+    ])
+    const [union] = openaiTools(
+      [tool({ name: 'u', description: 'U', input: z.object({ choice, site: z.url() }), execute: noop })],
+      {
+        api: 'responses',
+        strict: true,
+      },
+    )
     expect(union?.strict).toBe(true)
-    expect(JSON.stringify(union?.parameters)).not.toMatch(/oneOf|format/) // the API takes neither oneOf nor the format uri
+    expect(JSON.stringify(union?.parameters)).not.toMatch(/oneOf|format/) // not accepted by the API
   })
 
-  test("TOOL-8: strict mode's nulls are undone where the tool's own schema has no null", async () => {
+  test("TOOL-8: nulls added by strict mode are removed where the tool's schema allows no null", async () => {
     const value = {
       sku: 'A1',
       count: null,
@@ -157,11 +181,14 @@ describe('out', () => {
     expect(undone).toEqual({ sku: 'A1', to: { city: 'X' }, lines: [{ at: '2026-01-01T00:00:00Z', tag: null }] })
     expect(await problems(order, value)).not.toEqual([])
     expect(await problems(order, undone)).toEqual([])
-    // A required null is the model's mistake and stays, unknown keys too; references and branches are followed; loops end.
+    // A null for a required property is the model's mistake and stays, and so do unknown keys.
+    // References and branches are followed, and recursive schemas terminate.
     expect(withoutNulls(order.input.json, { sku: null, other: null })).toEqual({ sku: null, other: null })
     const tree = z.object({ name: z.string().optional(), get left() { return tree.optional() }, either: z.union([z.object({ a: z.string().optional() }), z.object({ a: z.null() })]) }) // prettier-ignore
     const json = tool({ name: 't', description: 'T', input: tree, execute: noop }).input.json
-    expect(withoutNulls(json, { name: null, left: { name: null, left: null, either: { a: null } }, either: null })).toEqual({
+    expect(
+      withoutNulls(json, { name: null, left: { name: null, left: null, either: { a: null } }, either: null }),
+    ).toEqual({
       left: { either: { a: null } },
       either: null,
     })
@@ -191,9 +218,14 @@ describe('out', () => {
     expect(toAnthropic([union])[0]?.input_schema).toMatchObject({ type: 'object', anyOf: [{}, {}] })
   })
 
-  test('TOOL-8: MCP gets the schemas untouched, the title, and the hints as annotations', () => {
+  test('TOOL-8: MCP gets unchanged schemas, the title, and the hints as annotations', () => {
     const [first, , last] = toMcp(tools)
-    expect(first).toEqual({ name: 'clock', description: 'The time', inputSchema: clock.input.json, annotations: { readOnlyHint: true } })
+    expect(first).toEqual({
+      name: 'clock',
+      description: 'The time',
+      inputSchema: clock.input.json,
+      annotations: { readOnlyHint: true },
+    })
     expect(last).toEqual({
       name: 'order',
       title: 'Order',
@@ -205,17 +237,22 @@ describe('out', () => {
   })
 })
 
-describe('and back', () => {
+describe('from provider formats', () => {
   const good = { sku: 'A1', lines: [{ at: '2026-01-01T00:00:00Z' }], to: { city: 'X' } }
   const bad = { sku: 'A', lines: [{ at: 1 }], to: { city: 2 } }
 
-  test('TOOL-8: a tool that went out comes back with its name, description and schema, and checks the same', async () => {
+  test('TOOL-8: a converted tool converts back with the same name, description and validation', async () => {
     const [chat] = toOpenAI([order], { api: 'chat' })
     const [responses] = toOpenAI([order], { api: 'responses' })
     const [anthropic] = toAnthropic([order])
     const [mcp] = toMcp([order])
     if (!chat || !responses || !anthropic || !mcp) throw new Error('nothing came out')
-    const back = [fromOpenAI(chat, noop), fromOpenAI(responses, noop), fromAnthropic(anthropic, noop), fromMcp(mcp, noop)]
+    const back = [
+      fromOpenAI(chat, noop),
+      fromOpenAI(responses, noop),
+      fromAnthropic(anthropic, noop),
+      fromMcp(mcp, noop),
+    ]
     const sent = [chat.function.parameters, responses.parameters, anthropic.input_schema, mcp.inputSchema]
     for (const [index, each] of back.entries()) {
       expect([each.name, each.description]).toEqual(['order', 'Order things'])
@@ -231,12 +268,14 @@ describe('and back', () => {
     })
   })
 
-  test('TOOL-8: what is missing elsewhere is made up, what cannot be used is refused by name', () => {
+  test('TOOL-8: a missing description gets a default, an unusable definition is rejected by name', () => {
     expect(fromOpenAI({ type: 'function', name: 'bare' }, noop)).toMatchObject({
       description: 'bare',
       input: { json: { type: 'object', properties: {} } },
     })
-    expect(fromMcp({ name: 'bare', inputSchema: { type: 'object' }, annotations: { title: 'Bare' } }, noop)).toMatchObject({
+    expect(
+      fromMcp({ name: 'bare', inputSchema: { type: 'object' }, annotations: { title: 'Bare' } }, noop),
+    ).toMatchObject({
       title: 'Bare',
       description: 'Bare',
     })
@@ -245,13 +284,20 @@ describe('and back', () => {
       onCrash: 'rerun',
     })
     expect(() => fromMcp({ name: 'a.b', inputSchema: {} }, noop)).toThrow(PawlError)
-    expect(() => fromMcp({ name: 'out', inputSchema: { $ref: 'https://example.com/s' } }, noop)).toThrow(/points outside/)
+    expect(() => fromMcp({ name: 'out', inputSchema: { $ref: 'https://example.com/s' } }, noop)).toThrow(
+      /points outside/,
+    )
   })
 
-  test("TOOL-2: a remote server's hints lower nothing unless it is trusted", () => {
-    const remote = (annotations?: object) => ({ name: 'r', inputSchema: { type: 'object' }, ...(annotations ? { annotations } : {}) })
+  test("TOOL-2: a remote server's hints do not lower the risk unless the server is trusted", () => {
+    const remote = (annotations?: object) => ({
+      name: 'r',
+      inputSchema: { type: 'object' },
+      ...(annotations ? { annotations } : {}),
+    })
     const kind = { readOnlyHint: true, destructiveHint: false, idempotentHint: true, openWorldHint: false }
-    for (const said of [undefined, kind]) expect(fromMcp(remote(said), noop).hints).toEqual({ destructive: true, openWorld: true })
+    for (const said of [undefined, kind])
+      expect(fromMcp(remote(said), noop).hints).toEqual({ destructive: true, openWorld: true })
     expect(fromMcp(remote(kind), noop, { trust: true }).hints).toEqual({
       readOnly: true,
       destructive: false,

@@ -1,28 +1,29 @@
 import { expect, test } from 'vitest'
 import { type JsonSchema, tool } from '../../src/index.ts'
-import { hides, shownArgs } from '../../src/tools/hidden-fields.ts'
+import { mayHideFields, maskArgs } from '../../src/tools/hidden-arguments.ts'
 
-const given = (properties: JsonSchema) => tool({ name: 'x', description: 'X.', input: { type: 'object', properties }, execute: () => null })
+const given = (properties: JsonSchema) =>
+  tool({ name: 'x', description: 'X.', input: { type: 'object', properties }, execute: () => null })
 const secret = { type: 'string', writeOnly: true }
 
-test('DUR-12: what is only written is hidden, wherever in the arguments it is; the rest stays as it is', () => {
+test('DUR-12: writeOnly fields are masked at any depth, and the other fields stay unchanged', () => {
   const logs = given({
     user: { type: 'object', properties: { name: { type: 'string' }, password: secret } },
     keys: { type: 'array', items: secret },
   })
   const args = { user: { name: 'ada', password: 'hunter2' }, keys: ['a', 'b'], other: ['c'] }
-  expect(shownArgs(logs, args)).toEqual({
+  expect(maskArgs(logs, args)).toEqual({
     user: { name: 'ada', password: '[hidden]' },
     keys: ['[hidden]', '[hidden]'],
     other: ['c'],
   })
   expect(args.user.password).toBe('hunter2')
   const plain = { user: { name: 'ada' } }
-  expect(shownArgs(logs, plain)).toBe(plain)
-  for (const odd of [null, 'text', [1], { user: 'text' }, { user: [] }]) expect(shownArgs(logs, odd)).toBe(odd)
+  expect(maskArgs(logs, plain)).toBe(plain)
+  for (const odd of [null, 'text', [1], { user: 'text' }, { user: [] }]) expect(maskArgs(logs, odd)).toBe(odd)
 })
 
-test('DUR-12: in what a schema says by reference, by choice and of others too', () => {
+test('DUR-12: writeOnly fields behind references, unions, tuples and extra keys are masked', () => {
   const input = {
     type: 'object',
     $defs: {
@@ -43,7 +44,7 @@ test('DUR-12: in what a schema says by reference, by choice and of others too', 
     pair: ['d', 'e'],
     more: { f: 'g' },
   }
-  expect(shownArgs(logs, given)).toEqual({
+  expect(maskArgs(logs, given)).toEqual({
     node: { key: '[hidden]', next: { key: '[hidden]' } },
     either: { key: '[hidden]', n: 1 },
     pair: ['d', '[hidden]'],
@@ -51,14 +52,14 @@ test('DUR-12: in what a schema says by reference, by choice and of others too', 
   })
 })
 
-test('DUR-12: a tool that hides nothing is not looked at', () => {
+test('DUR-12: a tool without writeOnly fields returns its arguments unchanged', () => {
   const plain = given({ name: { type: 'string' } })
   const args = { name: 'ada' }
-  expect([hides(plain), hides(given({ key: secret }))]).toEqual([false, true])
-  expect(shownArgs(plain, args)).toBe(args)
+  expect([mayHideFields(plain), mayHideFields(given({ key: secret }))]).toEqual([false, true])
+  expect(maskArgs(plain, args)).toBe(args)
 })
 
-test('DUR-12: by patterns, conditions, lists of the older kind, and by names that are not followed', () => {
+test('DUR-12: writeOnly fields behind patterns, conditions, contains and anchors are masked', () => {
   const input = {
     type: 'object',
     $defs: { key: { $anchor: 'key', ...secret } },
@@ -76,7 +77,7 @@ test('DUR-12: by patterns, conditions, lists of the older kind, and by names tha
   } satisfies JsonSchema
   const logs = tool({ name: 'x', description: 'X.', input, execute: () => null })
   const all = { byName: 'a', pair: ['b'], mode: 'a', 'x-1': 'c', more: 'd', other: 'e', y: 'f', text: '{"key":"g"}' }
-  expect(shownArgs(logs, all)).toEqual({
+  expect(maskArgs(logs, all)).toEqual({
     byName: '[hidden]',
     pair: ['[hidden]'],
     mode: 'a',

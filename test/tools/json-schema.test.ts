@@ -1,5 +1,5 @@
 /* oxlint-disable unicorn/no-thenable -- `then` is a keyword of JSON Schema */
-// TOOL-6 and CALL-4: what a schema means, what it may be, and what it may cost. The table is ours, written from the standard.
+// JSON Schema validation: meaning of the keywords, rejected schemas, and cost limits. The table follows the standard.
 
 import { type as ark } from 'arktype'
 import { Validator } from '@cfworker/json-schema'
@@ -7,10 +7,11 @@ import { fc } from '../kit/seeded-fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { PawlError } from '../../src/core/errors.ts'
-import type { Json } from '../../src/core/value.ts'
-import { type Checked, compileSchema, type JsonSchema } from '../../src/tools/schema.ts'
+import type { Json } from '../../src/core/tool-value.ts'
+import { type CheckResult, compileSchema, type JsonSchema } from '../../src/tools/schema.ts'
 
-const check = (schema: object, value: unknown): Checked => compileSchema(schema as JsonSchema, 'Tool x').check(value as Json) as Checked
+const check = (schema: object, value: unknown): CheckResult =>
+  compileSchema(schema as JsonSchema, 'Tool x').check(value as Json) as CheckResult
 const problems = (schema: object, value: unknown): string[] => {
   const checked = check(schema, value)
   return checked.ok ? [] : checked.problems.map(({ path, message }) => `${path}: ${message}`)
@@ -20,7 +21,7 @@ const json = (text: string): Json => JSON.parse(text) as Json
 const draft07 = 'http://json-schema.org/draft-07/schema#'
 const draft2020 = 'https://json-schema.org/draft/2020-12/schema'
 
-/** Schema, values it takes, values it does not. */
+/** Schema, accepted values, rejected values. */
 type Row = readonly [schema: object, takes: readonly unknown[], refuses: readonly unknown[]]
 
 const inBothDrafts: readonly Row[] = [
@@ -34,7 +35,11 @@ const inBothDrafts: readonly Row[] = [
   [{ type: 'object' }, [{}, { a: 1 }], [[], null]],
   [{ type: ['string', 'null'] }, ['a', null], [1, []]],
   [{ type: ['integer', 'array'] }, [1, []], [1.5, {}]],
-  [{ enum: [1, 'a', null, [1], { a: 1, b: 2 }] }, [1, 'a', null, [1], { b: 2, a: 1 }], [2, 'b', [], [1, 2], { a: 1 }, false]],
+  [
+    { enum: [1, 'a', null, [1], { a: 1, b: 2 }] },
+    [1, 'a', null, [1], { b: 2, a: 1 }],
+    [2, 'b', [], [1, 2], { a: 1 }, false],
+  ],
   [{ enum: [] }, [], [null, 1]],
   [{ enum: [0, false] }, [0, -0, false], ['', null, '0']],
   [{ const: { a: [1, { b: null }] } }, [{ a: [1, { b: null }] }], [{ a: [1, {}] }, { a: [{ b: null }, 1] }, null]],
@@ -99,7 +104,11 @@ const inBothDrafts: readonly Row[] = [
     [{}, { toString: 'a' }],
     [{ toString: 1 }, { constructor: 'x' }],
   ],
-  [json('{"properties":{"__proto__":{"type":"string"}}}') as object, [{}, json('{"__proto__":"a"}')], [json('{"__proto__":1}')]],
+  [
+    json('{"properties":{"__proto__":{"type":"string"}}}') as object,
+    [{}, json('{"__proto__":"a"}')],
+    [json('{"__proto__":1}')],
+  ],
   [
     { properties: { $ref: { type: 'string' }, pattern: { type: 'integer' } } },
     [{ $ref: 'a', pattern: 1 }],
@@ -110,7 +119,11 @@ const inBothDrafts: readonly Row[] = [
     [{ type: 1, required: [], $id: null }],
     [{ type: 2 }, { $id: 'x' }],
   ],
-  [{ properties: { properties: { properties: { a: { type: 'null' } } } } }, [{ properties: { a: null } }], [{ properties: { a: 1 } }]],
+  [
+    { properties: { properties: { properties: { a: { type: 'null' } } } } },
+    [{ properties: { a: null } }],
+    [{ properties: { a: 1 } }],
+  ],
   [{ patternProperties: { '^x-': { type: 'string' } } }, [{ 'x-a': 'b', y: 1 }], [{ 'x-a': 1 }]],
   [{ patternProperties: { a: { minimum: 2 }, b: { maximum: 5 } } }, [{ ab: 3, a: 9, b: 0 }], [{ ab: 1 }, { ab: 6 }]],
   [{ properties: { a: {} }, additionalProperties: false }, [{ a: 1 }, {}, []], [{ b: 1 }, { a: 1, b: 2 }]],
@@ -143,7 +156,11 @@ const inBothDrafts: readonly Row[] = [
   [{ not: { not: { type: 'string' } } }, ['a'], [1]],
   [{ properties: { a: { not: true } } }, [{}], [{ a: 1 }]],
   [{ if: { type: 'string' }, then: { minLength: 2 }, else: { type: 'integer' } }, ['ab', 1], ['a', 1.5]],
-  [{ if: { properties: { k: { const: 1 } }, required: ['k'] }, then: { required: ['v'] } }, [{ k: 1, v: 1 }, { k: 2 }, {}], [{ k: 1 }]],
+  [
+    { if: { properties: { k: { const: 1 } }, required: ['k'] }, then: { required: ['v'] } },
+    [{ k: 1, v: 1 }, { k: 2 }, {}],
+    [{ k: 1 }],
+  ],
   [{ then: { type: 'string' }, else: { type: 'string' } }, [1, 'a'], []],
   [{ if: false, else: { const: 1 } }, [1], [2]],
   [{ definitions: { pos: { exclusiveMinimum: 0 } }, items: { $ref: '#/definitions/pos' } }, [[1]], [[0]]],
@@ -168,7 +185,11 @@ const inBothDrafts: readonly Row[] = [
   [{ components: { s: { type: 'string' } }, items: { $ref: '#/components/s' } }, [['a']], [[1]]],
   [{ properties: { a: { type: 'integer' }, b: { $ref: '#/properties/a' } } }, [{ b: 1 }], [{ b: 'x' }]],
   [
-    { $id: 'https://example.com/root.json', definitions: { s: { type: 'string' } }, items: { $ref: 'root.json#/definitions/s' } },
+    {
+      $id: 'https://example.com/root.json',
+      definitions: { s: { type: 'string' } },
+      items: { $ref: 'root.json#/definitions/s' },
+    },
     [['a']],
     [[1]],
   ],
@@ -201,23 +222,38 @@ const in2020: readonly Row[] = [
   [{ contains: { const: 1 }, minContains: 0 }, [[], [2]], []],
   [{ minContains: 2 }, [[]], []],
   [{ dependentRequired: { a: ['b', '__proto__'] } }, [{}, json('{"a":1,"b":1,"__proto__":1}')], [{ a: 1, b: 1 }]],
-  [{ dependentSchemas: { a: { properties: { b: { type: 'null' } } } } }, [{ b: 1 }, { a: 1, b: null }], [{ a: 1, b: 1 }]],
+  [
+    { dependentSchemas: { a: { properties: { b: { type: 'null' } } } } },
+    [{ b: 1 }, { a: 1, b: null }],
+    [{ a: 1, b: 1 }],
+  ],
   [{ $defs: { s: { $anchor: 'text', type: 'string' } }, items: { $ref: '#text' } }, [['a']], [[1]]],
   [{ $ref: '#/$defs/s', maxLength: 2, $defs: { s: { type: 'string' } } }, ['ab'], ['abc', 1]],
   [{ properties: { a: {} }, unevaluatedProperties: false }, [{ a: 1 }, []], [{ b: 1 }]],
   [{ allOf: [{ properties: { a: {} } }], unevaluatedProperties: false }, [{ a: 1 }], [{ a: 1, b: 1 }]],
   [
-    { anyOf: [{ properties: { a: { const: 1 } }, required: ['a'] }, { properties: { b: {} } }], unevaluatedProperties: false },
+    {
+      anyOf: [{ properties: { a: { const: 1 } }, required: ['a'] }, { properties: { b: {} } }],
+      unevaluatedProperties: false,
+    },
     [{ a: 1, b: 1 }, { b: 1 }],
     [{ a: 2 }, { a: 2, b: 1 }],
   ],
   [
-    { if: { properties: { a: { const: 1 } }, required: ['a'] }, then: { properties: { b: {} } }, unevaluatedProperties: false },
+    {
+      if: { properties: { a: { const: 1 } }, required: ['a'] },
+      then: { properties: { b: {} } },
+      unevaluatedProperties: false,
+    },
     [{ a: 1, b: 1 }, {}],
     [{ a: 2 }, { b: 1 }],
   ],
   [{ not: { not: { properties: { a: {} } } }, unevaluatedProperties: false }, [{}], [{ a: 1 }]],
-  [{ $ref: '#/$defs/d', unevaluatedProperties: false, $defs: { d: { properties: { a: {} } } } }, [{ a: 1 }], [{ b: 1 }]],
+  [
+    { $ref: '#/$defs/d', unevaluatedProperties: false, $defs: { d: { properties: { a: {} } } } },
+    [{ a: 1 }],
+    [{ b: 1 }],
+  ],
   [{ allOf: [{ unevaluatedProperties: false }], properties: { a: {} } }, [{}], [{ a: 1 }]],
   [{ patternProperties: { '^x': {} }, unevaluatedProperties: { type: 'integer' } }, [{ x: 'a', y: 1 }], [{ y: 'a' }]],
   [
@@ -226,7 +262,11 @@ const in2020: readonly Row[] = [
     [{ b: 1 }],
   ],
   [{ prefixItems: [{}], unevaluatedItems: false }, [[1], []], [[1, 2]]],
-  [{ allOf: [{ prefixItems: [{}, {}] }], prefixItems: [{}], unevaluatedItems: { type: 'null' } }, [[1, 2, null]], [[1, 2, 3]]],
+  [
+    { allOf: [{ prefixItems: [{}, {}] }], prefixItems: [{}], unevaluatedItems: { type: 'null' } },
+    [[1, 2, null]],
+    [[1, 2, 3]],
+  ],
   [{ contains: { type: 'string' }, unevaluatedItems: false }, [['a', 'b']], [['a', 1]]],
   [{ items: {}, unevaluatedItems: false }, [[1, 2]], []],
   [
@@ -245,7 +285,12 @@ const in2020: readonly Row[] = [
       $ref: 'tree',
       unevaluatedProperties: false,
       $defs: {
-        tree: { $id: 'tree', $dynamicAnchor: 'node', type: 'object', properties: { data: {}, kids: { items: { $dynamicRef: '#node' } } } },
+        tree: {
+          $id: 'tree',
+          $dynamicAnchor: 'node',
+          type: 'object',
+          properties: { data: {}, kids: { items: { $dynamicRef: '#node' } } },
+        },
       },
     },
     [{ kids: [{ data: 1 }] }],
@@ -261,9 +306,17 @@ const in07: readonly Row[] = [
   [{ items: [true], additionalItems: { type: 'integer' } }, [['a', 1]], [['a', 'b']]],
   [{ items: [{}], additionalItems: false }, [[1]], [[1, 2]]],
   [{ items: {}, additionalItems: false }, [[1, 2]], []],
-  [{ properties: { a: { $ref: '#/definitions/s', maxLength: 1 } }, definitions: { s: { type: 'string' } } }, [{ a: 'long' }], [{ a: 1 }]],
+  [
+    { properties: { a: { $ref: '#/definitions/s', maxLength: 1 } }, definitions: { s: { type: 'string' } } },
+    [{ a: 'long' }],
+    [{ a: 1 }],
+  ],
   [{ definitions: { s: { $id: '#text', type: 'string' } }, items: { $ref: '#text' } }, [['a']], [[1]]],
-  [{ prefixItems: [false], minContains: 9, dependentRequired: { a: ['b'] }, unevaluatedProperties: false }, [[1], { a: 1 }], []],
+  [
+    { prefixItems: [false], minContains: 9, dependentRequired: { a: ['b'] }, unevaluatedProperties: false },
+    [[1], { a: 1 }],
+    [],
+  ],
   [{ $ref: '#/definitions/o', definitions: { o: { type: 'object', required: ['a'] } } }, [{ a: 1 }], [{}, 1]],
 ]
 
@@ -297,16 +350,16 @@ const formats: readonly Row[] = [
   [{ format: 'no-such-format' }, ['anything'], []],
 ]
 
-describe('the keywords', () => {
+describe('JSON Schema keywords', () => {
   const rows = (name: string, table: readonly Row[], base: object): void => {
     test.each(table.map(([schema, takes, refuses]) => [JSON.stringify(schema), schema, takes, refuses] as const))(
       `CALL-4: ${name}: %s`,
       (_, schema, takes, refuses) => {
         const compiled = compileSchema({ ...base, ...schema }, 'Tool x')
-        // `...` drops a __proto__ key only when it is set as prototype; the rows that use one have it as their own.
+        // Rows that use __proto__ have it as an own key, which the spread preserves.
         for (const value of takes) expect([value, compiled.check(value as Json)]).toEqual([value, { ok: true, value }])
         for (const value of refuses) {
-          const checked = compiled.check(value as Json) as Checked
+          const checked = compiled.check(value as Json) as CheckResult
           expect([value, checked.ok]).toEqual([value, false])
           expect(checked).toHaveProperty('problems.0.message')
         }
@@ -319,7 +372,7 @@ describe('the keywords', () => {
   rows('unstated', [...in2020.slice(0, 8), ...in07.slice(0, 4)], {})
   rows('formats', formats, {})
 
-  test('CALL-4: the table has cases enough to mean something', () => {
+  test('CALL-4: the table has more than 120 cases', () => {
     const cases = [...inBothDrafts, ...inBothDrafts, ...in2020, ...in07, ...formats].reduce(
       (sum, row) => sum + row[1].length + row[2].length,
       0,
@@ -327,7 +380,7 @@ describe('the keywords', () => {
     expect(cases).toBeGreaterThan(120)
   })
 
-  test('CALL-4: on random schemas the verdict is that of another implementation', () => {
+  test('CALL-4: random schemas get the same verdict as from another implementation', () => {
     const key = fc.constantFrom('a', 'b', 'c')
     const value = fc.letrec((tie) => ({
       any: fc.oneof(
@@ -370,38 +423,48 @@ describe('the keywords', () => {
       })
       const object = fc
         .uniqueArray(fc.nat(keywords.length - 1), { minLength: 1, maxLength: 4 })
-        .chain((chosen) => fc.record(Object.fromEntries(chosen.map((index) => keywords[index] as [string, fc.Arbitrary<unknown>]))))
-      return { any: fc.oneof({ depthSize: 'small' }, { arbitrary: fc.boolean(), weight: 1 }, { arbitrary: object, weight: 6 }) }
+        .chain((chosen) =>
+          fc.record(Object.fromEntries(chosen.map((index) => keywords[index] as [string, fc.Arbitrary<unknown>]))),
+        )
+      return {
+        any: fc.oneof({ depthSize: 'small' }, { arbitrary: fc.boolean(), weight: 1 }, { arbitrary: object, weight: 6 }),
+      }
     }).any as fc.Arbitrary<object | boolean>
-    const isLoop = (error: unknown): boolean => error instanceof PawlError && error.message.includes('refers to itself without end')
+    const isLoop = (error: unknown): boolean =>
+      error instanceof PawlError && error.message.includes('refers to itself without end')
     let compared = 0
     fc.assert(
-      fc.property(fc.record({ x: schema, y: schema }), schema, fc.array(value, { minLength: 3, maxLength: 8 }), ($defs, root, values) => {
-        const text = JSON.stringify({ $defs, allOf: [root] })
-        // The other one lets an `unevaluated…` see what a $ref beside its parent has evaluated, which only its own neighbours may.
-        if (text.includes('"$ref"') && text.includes('"unevaluated')) return
-        const whole = JSON.parse(text) as JsonSchema
-        let compiled
-        try {
-          compiled = compileSchema(whole, 'Tool x')
-        } catch (error) {
-          expect(isLoop(error)).toBe(true)
-          return
-        }
-        const other = new Validator(structuredClone(whole), '2020-12', false)
-        for (const given of values) {
-          const plain = JSON.parse(JSON.stringify(given)) as Json
-          compared += 1
-          expect((compiled.check(plain) as Checked).ok).toBe(other.validate(plain).valid)
-        }
-      }),
+      fc.property(
+        fc.record({ x: schema, y: schema }),
+        schema,
+        fc.array(value, { minLength: 3, maxLength: 8 }),
+        ($defs, root, values) => {
+          const text = JSON.stringify({ $defs, allOf: [root] })
+          // Known difference: the other one lets `unevaluated…` see properties evaluated by a $ref next to its parent.
+          if (text.includes('"$ref"') && text.includes('"unevaluated')) return
+          const whole = JSON.parse(text) as JsonSchema
+          let compiled
+          try {
+            compiled = compileSchema(whole, 'Tool x')
+          } catch (error) {
+            expect(isLoop(error)).toBe(true)
+            return
+          }
+          const other = new Validator(structuredClone(whole), '2020-12', false)
+          for (const given of values) {
+            const plain = JSON.parse(JSON.stringify(given)) as Json
+            compared += 1
+            expect((compiled.check(plain) as CheckResult).ok).toBe(other.validate(plain).valid)
+          }
+        },
+      ),
       { numRuns: 200 },
     )
     expect(compared).toBeGreaterThan(300)
   })
 })
 
-describe('a bad schema is refused when the tool is defined', () => {
+describe('schemas rejected when the tool is defined', () => {
   test.each<[object, RegExp]>([
     [{ type: 5 }, /at \/type: 'type' must be one of null, boolean.* not 5/],
     [{ type: 'strin' }, /at \/type: .* not "strin"/],
@@ -424,8 +487,8 @@ describe('a bad schema is refused when the tool is defined', () => {
     [{ uniqueItems: 1 }, /\/uniqueItems/],
     [{ dependentRequired: { a: 'b' } }, /\/dependentRequired/],
     [{ dependencies: { a: 1 } }, /\/dependencies/],
-    [{ $defs: { a: { $anchor: 'x y' } } }, /not a name for an anchor/],
-    [{ $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } }, /there twice/],
+    [{ $defs: { a: { $anchor: 'x y' } } }, /not a valid anchor name/],
+    [{ $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } }, /used twice/],
     [{ $schema: draft2020, properties: { a: { items: [{}] } } }, /at \/properties\/a\/items/],
     [{ const: 1n }, /at \/const: a bigint is not JSON/],
     [{ default: () => 1 }, /at \/default: a function is not JSON/],
@@ -437,7 +500,7 @@ describe('a bad schema is refused when the tool is defined', () => {
     expect(() => compileSchema(schema as JsonSchema, "Tool 'x', input")).toThrow(/Tool 'x', input/)
   })
 
-  test('TOOL-6: one that cannot even be read is refused, without telling what its code said', () => {
+  test('TOOL-6: a schema with a throwing getter is rejected without exposing its error', () => {
     const hostile = Object.defineProperty({}, 'type', {
       enumerable: true,
       get() {
@@ -448,7 +511,7 @@ describe('a bad schema is refused when the tool is defined', () => {
     expect(() => compileSchema(hostile as JsonSchema, 'Tool x')).not.toThrow(/secret/)
   })
 
-  test('TOOL-6: what is no schema at all', () => {
+  test('TOOL-6: a value that is not a schema is rejected', () => {
     for (const schema of [null, 5, 'x', [], undefined]) {
       expect(() => compileSchema(schema as never, 'Tool x')).toThrow(expect.objectContaining({ code: 'tool_invalid' }))
     }
@@ -465,8 +528,10 @@ describe('a bad schema is refused when the tool is defined', () => {
     [{ items: { $dynamicRef: 'http://evil.test/#x' } }],
     [{ properties: { a: { items: { $ref: 'urn:x:y' } } } }],
     [{ $schema: draft07, $ref: 'http://evil.test/' }],
-  ])('TOOL-6: a reference to the outside is refused, nothing is fetched: %o', (schema) => {
-    expect(() => compileSchema(schema as unknown as JsonSchema, 'Tool x')).toThrow(/points outside the schema, and nothing is fetched/)
+  ])('TOOL-6: an external reference is rejected and nothing is fetched: %o', (schema) => {
+    expect(() => compileSchema(schema as unknown as JsonSchema, 'Tool x')).toThrow(
+      /points outside the schema, and nothing is fetched/,
+    )
   })
 
   test.each([
@@ -477,34 +542,39 @@ describe('a bad schema is refused when the tool is defined', () => {
     [{ $ref: '#none' }, /points to nothing/],
     [{ $ref: '#/%zz' }, /is not a reference/],
     [{ $ref: 'http://[' }, /is not a reference/],
-    [{ $id: 'https://x.test/a#b' }, /no fragment/],
-    [{ $defs: { a: { $id: 'https://x.test/a' }, b: { $id: 'https://x.test/a' } } }, /there twice/],
+    [{ $id: 'https://x.test/a#b' }, /must not have a fragment/],
+    [{ $defs: { a: { $id: 'https://x.test/a' }, b: { $id: 'https://x.test/a' } } }, /used twice/],
     [{ $ref: '#' }, /refers to itself without end/],
     [{ allOf: [{ $ref: '#' }] }, /refers to itself without end/],
-    [{ $defs: { a: { $ref: '#/$defs/b' }, b: { anyOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' }, /refers to itself without end/],
+    [
+      { $defs: { a: { $ref: '#/$defs/b' }, b: { anyOf: [{ $ref: '#/$defs/a' }] } }, $ref: '#/$defs/a' },
+      /refers to itself without end/,
+    ],
     [{ not: { if: true, then: { $ref: '#' } } }, /refers to itself without end/],
     [{ dependentSchemas: { a: { $ref: '#' } } }, /refers to itself without end/],
     [{ $dynamicAnchor: 'a', $dynamicRef: '#a' }, /refers to itself without end/],
     [{ $id: 'https://x.test/a', $ref: 'https://x.test/a' }, /refers to itself without end/],
-  ])('TOOL-6: a reference that leads nowhere is refused: %o', (schema, says) => {
+  ])('TOOL-6: a dangling or endless reference is rejected: %o', (schema, says) => {
     expect(() => compileSchema(schema as unknown as JsonSchema, 'Tool x')).toThrow(says)
   })
 
-  test('TOOL-6: what the model sees is a copy that nobody can change any more', () => {
+  test('TOOL-6: the compiled schema is a copy that later changes do not affect', () => {
     const given = { type: 'object', properties: { a: { type: 'string' } } }
     const compiled = compileSchema(given, 'Tool x')
     given.properties.a.type = 'nonsense'
     expect(compiled.json).toEqual({ type: 'object', properties: { a: { type: 'string' } } })
-    expect((compiled.check({ a: 'x' }) as Checked).ok).toBe(true)
+    expect((compiled.check({ a: 'x' }) as CheckResult).ok).toBe(true)
   })
 
-  test('TOOL-6: a pattern outside the linear engine is shown, not enforced, and told; nothing is refused because of it', () => {
+  test('TOOL-6: a pattern outside the linear engine is shown with a warning and not enforced', () => {
     const of = (schema: object) => compileSchema(schema as JsonSchema, 'Tool x')
     const plain = of({ properties: { a: { type: 'string', pattern: '^(?!x)', maxLength: 3 } } })
     expect(plain.json).toMatchObject({ properties: { a: { pattern: '^(?!x)' } } })
-    expect(plain.warnings).toEqual([expect.stringMatching(/^\/properties\/a\/pattern: the pattern "\^\(\?!x\)" is shown .* not enforced/)])
-    expect((plain.check({ a: 'xy' }) as Checked).ok).toBe(true)
-    expect((plain.check({ a: 'long' }) as Checked).ok).toBe(false)
+    expect(plain.warnings).toEqual([
+      expect.stringMatching(/^\/properties\/a\/pattern: the pattern "\^\(\?!x\)" is shown .* not enforced/),
+    ])
+    expect((plain.check({ a: 'xy' }) as CheckResult).ok).toBe(true)
+    expect((plain.check({ a: 'long' }) as CheckResult).ok).toBe(false)
     const takes: [object, Json][] = [
       [{ not: { pattern: '(?=x)' } }, 'abc'],
       [{ not: { not: { pattern: '(?=x)' } } }, 'abc'],
@@ -517,14 +587,14 @@ describe('a bad schema is refused when the tool is defined', () => {
     ]
     for (const [schema, value] of takes) {
       expect(of(schema).warnings).toHaveLength(1)
-      expect([schema, (of(schema).check(value) as Checked).ok]).toEqual([schema, true])
+      expect([schema, (of(schema).check(value) as CheckResult).ok]).toEqual([schema, true])
     }
-    // A pattern says nothing about what is no string: there everything is certain.
-    expect((of({ not: { pattern: '(?=x)' } }).check(5) as Checked).ok).toBe(false)
+    // A pattern does not apply to values other than strings, so the verdict is certain there.
+    expect((of({ not: { pattern: '(?=x)' } }).check(5) as CheckResult).ok).toBe(false)
   })
 })
 
-describe('bombs', () => {
+describe('schemas and values of excessive size or cost', () => {
   const timed = <T>(work: () => T): [T, number] => {
     const begun = performance.now()
     return [work(), performance.now() - begun]
@@ -550,10 +620,13 @@ describe('bombs', () => {
       'a chain of 2,000 references',
       {
         $defs: Object.fromEntries(
-          Array.from({ length: 2000 }, (_, index) => [`d${index}`, index === 1999 ? {} : { $ref: `#/$defs/d${index + 1}` }]),
+          Array.from({ length: 2000 }, (_, index) => [
+            `d${index}`,
+            index === 1999 ? {} : { $ref: `#/$defs/d${index + 1}` },
+          ]),
         ),
       },
-      /refers on more than 200 times/,
+      /a chain of more than 200 references/,
     ],
   ])('TOOL-6: %s is refused', (_, schema, says) => {
     const [, ms] = timed(() => expect(() => compileSchema(schema as JsonSchema, 'Tool x')).toThrow(says))
@@ -570,7 +643,12 @@ describe('bombs', () => {
   const wide = (to: object): object => ({ anyOf: Array.from({ length: 1000 }, () => to) })
 
   test.each<[string, object, unknown, RegExp]>([
-    ['^(a+)+$', { pattern: '^(a+)+$' }, `${'a'.repeat(50_000)}!`, /expected string matching the pattern \^\(a\+\)\+\$ \(got "a{20,60}"…\)/],
+    [
+      '^(a+)+$',
+      { pattern: '^(a+)+$' },
+      `${'a'.repeat(50_000)}!`,
+      /expected string matching the pattern \^\(a\+\)\+\$ \(got "a{20,60}"…\)/,
+    ],
     [
       '(x+x+)+y as a key',
       { patternProperties: { '(x+x+)+y': false, '^(x+)+$': {} }, additionalProperties: false },
@@ -584,36 +662,51 @@ describe('bombs', () => {
       /too large or too intricate/,
     ],
     ['40 doubling references', { $defs: pairs, $ref: '#/$defs/d0' }, 1, /too large or too intricate/],
-    ['two branches into one child, 60 deep', { anyOf: [twice('x'), twice('y')] }, nested(60, (a) => ({ a })), /too large or too intricate/],
+    [
+      'two branches into one child, 60 deep',
+      { anyOf: [twice('x'), twice('y')] },
+      nested(60, (a) => ({ a })),
+      /too large or too intricate/,
+    ],
     [
       '10^9 branches',
       { ...wide({ $ref: '#/$defs/a' }), $defs: { a: wide({ $ref: '#/$defs/b' }), b: wide({ const: { a: 1 } }) } },
       {},
       /too large or too intricate/,
     ],
-    ['a value 100,000 deep', { properties: { a: { $ref: '#' } } }, nested(100_000, (a) => ({ a })), /nested too deeply/],
+    [
+      'a value 100,000 deep',
+      { properties: { a: { $ref: '#' } } },
+      nested(100_000, (a) => ({ a })),
+      /nested too deeply/,
+    ],
     ['constants 100,000 deep', { enum: [{}, []] }, nested(100_000, (a) => ({ a })), /nested too deeply|too large/],
-    ['half a million faults', { items: { type: 'string' } }, Array.from({ length: 500_000 }, () => 1), /expected string \(got 1\)/],
-  ])('CALL-4: %s ends soon in a problem', (_, schema, value, says) => {
+    [
+      'half a million faults',
+      { items: { type: 'string' } },
+      Array.from({ length: 500_000 }, () => 1),
+      /expected string \(got 1\)/,
+    ],
+  ])('CALL-4: %s fails quickly with a problem', (_, schema, value, says) => {
     const compiled = compileSchema(schema as JsonSchema, 'Tool x')
-    const [checked, ms] = timed(() => compiled.check(value as Json) as Checked)
+    const [checked, ms] = timed(() => compiled.check(value as Json) as CheckResult)
     expect(checked.ok ? '' : checked.problems[0]?.message).toMatch(says)
     expect(ms).toBeLessThan(2000)
   })
 
-  test('CALL-4: uniqueItems on 20,000 objects is one pass', () => {
+  test('CALL-4: uniqueItems checks 20,000 objects in one pass', () => {
     const many = Array.from({ length: 20_000 }, (_, index) => ({ a: index, b: { c: 'x' } }))
     const compiled = compileSchema({ uniqueItems: true }, 'Tool x')
-    const [same, ms] = timed(() => compiled.check([...many, { b: { c: 'x' }, a: 19_999 }]) as Checked)
+    const [same, ms] = timed(() => compiled.check([...many, { b: { c: 'x' }, a: 19_999 }]) as CheckResult)
     expect(ms).toBeLessThan(2000)
     expect(same).toEqual({
       ok: false,
       problems: [expect.objectContaining({ path: '[20000]', message: expect.stringContaining('equals item 19999') })],
     })
-    expect((compiled.check(many) as Checked).ok).toBe(true)
+    expect((compiled.check(many) as CheckResult).ok).toBe(true)
   })
 
-  test('CALL-4: an honest megabyte is not mistaken for a bomb', () => {
+  test('CALL-4: a large valid value is accepted', () => {
     const row = { $ref: '#/$defs/row' }
     const compiled = compileSchema(
       {
@@ -623,22 +716,26 @@ describe('bombs', () => {
       },
       'Tool x',
     )
-    expect((compiled.check({ rows: Array.from({ length: 300_000 }, (_, index) => index) }) as Checked).ok).toBe(true)
-    expect((compiled.check({ text: 'word '.repeat(200_000) }) as Checked).ok).toBe(true)
+    expect((compiled.check({ rows: Array.from({ length: 300_000 }, (_, index) => index) }) as CheckResult).ok).toBe(
+      true,
+    )
+    expect((compiled.check({ text: 'word '.repeat(200_000) }) as CheckResult).ok).toBe(true)
   })
 
-  test('CALL-4: no schema and no value reaches a prototype', () => {
+  test('CALL-4: neither schema nor value can pollute a prototype', () => {
     const compiled = compileSchema(
-      json('{"properties":{"__proto__":{"properties":{"polluted":{"const":1}}}},"$defs":{"__proto__":{"type":"null"}}}') as JsonSchema,
+      json(
+        '{"properties":{"__proto__":{"properties":{"polluted":{"const":1}}}},"$defs":{"__proto__":{"type":"null"}}}',
+      ) as JsonSchema,
       'x',
     )
-    expect((compiled.check(json('{"__proto__":{"polluted":2}}')) as Checked).ok).toBe(false)
+    expect((compiled.check(json('{"__proto__":{"polluted":2}}')) as CheckResult).ok).toBe(false)
     expect(Object.getPrototypeOf(compiled.json.properties)).toBe(Object.prototype)
     expect(({} as Record<string, unknown>).polluted).toBeUndefined()
   })
 })
 
-describe('what the model reads', () => {
+describe('problem messages', () => {
   const order = {
     type: 'object',
     required: ['items'],
@@ -655,7 +752,7 @@ describe('what the model reads', () => {
     },
   }
 
-  test('CALL-4: every problem has its path, what was expected and what came', () => {
+  test('CALL-4: every problem has its path, the expectation and the value', () => {
     const value = { items: [{ sku: 'ABC', qty: 1 }, { sku: 'x', qty: 0 }, { qty: 'three' }], note: 'hi' }
     expect(problems(order, value)).toEqual([
       'items[1].sku: expected string matching the pattern ^[A-Z]{3}$ (got "x")',
@@ -668,13 +765,17 @@ describe('what the model reads', () => {
     expect(problems(order, {})).toEqual(['items: expected array of {sku, qty} (got nothing, but it is required)'])
   })
 
-  test('CALL-4: a union tells one thing: the branch that was meant, or all that it takes', () => {
+  test('CALL-4: a union reports one problem: for the intended branch, or with all branches', () => {
     const circle = {
       type: 'object',
       required: ['kind', 'r'],
       properties: { kind: { const: 'circle' }, r: { type: 'number', exclusiveMinimum: 0 } },
     }
-    const square = { type: 'object', required: ['kind', 'w'], properties: { kind: { const: 'square' }, w: { type: 'number' } } }
+    const square = {
+      type: 'object',
+      required: ['kind', 'w'],
+      properties: { kind: { const: 'square' }, w: { type: 'number' } },
+    }
     for (const keyword of ['anyOf', 'oneOf']) {
       const shape = { [keyword]: [circle, square, { type: 'null' }] }
       expect(problems(shape, { kind: 'circle', r: -1 })).toEqual(['r: expected number > 0 (got -1)'])
@@ -685,9 +786,12 @@ describe('what the model reads', () => {
       expect(problems({ [keyword]: [{ type: 'string' }, { type: 'integer', minimum: 1 }] }, true)).toEqual([
         ': expected string | integer >= 1 (got true)',
       ])
-      expect(problems({ [keyword]: [{ type: 'object', properties: { q: { type: 'integer' } } }, { type: 'null' }] }, { q: 'x' })).toEqual([
-        'q: expected integer (got "x")',
-      ])
+      expect(
+        problems(
+          { [keyword]: [{ type: 'object', properties: { q: { type: 'integer' } } }, { type: 'null' }] },
+          { q: 'x' },
+        ),
+      ).toEqual(['q: expected integer (got "x")'])
     }
     expect(problems({ oneOf: [{ type: 'integer' }, { type: 'number' }] }, 1)).toEqual([
       ': expected exactly one of these to fit, but more than one does: integer | number (got 1)',
@@ -698,7 +802,11 @@ describe('what the model reads', () => {
     [{ enum: ['low', 'high'] }, 'mid', ': expected "low" | "high" (got "mid")'],
     [{ const: { a: 1 } }, [], ': expected {"a":1} (got [])'],
     [{ type: ['string', 'null'], maxLength: 1 }, 'ab', ': expected string with at most 1 character | null (got "ab")'],
-    [{ type: 'string', format: 'date' }, 'soon', ': expected string in the format date (such as 2026-01-31) (got "soon")'],
+    [
+      { type: 'string', format: 'date' },
+      'soon',
+      ': expected string in the format date (such as 2026-01-31) (got "soon")',
+    ],
     [{ minimum: 1, multipleOf: 5 }, 0, ': expected number >= 1 and a multiple of 5 (got 0)'],
     [{ minItems: 2 }, [1], ': expected at least 2 items (got [1])'],
     [{ maxProperties: 0 }, { a: 1 }, ': expected at most 0 keys (got {"a":1})'],
@@ -706,17 +814,27 @@ describe('what the model reads', () => {
     [{ contains: { type: 'null' } }, [1], ': expected at least 1 of the items to be: null (got [1])'],
     [{ not: { type: 'string' } }, 'a', ': expected anything but string (got "a")'],
     [{ properties: { a: false } }, { a: 1 }, 'a: expected nothing here (got 1)'],
-    [{ propertyNames: { maxLength: 1 } }, { ab: 1 }, 'ab: not a valid key, expected string with at most 1 character (got "ab")'],
-    [{ dependentRequired: { a: ['b'] } }, { a: 1 }, 'b: expected a value, as it goes with "a" (got nothing, but it is required)'],
+    [
+      { propertyNames: { maxLength: 1 } },
+      { ab: 1 },
+      'ab: not a valid key, expected string with at most 1 character (got "ab")',
+    ],
+    [
+      { dependentRequired: { a: ['b'] } },
+      { a: 1 },
+      'b: expected a value, as it goes with "a" (got nothing, but it is required)',
+    ],
     [{ properties: { 'a.b': { type: 'null' } } }, { 'a.b': 1 }, '["a.b"]: expected null (got 1)'],
     [{ items: { type: 'null' } }, [{ big: 'x'.repeat(100) }], '[0]: expected null (got an object with 1 key)'],
     [{ type: 'null' }, Array.from({ length: 99 }, () => 'abc'), ': expected null (got an array of 99 items)'],
-  ])('CALL-4: %o tells of %o', (schema, value, says) => {
+  ])('CALL-4: %o reports %o', (schema, value, says) => {
     expect(problems(schema, value)).toEqual([says])
   })
 
-  test('CALL-4: no message is long, whatever came and whatever the schema holds', () => {
-    const text = fc.string({ unit: fc.constantFrom('a', '"', '\n', '\u0000', '😀', '\u2028', 'é') }).map((some) => some.repeat(20))
+  test('CALL-4: messages stay short for any value and any schema', () => {
+    const text = fc
+      .string({ unit: fc.constantFrom('a', '"', '\n', '\u0000', '😀', '\u2028', 'é') })
+      .map((some) => some.repeat(20))
     fc.assert(
       fc.property(text, text, (key, value) => {
         for (const schema of [
@@ -738,8 +856,11 @@ describe('what the model reads', () => {
 })
 
 describe('Standard Schemas', () => {
-  test('CALL-4: the vendor speaks; what came is added where it does not say so', async () => {
-    const zod = await compileSchema(z.object({ n: z.number().min(3), s: z.enum(['a']), t: z.string() }), 'x').check({ n: 1, s: 'b' })
+  test("CALL-4: the vendor's message is used, with the value added where it is missing", async () => {
+    const zod = await compileSchema(z.object({ n: z.number().min(3), s: z.enum(['a']), t: z.string() }), 'x').check({
+      n: 1,
+      s: 'b',
+    })
     expect(zod).toEqual({
       ok: false,
       problems: [
@@ -757,7 +878,7 @@ describe('Standard Schemas', () => {
     )
   })
 
-  test('CALL-4: an asynchronous validator is waited for; one that throws is not the fault of the model', async () => {
+  test("CALL-4: an asynchronous validator is awaited; a throwing one is not the model's fault", async () => {
     const slow = compileSchema(
       z.string().refine(async (text) => text === 'a', 'Not on the list'),
       'x',
@@ -773,7 +894,7 @@ describe('Standard Schemas', () => {
     await expect((async () => broken.check('a'))()).rejects.toThrow('bug')
   })
 
-  test('TOOL-6: the schema is described once, and one that cannot be described is refused', () => {
+  test('TOOL-6: a Standard Schema is converted once, and rejected if it has no JSON Schema', () => {
     let described = 0
     const counting = {
       '~standard': {
@@ -786,6 +907,8 @@ describe('Standard Schemas', () => {
     const compiled = compileSchema(counting, 'x')
     for (let call = 0; call < 5; call += 1) void compiled.check({})
     expect([described, compiled.warnings]).toEqual([1, []])
-    expect(() => compileSchema(z.object({ at: z.date() }), 'Tool x')).toThrow(/Tool x: a part of it has no JSON Schema form/)
+    expect(() => compileSchema(z.object({ at: z.date() }), 'Tool x')).toThrow(
+      /Tool x: a part of it has no JSON Schema form/,
+    )
   })
 })

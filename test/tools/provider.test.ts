@@ -1,6 +1,15 @@
-// TOOL-5, TOOL-2: tools from a live source, which may be slow, absent, changed, or lie.
+// Tools from providers that may be slow, unreachable, changing, or send invalid data.
 
-import { createRuntime, type Manifest, type Provider, type Runtime, type RuntimeOptions, type Tool, tool, type ToolDefinition } from 'pawl'
+import {
+  createRuntime,
+  type Manifest,
+  type Provider,
+  type Runtime,
+  type RuntimeOptions,
+  type Tool,
+  tool,
+  type ToolDefinition,
+} from 'pawl'
 import { openaiTools } from 'pawl/openai'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { beforeEach, expect, test } from 'vitest'
@@ -15,7 +24,7 @@ const named = (name: string, more: More = {}): Tool =>
 const hang = (): Promise<never> => new Promise(() => {})
 const allowAll: Partial<RuntimeOptions> = { policy: { rules: [{ tool: '*', then: 'allow' }] } }
 
-/** A source whose tools, presence and answers a test decides. */
+/** A provider whose tools, availability and answers the test controls. */
 class Fake implements Provider {
   readonly name: string = 'fake'
   readonly trusted: boolean = false
@@ -32,7 +41,9 @@ class Fake implements Provider {
   }
   list(): readonly Manifest[] | Promise<readonly Manifest[]> {
     this.asked.push('list')
-    return this.listed ? this.listed() : this.tools.map(({ name, description, hints }) => ({ name, description, hints }))
+    return this.listed
+      ? this.listed()
+      : this.tools.map(({ name, description, hints }) => ({ name, description, hints }))
   }
   resolve(name: string): Tool | Promise<Tool> {
     this.asked.push(name)
@@ -57,16 +68,23 @@ const away = (): never => {
 onEachStore('providers', (bench: Bench) => {
   let clock: ManualClock
   beforeEach(() => void (clock = manualClock()))
-  const opened = (provider: Provider, tools: readonly Tool[] = [], more: Partial<RuntimeOptions> = {}): Promise<Runtime> =>
-    bench.open(tools, { clock, providers: [provider], ...allowAll, ...more })
+  const opened = (
+    provider: Provider,
+    tools: readonly Tool[] = [],
+    more: Partial<RuntimeOptions> = {},
+  ): Promise<Runtime> => bench.open(tools, { clock, providers: [provider], ...allowAll, ...more })
   let count = 0
   const ask = async (runtime: Runtime, name: string): Promise<unknown> => {
     const [outcome] = await runtime.session('s').run([{ id: `c${++count}`, name }])
-    return outcome?.status === 'success' ? outcome.value : outcome?.status === 'failure' ? outcome.failure.code : outcome
+    return outcome?.status === 'success'
+      ? outcome.value
+      : outcome?.status === 'failure'
+        ? outcome.failure.code
+        : outcome
   }
   const warnings = (): string[] => bench.logged.filter(({ level }) => level === 'warn').map(({ message }) => message)
 
-  test('TOOL-5: contracts are resolved when a call first needs them, once for all who ask', async () => {
+  test('TOOL-5: a definition is resolved when a call first needs it, once for concurrent calls', async () => {
     const fake = new Fake([named('a'), named('b')])
     const runtime = await opened(fake)
     expect(fake.asked).toEqual(['list'])
@@ -79,14 +97,14 @@ onEachStore('providers', (bench: Bench) => {
     expect(outcomes.map(({ status }) => status)).toEqual(['success', 'success', 'success'])
     expect(fake.asked).toEqual(['list', 'a'])
     expect(runtime.session('s').tools.map(({ name }) => name)).toEqual(['a'])
-    // For adapters: all contracts, then the same as ever.
+    // loadTools() resolves all definitions for adapters.
     const loaded = await runtime.session('s').loadTools()
     expect(openaiTools(loaded, { api: 'chat' }).map((each) => each.function.name)).toEqual(['a', 'b'])
     expect(fake.asked).toEqual(['list', 'a', 'b'])
     expect(runtime.tools.list()[0]?.fingerprint).toBe(named('a').fingerprint)
   })
 
-  test('TOOL-5: a failed resolve is told as a source that is away, and not kept', async () => {
+  test('TOOL-5: a failed resolve reports an unreachable provider and is not cached', async () => {
     const fake = new Fake([named('a')])
     fake.resolves = away
     const runtime = await opened(fake)
@@ -96,7 +114,8 @@ onEachStore('providers', (bench: Bench) => {
         class: 'unavailable',
         code: 'tool_unavailable',
         retry: { when: 'safe' },
-        message: "The source of the tool 'a', 'fake', cannot be reached now. It was not run. It may be tried again later.",
+        message:
+          "The source of the tool 'a', 'fake', cannot be reached now. It was not run. It may be tried again later.",
       },
     })
     expect(JSON.stringify(first)).not.toContain('refused')
@@ -105,7 +124,7 @@ onEachStore('providers', (bench: Bench) => {
     expect(await ask(runtime, 'a')).toBe('a')
   })
 
-  test('TOOL-5: a resolve that hangs is bounded by the clock and holds no sibling back; a cancel does not wait for it', async () => {
+  test('TOOL-5: a hanging resolve times out, does not delay other calls and can be cancelled', async () => {
     const fake = new Fake([named('slow')])
     fake.resolves = hang
     const runtime = await opened(fake, [named('own', { concurrency: 'parallel' })])
@@ -125,12 +144,14 @@ onEachStore('providers', (bench: Bench) => {
     expect(await run).toMatchObject([{ status: 'success' }, { failure: { code: 'tool_unavailable' } }])
   })
 
-  test('TOOL-5: a source that is away answers so, is asked again, and comes back', async () => {
+  test('TOOL-5: an unreachable provider is listed again with backoff until it comes back', async () => {
     const fake = new Fake([named('a')])
     fake.listed = away
     const runtime = await opened(fake, [named('own')])
     const [unknown] = await runtime.session('s').run([{ id: '1', name: 'a' }])
-    expect(unknown).toMatchObject({ failure: { code: 'tool_unavailable', message: expect.stringContaining("'fake' cannot be reached") } })
+    expect(unknown).toMatchObject({
+      failure: { code: 'tool_unavailable', message: expect.stringContaining("'fake' cannot be reached") },
+    })
     expect(await ask(runtime, 'own')).toBe('own')
     await clock.advance('1s')
     expect(fake.asked).toEqual(['list', 'list'])
@@ -139,7 +160,7 @@ onEachStore('providers', (bench: Bench) => {
     expect(await ask(runtime, 'a')).toBe('tool_unavailable')
     await clock.advance('1s')
     expect(await ask(runtime, 'a')).toBe('a')
-    // It goes again: what it had is known, and answers that it is away.
+    // It becomes unreachable again: its tools stay listed as unavailable.
     fake.listed = away
     fake.changed()
     await clock.advance('100ms')
@@ -154,10 +175,10 @@ onEachStore('providers', (bench: Bench) => {
     fake.changed()
     await clock.advance('100ms')
     expect(await ask(runtime, 'a')).toBe('a')
-    expect(warnings().filter((each) => each.includes('is away'))).toHaveLength(2)
+    expect(warnings().filter((each) => each.includes('is unavailable'))).toHaveLength(2)
   })
 
-  test('TOOL-5 TOOL-4: after a change contracts are fetched anew; a batch under way keeps the one it has', async () => {
+  test('TOOL-5 TOOL-4: a change refetches definitions, and a running batch keeps its own', async () => {
     let release = (): void => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const fake = new Fake([named('a', { execute: () => 'as it was' })])
@@ -180,7 +201,7 @@ onEachStore('providers', (bench: Bench) => {
     expect(await run).toMatchObject([{ value: null }, { value: 'as it was' }])
   })
 
-  test('TOOL-5: a source that says "changed" without end is heard ten times a second', async () => {
+  test('TOOL-5: continuous change notifications are handled at most ten times a second', async () => {
     const fake = new Fake([named('a')])
     fake.listed = () => (setImmediate(() => fake.changed()), [])
     await opened(fake)
@@ -189,7 +210,7 @@ onEachStore('providers', (bench: Bench) => {
     expect(fake.asked.length).toBeLessThanOrEqual(12)
   })
 
-  test('TOOL-5 CALL-11: a lying source: bad entries are left out with one line, and nothing breaks', async () => {
+  test('TOOL-5 CALL-11: invalid entries of a provider are omitted with one warning', async () => {
     const trap = new Proxy({}, { get: () => away() })
     const about = { description: 'x' }
     const lies = [
@@ -218,7 +239,7 @@ onEachStore('providers', (bench: Bench) => {
     }
   })
 
-  test('TOOL-5 CALL-11: what a source throws astray is its own', async () => {
+  test('TOOL-5 CALL-11: an unhandled rejection in a provider is attributed to that provider', async () => {
     const fake = new Fake([named('a')])
     fake.listed = () => (void Promise.reject(new Error('astray')), [])
     const runtime = await opened(fake, [named('own')])
@@ -229,7 +250,7 @@ onEachStore('providers', (bench: Bench) => {
     )
   })
 
-  test('TOOL-5 TOOL-4: own tools come before a source’s, the first source before the second; told once', async () => {
+  test('TOOL-5 TOOL-4: own tools precede provider tools in order, and each conflict is logged once', async () => {
     const fake = new Fake([named('mine', { execute: () => 'theirs' }), named('other', { execute: () => 'fake' })])
     const runtime = await opened(fake, [named('renamed', { id: 'mine' })])
     await runtime.tools.provide(new Fake([named('other', { execute: () => 'second' })], { name: 'second' }))
@@ -249,7 +270,7 @@ onEachStore('providers', (bench: Bench) => {
     expect(await ask(runtime, 'other')).toBe('second')
   })
 
-  test('TOOL-5: a source that hangs while it lists or closes delays the runtime by its patience, no more', async () => {
+  test('TOOL-5: a provider that hangs in list() or close() delays the runtime by its timeout only', async () => {
     const fake = new Fake([])
     fake.listed = hang
     fake.close = hang
@@ -263,7 +284,7 @@ onEachStore('providers', (bench: Bench) => {
     await expect(runtime.tools.provide(new Fake([]))).rejects.toMatchObject({ code: 'runtime_closed' })
   })
 
-  test('TOOL-2 TOOL-5: hints of a source that is not trusted never lower a risk; trusted ones count', async () => {
+  test('TOOL-2 TOOL-5: hints lower the risk of a tool only if its provider is trusted', async () => {
     const tools = [
       named('silent'),
       named('reads', { hints: { readOnly: true } }),
@@ -272,17 +293,27 @@ onEachStore('providers', (bench: Bench) => {
     ]
     const asked = async (trusted: boolean): Promise<unknown[]> => {
       const runtime = await bench.open([], { clock, providers: [new Fake(tools, { trusted })] })
-      return (await runtime.session(`trusted ${trusted}`, { attended: false }).run(tools.map(({ name }) => ({ id: name, name })))).map(
-        (outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status),
-      )
+      return (
+        await runtime
+          .session(`trusted ${trusted}`, { attended: false })
+          .run(tools.map(({ name }) => ({ id: name, name })))
+      ).map((outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status))
     }
-    expect(await asked(false)).toEqual(['approval_required', 'approval_required', 'approval_required', 'approval_required'])
+    expect(await asked(false)).toEqual([
+      'approval_required',
+      'approval_required',
+      'approval_required',
+      'approval_required',
+    ])
     expect(await asked(true)).toEqual(['approval_required', 'success', 'success', 'approval_required'])
   })
 
-  test('TOOL-2 TOOL-5: "readOnly" of a source that is not trusted gives no leave to run beside others or again', async () => {
+  test('TOOL-2 TOOL-5: readOnly of an untrusted provider allows neither parallel runs nor reruns', async () => {
     const reads = named('reads', { hints: { readOnly: true, idempotent: true, openWorld: true } })
-    const runtime = await bench.open([], { clock, providers: [new Fake([reads]), new Fake([reads], { name: 'ours', trusted: true })] })
+    const runtime = await bench.open([], {
+      clock,
+      providers: [new Fake([reads]), new Fake([reads], { name: 'ours', trusted: true })],
+    })
     const [doubted] = await runtime.session('s').loadTools()
     expect(doubted).toMatchObject({ hints: { openWorld: true }, concurrency: { kind: 'barrier' } })
     expect(doubted?.hints).not.toHaveProperty('readOnly')
@@ -291,11 +322,15 @@ onEachStore('providers', (bench: Bench) => {
     expect(await ask(denying, 'reads')).toBe('denied_by_policy')
     await runtime.tools.withdraw('fake')
     const [believed] = await runtime.session('s').loadTools()
-    expect(believed).toMatchObject({ hints: reads.hints, concurrency: { kind: 'parallel' }, remote: { provider: 'ours' } })
+    expect(believed).toMatchObject({
+      hints: reads.hints,
+      concurrency: { kind: 'parallel' },
+      remote: { provider: 'ours' },
+    })
   })
 })
 
-test('TOOL-5 CALL-7: after a crash a source’s call waits for that source; no namesake is run, and what had begun is not called unavailable', async () => {
+test('TOOL-5 CALL-7: recovery waits for the provider and runs no other tool of the same name', async () => {
   const clock = manualClock()
   const store = storeOf('memory', '', clock)
   const first = mortal(store)
@@ -310,7 +345,8 @@ test('TOOL-5 CALL-7: after a crash a source’s call waits for that source; no n
   void dying.session('s').run([{ id: 'x', name: 'a' }])
   await clock.advance(0)
   first.die()
-  const recorded = async (): Promise<unknown> => store.callAt({ tenant: 'default', session: 's', batch: '', id: 'x', occurrence: 0 })
+  const recorded = async (): Promise<unknown> =>
+    store.callAt({ tenant: 'default', session: 's', batch: '', id: 'x', occurrence: 0 })
   const fake = new Fake([named('a', { onCrash: 'rerun' })])
   const namesake = named('a', { onCrash: 'rerun', execute: () => 'the namesake' })
   const runtime = await createRuntime({ store, clock, logger, tools: [namesake], providers: [fake], ...allowAll })
@@ -320,7 +356,7 @@ test('TOOL-5 CALL-7: after a crash a source’s call waits for that source; no n
   runtime.tools.remove('a')
   await clock.advance('1s')
   expect(await recorded()).toMatchObject({ state: 'running', fence: 1 })
-  // Back, it lists its tools, and gives them later. It goes once more in between.
+  // The provider lists its tools again but cannot resolve them yet, and becomes unreachable once more in between.
   fake.listed = undefined
   fake.resolves = away
   fake.changed()

@@ -1,43 +1,24 @@
-// POL-9: what becomes of calls that are on record when the definition of their tool changes.
+// Recorded calls whose tool definition changes before they run, while they wait, or between attempts.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRuntime, type Provider, retry, type Runtime, type RuntimeOptions, tool, type ToolContext } from 'pawl'
-import { type ManualClock, manualClock, type Store } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { changed, Changing, logged, logger, mail, type More, quarantined, schema } from '../kit/changing-provider.ts'
-import { mortal, storeOf } from '../kit/stores/killable-store.ts'
+import { retry, type Runtime, tool, type ToolContext } from 'pawl'
+import type { ManualClock, Store } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
+import { changed, Changing, mail, type More, quarantined, schema } from '../kit/changing-provider.ts'
+import { providerWorkers } from '../kit/provider-workers.ts'
+import type { Mortal } from '../kit/stores/killable-store.ts'
 
-describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('quarantine of recorded calls on %s', (kind) => {
   let clock: ManualClock
   let store: Store
-  let dir: string
-  const open: Runtime[] = []
-  beforeEach(() => {
-    clock = manualClock()
-    dir = mkdtempSync(join(tmpdir(), 'pawl-test-'))
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-    logged.length = 0
-  })
-  const started = async (provider: Provider, more: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-    const policy = { rules: [{ tool: '*', then: 'allow' }] } as const
-    const runtime = await createRuntime({ store, clock, logger, providers: [provider], policy, ...more })
-    open.push(runtime)
-    return runtime
-  }
+  let killable: Mortal
+  const started = providerWorkers(kind, (fresh) => void ({ clock, store, first: killable } = fresh))
   const calls = [{ id: 'x', name: 'mail', input: {} }]
   const acceptAll = async (runtime: Runtime): Promise<void> => {
     for (const { provider, tool: id, now } of await runtime.quarantine.list())
       await runtime.quarantine.accept({ provider, tool: id, fingerprint: now, by: 'ada' })
   }
 
-  test('POL-9 CALL-7: a call that was put on record before the change, and is taken up after it, does not run', async () => {
+  test('POL-9 CALL-7: a call recorded before the change and claimed after it does not run', async () => {
     const asking = await started(new Changing([mail()]), { worker: false })
     expect(await asking.session('s').loadTools()).toHaveLength(1)
     const run = asking.session('s').run(calls)
@@ -49,21 +30,16 @@ describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on 
     expect(ran).toBe(false)
   })
 
-  test('POL-9 CALL-7: a call whose body had begun is not called unrun: it waits until somebody accepts the change', async () => {
-    const first = mortal(store)
+  test('POL-9 CALL-7: a call whose body had started waits until the change is accepted', async () => {
     const hang: More = { onCrash: 'rerun', execute: () => new Promise(() => {}) }
-    const dying = await createRuntime({
-      store: first.store,
-      clock,
-      logger,
-      providers: [new Changing([mail(hang)])],
-      policy: { rules: [{ tool: '*', then: 'allow' }] },
-    })
+    const dying = await started(new Changing([mail(hang)]), {}, killable.store)
     void dying.session('s').run(calls)
     await clock.advance('1s')
-    first.die()
+    killable.die()
     const ran: string[] = []
-    const runtime = await started(new Changing([mail({ ...changed, onCrash: 'rerun', execute: () => ran.push('changed') })]))
+    const runtime = await started(
+      new Changing([mail({ ...changed, onCrash: 'rerun', execute: () => ran.push('changed') })]),
+    )
     await clock.advance('1m')
     const run = runtime.session('s').run(calls)
     await clock.advance('1m')
@@ -75,7 +51,7 @@ describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on 
     expect(await run).toMatchObject([{ value: 1, attempts: 2 }])
   })
 
-  test('POL-9 WAIT-6: the answer to a parked call lands with the contract it was parked by; after a restart it waits for somebody to accept', async () => {
+  test('POL-9 WAIT-6: a parked call resolves with its definition; after a restart it waits', async () => {
     const keys: string[] = []
     const parks = async (_input: unknown, ctx: ToolContext): Promise<unknown> => {
       const later = await ctx.later()
@@ -103,7 +79,7 @@ describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on 
     expect(keys).toHaveLength(2)
   })
 
-  test('POL-9 SCHED-3: a call that waits for a place other workers have does not run after a change, and gives its place back', async () => {
+  test('POL-9 SCHED-3: a call waiting for a semaphore slot does not run after a change', async () => {
     let release = (): void => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const ran: string[] = []
@@ -124,7 +100,7 @@ describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on 
     expect(await store.holds()).toEqual([])
   })
 
-  test('POL-9 TIME-4: between two attempts a change ends the call, and says that it had been tried', async () => {
+  test('POL-9 TIME-4: a change between two attempts ends the call and mentions the attempt', async () => {
     let ran = 0
     const flaky: More = {
       retry: { attempts: 3, base: '1m' },
@@ -146,7 +122,7 @@ describe.each(['memory', 'sqlite'] as const)('calls on record and quarantine on 
     expect(ran).toBe(1)
   })
 
-  test('POL-9 TIME-3: who is cancelled while the last look takes long, is cancelled and does not run; a source that is away stops nobody', async () => {
+  test('POL-9 TIME-3: a call cancelled during its last definition check does not run', async () => {
     let release = (): void => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     const slow = tool({ name: 'slow', description: 'Slow', input: schema, execute: () => gate })

@@ -1,4 +1,4 @@
-// Adversary: whose tool a record means, once a session has one of the same name (TOOL-4, CALL-7, decision 0012).
+// A recorded call keeps its own tool when the session later defines a tool of the same name (decision 0012).
 
 import { join } from 'node:path'
 import { createRuntime, tool } from 'pawl'
@@ -9,9 +9,9 @@ import { after, freshDir, quiet } from '../kit/stores/fresh-store.ts'
 
 const input = z.object({})
 
-// Why: the record says `pay`, the runtime's own key, and a session's own tool has the key `pay@session:…`; but a layered toolset is asked
-// by name and key alike, so the session's tool of that name is run in the place of the one that began.
-test("TOOL-4 CALL-7: a call of the runtime's tool is not taken up with the body of a session's tool of the same name", async () => {
+// The record has the key `pay` of the runtime's tool; the session's tool has the key `pay@session:…`.
+// A lookup by name or key alike would run the session's tool in place of the one that started.
+test("TOOL-4 CALL-7: recovery does not run a session's tool in place of the runtime's tool", async () => {
   const clock = manualClock()
   const store = `sqlite:${join(freshDir(), 'a.db')}`
   const ran: string[] = []
@@ -51,7 +51,7 @@ test("TOOL-4 CALL-7: a call of the runtime's tool is not taken up with the body 
   expect(ran).toEqual(['runtime 1', 'runtime 2'])
 })
 
-test("TOOL-4 TOOL-7: an answer to a parked call is judged by its own tool, not by a session's tool of the same name", async () => {
+test('TOOL-4 TOOL-7: only its own tool validates a parked call, not another of the same name', async () => {
   const clock = manualClock()
   const store = `sqlite:${join(freshDir(), 'a.db')}`
   let key = ''

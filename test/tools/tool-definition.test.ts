@@ -1,15 +1,17 @@
-// TOOL: definitions are checked once, listings are stable, names are just names. CALL-1: the order of the stages.
+// Tool definitions, listings and names, and the order of the stages of a call.
 
 import { type Hook, PawlError, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolset } from '../../src/tools/toolset.ts'
+import { argumentTool, simpleTool } from '../kit/simple-tools.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 
 const empty = z.object({})
-const named = (name: string, more: object = {}) => tool({ name, description: `The ${name}`, input: empty, execute: () => name, ...more })
+const named = (name: string, more: object = {}) =>
+  tool({ name, description: `The ${name}`, input: empty, execute: () => name, ...more })
 
-describe('definitions', () => {
+describe('tool definitions', () => {
   test.for([
     [{ name: '' }, /name/],
     [{ name: 'has space' }, /name/],
@@ -18,21 +20,21 @@ describe('definitions', () => {
     [{ execute: 1 }, /execute is not a function/],
     [{ prepare: 1 }, /prepare is not a function/],
     [{ onCrash: 'maybe' }, /onCrash is "maybe"/],
-    [{ onCrash: 'rerun', reconcile: () => undefined }, /would never be called/],
-    [{ timeout: 'soon' }, /not a duration/],
+    [{ onCrash: 'rerun', reconcile: () => undefined }, /is never called/],
+    [{ timeout: 'soon' }, /timeout\.attempt is "soon"; it must be a duration/],
     [{ timeout: 0 }, /zero/],
-    [{ timeout: { forever: '1s' } }, /not a clock/],
+    [{ timeout: { forever: '1s' } }, /timeout has no field 'forever'/],
     [{ retry: { attempts: 0 } }, /retry.attempts is 0/],
     [{ concurrency: 'sometimes' }, /concurrency is "sometimes"/],
     [{ limits: { concurrent: -1 } }, /limits.concurrent is -1/],
     [{ input: 7 }, /input/],
-  ] as [object, RegExp][])('TOOL-1 TOOL-6: %j is refused when the tool is defined', ([wrong, says]) => {
+  ] as [object, RegExp][])('TOOL-1 TOOL-6: %j is rejected when the tool is defined', ([wrong, says]) => {
     const define = (): unknown => named('fine', wrong)
     expect(define).toThrow(says)
     expect(define).toThrow(PawlError)
   })
 
-  test('TOOL-4: a name twice in one layer is an error; an upper layer shadows; listings are sorted; fingerprints follow what the model is told', () => {
+  test('TOOL-4: toolset() rejects duplicates, lets upper layers shadow and sorts its listings', () => {
     expect(() => toolset([named('a'), named('a')])).toThrow(expect.objectContaining({ code: 'tool_duplicate' }))
     const upper = named('a', { description: 'Another a' })
     const set = toolset([named('b'), named('a')], [upper, named('c', { internal: true })])
@@ -48,18 +50,19 @@ describe('definitions', () => {
 })
 
 onEachStore('tools', (bench) => {
-  test('TOOL-3: internal tools and names of the language are absent names to a model', async () => {
+  test('TOOL-3: internal tools and prototype names are unavailable to a model', async () => {
     const runtime = await bench.open([named('hidden', { internal: true }), named('shown')])
     const session = runtime.session('s')
     expect(session.tools.map(({ name }) => name)).toEqual(['shown'])
     const outcomes = await session.run(
       ['hidden', '__proto__', 'constructor', 'toString', 'Shown'].map((name, n) => ({ id: `c${n}`, name })),
     )
-    for (const outcome of outcomes) expect(outcome).toMatchObject({ failure: { class: 'unavailable', code: 'tool_unavailable' } })
+    for (const outcome of outcomes)
+      expect(outcome).toMatchObject({ failure: { class: 'unavailable', code: 'tool_unavailable' } })
     expect(outcomes[4]).toMatchObject({ failure: { message: expect.stringContaining("'shown'") } })
   })
 
-  test('CALL-1: resolve, before hooks, validate, prepare, validate again, policy, queue, attempt, after hooks, check output', async () => {
+  test('CALL-1: the stages of a call run in the documented order', async () => {
     const order: string[] = []
     const traced = tool({
       name: 'traced',
@@ -79,10 +82,20 @@ onEachStore('tools', (bench) => {
     const runtime = await bench.open([traced], { hooks: [hook], policy })
     const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'traced', input: { n: 1 } }])
     expect(outcome).toMatchObject({ value: 2 })
-    expect(order).toEqual(['before', 'validate', 'prepare', 'validate', 'policy', 'queue', 'attempt', 'after', 'check output'])
+    expect(order).toEqual([
+      'before',
+      'validate',
+      'prepare',
+      'validate',
+      'policy',
+      'queue',
+      'attempt',
+      'after',
+      'check output',
+    ])
   })
 
-  test('CALL-1 POL-2: a person is asked after the policy and before the queue; the policy is asked once more before it runs', async () => {
+  test('CALL-1 POL-2: approval comes after policy and before the queue, and policy runs again', async () => {
     const order: string[] = []
     const traced = tool({
       name: 'traced',
@@ -105,7 +118,7 @@ onEachStore('tools', (bench) => {
     expect(order.slice(3)).toContain('policy')
   })
 
-  test('CALL-9: ctx tells where the body is', async () => {
+  test('CALL-9: ctx identifies the call, its session and the attempt', async () => {
     let seen: Record<string, unknown> = {}
     const looks = tool({
       name: 'looks',
@@ -114,7 +127,17 @@ onEachStore('tools', (bench) => {
       retry: { attempts: 4 },
       execute(_, ctx) {
         const { tenant, session, principal, batch, callId, attempt, maxAttempts, prepared } = ctx
-        seen = { tenant, session, principal, batch, callId, attempt, maxAttempts, prepared, aborted: ctx.signal.aborted }
+        seen = {
+          tenant,
+          session,
+          principal,
+          batch,
+          callId,
+          attempt,
+          maxAttempts,
+          prepared,
+          aborted: ctx.signal.aborted,
+        }
       },
     })
     const runtime = await bench.open([looks])
@@ -133,14 +156,14 @@ onEachStore('tools', (bench) => {
     expect(seen).toEqual(expected)
   })
 
-  test('CALL-6: an idempotency key names the call wherever it is asked; other content under it is a conflict', async () => {
+  test('CALL-6: an idempotency key identifies a call in any batch; other content is a conflict', async () => {
     let runs = 0
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays',
-      input: z.object({ cents: z.number() }),
-      execute: ({ cents }, ctx) => (runs++, `${ctx.callId} ${cents}`),
-    })
+    const pay = argumentTool(
+      'pay',
+      z.object({ cents: z.number() }),
+      {},
+      ({ cents }, ctx) => (runs++, `${ctx.callId} ${cents}`),
+    )
     const runtime = await bench.open([pay])
     const session = runtime.session('s')
     const ask = (id: string, cents: number, batch: string) =>
@@ -153,29 +176,35 @@ onEachStore('tools', (bench) => {
     expect(runs).toBe(1)
   })
 
-  test('VAL-8: names and arguments over their limits are typed refusals', async () => {
+  test('VAL-8: names and arguments over their limits are rejected with typed errors', async () => {
     const runtime = await bench.open([named('shown')])
     const long = 'x'.repeat(513)
-    await expect(runtime.session('s').run([{ id: long, name: 'shown' }])).rejects.toMatchObject({ code: 'call_invalid' })
+    await expect(runtime.session('s').run([{ id: long, name: 'shown' }])).rejects.toMatchObject({
+      code: 'call_invalid',
+    })
     expect(() => runtime.session(long)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
-    const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'shown', input: { big: 'x'.repeat(2_000_000) } }])
+    const [outcome] = await runtime
+      .session('s')
+      .run([{ id: 'a', name: 'shown', input: { big: 'x'.repeat(2_000_000) } }])
     expect(outcome).toMatchObject({ failure: { class: 'invalid_request', code: 'invalid_arguments' } })
   })
 
-  test('POL-1 POL-8: policy and budgets stand before the body', async () => {
+  test('POL-1 POL-8: policy and budgets are checked before the body runs', async () => {
     const ran: string[] = []
-    const wipe = tool({
-      name: 'wipe',
-      description: 'Wipes',
+    const wipe = simpleTool('wipe', { hints: { destructive: true }, concurrency: 'parallel' }, () => ran.push('wipe'))
+    const read = tool({
+      name: 'read',
+      description: 'Reads',
       input: empty,
-      hints: { destructive: true },
-      concurrency: 'parallel',
-      execute: () => ran.push('wipe'),
+      hints: { readOnly: true },
+      execute: () => ran.push('read'),
     })
-    const read = tool({ name: 'read', description: 'Reads', input: empty, hints: { readOnly: true }, execute: () => ran.push('read') })
     const runtime = await bench.open([wipe, read], { budgets: { session: { calls: 2 } } })
     const [asked] = await runtime.session('s', { attended: false }).run([{ id: 'a', name: 'wipe' }])
-    expect(asked).toMatchObject({ failure: { class: 'permission_denied', code: 'approval_required', source: 'policy' }, attempts: 0 })
+    expect(asked).toMatchObject({
+      failure: { class: 'permission_denied', code: 'approval_required', source: 'policy' },
+      attempts: 0,
+    })
     const more = await runtime.session('s').run([1, 2, 3].map((n) => ({ id: `r${n}`, name: 'read' })))
     expect(more.map((outcome) => (outcome.status === 'failure' ? outcome.failure.code : outcome.status))).toEqual([
       'success',
@@ -196,7 +225,9 @@ onEachStore('tools', (bench) => {
       { id: 'd', name: 'read' },
     ])
     expect(wiped?.status).toBe('success')
-    expect(denied).toMatchObject({ failure: { code: 'denied_by_policy', message: expect.stringContaining('Nothing may be read.') } })
+    expect(denied).toMatchObject({
+      failure: { code: 'denied_by_policy', message: expect.stringContaining('Nothing may be read.') },
+    })
     expect(ran).toEqual(['read', 'read', 'wipe'])
   })
 })

@@ -1,9 +1,9 @@
-// SESS-8: which schemas are deferred, and what a search finds. Pure.
+// Tool search as pure functions: which schemas are deferred, and which tools a query finds.
 
 import { fc } from '../kit/seeded-fast-check.ts'
 import { describe, expect, test } from 'vitest'
 import { type Tool, tool } from '../../src/tools/tool.ts'
-import { deferredOf, findTools, foundTools, searchFrom } from '../../src/tools/tool-search.ts'
+import { deferredTools, findTools, searchResult, deferThreshold } from '../../src/tools/tool-search.ts'
 
 const make = (name: string, description: string, more: object = {}): Tool =>
   tool({ name, description, input: { type: 'object' }, execute: () => 'x', ...more })
@@ -17,8 +17,8 @@ const tools = [
   make('weather', 'Tells how it is outside'),
 ]
 
-describe('SESS-8: what a search finds', () => {
-  test('a name counts three times as much as a description, and an exact name more than anything', () => {
+describe('SESS-8: findTools and searchResult', () => {
+  test('a name match weighs three times a description match, and an exact name most', () => {
     expect(names(findTools(tools, 'mail'))).toEqual(['send_mail'])
     expect(names(findTools(tools, 'reads file'))).toEqual(['file'])
     expect(names(findTools(tools, 'READ_FILE'))).toEqual(['read_file'])
@@ -29,31 +29,34 @@ describe('SESS-8: what a search finds', () => {
     for (const query of ['', '   ', '?!', 'xyzzy', 'constructor']) expect(names(findTools(tools, query))).toEqual([])
   })
 
-  test('at most eight, the best first, then by name', () => {
+  test('at most eight tools are found, ordered by score and then by name', () => {
     const many = Array.from({ length: 12 }, (_, n) => make(`t${n + 10}`, n === 11 ? 'a thing of things' : 'a thing'))
     expect(names(findTools(many, 'thing'))).toEqual(names(many).slice(0, 8))
     expect(names(findTools(many, 'thing things'))).toEqual(['t21', ...names(many).slice(0, 7)])
   })
 
-  test('what is read of it', () => {
-    expect(foundTools(tools, [], 'x')).toMatchObject({
+  test('the result lists the tools found, or all names if nothing was found', () => {
+    expect(searchResult(tools, [], 'x')).toMatchObject({
       query: 'x',
       tools: [],
       loaded: 0,
       available_tools: names(tools),
     })
-    expect(foundTools(tools, tools.slice(0, 1), 'x')).toMatchObject({
+    expect(searchResult(tools, tools.slice(0, 1), 'x')).toMatchObject({
       tools: [{ name: 'read_file', parameters: { type: 'object' } }],
       loaded: 1,
     })
   })
 
-  test('property: at most eight, all of them fit, none is half as good as the best, and the order of the tools does not matter', () => {
+  test('property: results are bounded, score at least half the best, and ignore the input order', () => {
     const word = fc.constantFrom('file', 'mail', 'read', 'write', 'order', 'x')
-    const given = fc.uniqueArray(fc.tuple(fc.array(word, { minLength: 1, maxLength: 3 }), fc.array(word, { minLength: 1, maxLength: 4 })), {
-      selector: ([name]) => name.join('_'),
-      maxLength: 20,
-    })
+    const given = fc.uniqueArray(
+      fc.tuple(fc.array(word, { minLength: 1, maxLength: 3 }), fc.array(word, { minLength: 1, maxLength: 4 })),
+      {
+        selector: ([name]) => name.join('_'),
+        maxLength: 20,
+      },
+    )
     fc.assert(
       fc.property(given, fc.array(word, { maxLength: 3 }), (pairs, query) => {
         const all = pairs.map(([name, description]) => make(name.join('_'), description.join(' ')))
@@ -61,7 +64,8 @@ describe('SESS-8: what a search finds', () => {
         expect(found.length).toBeLessThanOrEqual(8)
         const score = ({ name, description }: Tool): number =>
           [...new Set(query)].reduce(
-            (sum, term) => sum + (name.includes(term) ? 3 : 0) + (description.includes(term) ? 1 : 0) + (name === term ? 100 : 0),
+            (sum, term) =>
+              sum + (name.includes(term) ? 3 : 0) + (description.includes(term) ? 1 : 0) + (name === term ? 100 : 0),
             0,
           )
         const best = Math.max(0, ...all.map(score))
@@ -74,10 +78,15 @@ describe('SESS-8: what a search finds', () => {
   })
 })
 
-test('SESS-8: never, auto and always, and from how many on', () => {
+test('SESS-8: defer modes and the threshold decide which schemas are deferred', () => {
   const three = [make('a', 'd', { defer: 'always' }), make('b', 'd'), make('c', 'd', { defer: 'never' })]
-  expect(names(deferredOf(three, 4))).toEqual(['a'])
-  expect(names(deferredOf(three, 3))).toEqual(['a', 'b'])
-  expect(names(deferredOf(three, null))).toEqual([])
-  expect([searchFrom(undefined), searchFrom({}), searchFrom({ from: 3 }), searchFrom(false)]).toEqual([15, 15, 3, null])
+  expect(names(deferredTools(three, 4))).toEqual(['a'])
+  expect(names(deferredTools(three, 3))).toEqual(['a', 'b'])
+  expect(names(deferredTools(three, null))).toEqual([])
+  expect([deferThreshold(undefined), deferThreshold({}), deferThreshold({ from: 3 }), deferThreshold(false)]).toEqual([
+    15,
+    15,
+    3,
+    null,
+  ])
 })

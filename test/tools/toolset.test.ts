@@ -1,35 +1,36 @@
-// TOOL-3, TOOL-4: which tool a name means, to a model, to a batch under way, and to a record that outlived its process.
+// Which tool a name means: to a model, to a running batch, and to a record after its process died.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { createRuntime, type Runtime, retry, type RuntimeOptions, type Tool, tool, type ToolDefinition } from 'pawl'
-import { type ManualClock, manualClock } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Runtime, retry, type RuntimeOptions, type Tool, tool, type ToolDefinition } from 'pawl'
+import type { ManualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolset } from '../../src/tools/toolset.ts'
 import { PinnedToolsets } from '../../src/sessions/pinned-toolsets.ts'
 import type { Store } from '../../src/store/store.ts'
-import { type Mortal, mortal, type StoreKind, storeOf } from '../kit/stores/killable-store.ts'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
+import { hang } from '../kit/simple-tools.ts'
+import type { Mortal, StoreKind } from '../kit/stores/killable-store.ts'
+import { mortalWorld } from '../kit/worker-takeover.ts'
 
 const empty = z.object({})
 type More = Partial<ToolDefinition<typeof empty, unknown>>
 const named = (name: string, more: More = {}): Tool =>
   tool({ name, description: `The ${name}`, input: empty, execute: () => name, ...more })
-const hang = (): Promise<never> => new Promise(() => {})
 
-describe('one toolset', () => {
-  test('TOOL-3: ids and names are one space; a clash in a layer is an error that names it', () => {
+describe('a single toolset', () => {
+  test('TOOL-3: ids and names share one namespace, and a clash within a layer names the tools', () => {
     const clash = (...tools: Tool[]): unknown => toolset(tools)
     expect(() => clash(named('a'), named('b', { id: 'a' }))).toThrow(
-      expect.objectContaining({ code: 'tool_duplicate', message: expect.stringContaining("'a' and 'b' clash") }),
+      expect.objectContaining({ code: 'tool_duplicate', message: expect.stringContaining("'a' and 'b' both use 'a'") }),
     )
-    expect(() => clash(named('b', { id: 'a' }), named('a'))).toThrow(expect.objectContaining({ code: 'tool_duplicate' }))
+    expect(() => clash(named('b', { id: 'a' }), named('a'))).toThrow(
+      expect.objectContaining({ code: 'tool_duplicate' }),
+    )
     expect(() => clash(named('b', { id: 'x' }), named('a', { id: 'x' }))).toThrow(/both use 'x'/)
     expect(() => clash({ ...named('a') })).toThrow(expect.objectContaining({ code: 'tool_invalid' }))
   })
 
-  test('TOOL-3 TOOL-4: an upper layer shadows whatever has its name or its id, and the shadowed one is reached by neither', () => {
+  test('TOOL-3 TOOL-4: an upper layer shadows tools by name or id, and neither reaches them', () => {
     const lower = named('pay', { id: 't1' })
     const byName = toolset([lower], [named('pay')])
     expect(byName.get('pay')?.id).toBe('pay')
@@ -41,71 +42,56 @@ describe('one toolset', () => {
   })
 })
 
-test('TOOL-4: what a batch began with is kept until it is over, and no longer', () => {
+test('TOOL-4: a batch keeps its toolset until it ends', () => {
   let live = toolset([named('a')])
   const standing = new PinnedToolsets(() => live)
   const call = { position: { tenant: 't', session: 's', batch: '', id: 'a', occurrence: 0 }, tool: 'a' }
   const batch = { tools: live, tenant: 't', session: 's', calls: [call, { ...call, tool: 'absent' }] }
-  standing.began(batch)
-  expect(standing.keys).toEqual([])
+  standing.add(batch)
+  expect(standing.toolKeys).toEqual([])
   live = toolset([])
-  standing.changed()
-  expect(standing.of(call)).toBe(batch.tools)
-  expect(standing.keys).toEqual(['a'])
-  standing.over(batch)
-  expect(standing.of(call)).toBe(live)
-  expect(standing.keys).toEqual([])
+  standing.refresh()
+  expect(standing.toolsetFor(call)).toBe(batch.tools)
+  expect(standing.toolKeys).toEqual(['a'])
+  standing.remove(batch)
+  expect(standing.toolsetFor(call)).toBe(live)
+  expect(standing.toolKeys).toEqual([])
 })
 
-describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (kind: StoreKind) => {
-  let dir: string
+describe.each(['memory', 'sqlite'] as const)('adding, removing and renaming tools on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-  const logger = { debug() {}, info() {}, warn() {}, error() {} }
-
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-toolset-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-
-  const start = async (tools: readonly Tool[], more: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store, tools, clock, logger, ...more })
-    if (more.store === undefined) open.push(runtime)
-    return runtime
-  }
-  /** A call that hangs in a worker that dies. */
+  const workers = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
+  const start = (tools: readonly Tool[], more: Partial<RuntimeOptions> = {}): Promise<Runtime> =>
+    workers.start(tools, store, more)
+  /** Leaves a call behind that hangs in a worker, and kills the worker. */
   const leave = async (tools: readonly Tool[], ask: (dying: Runtime) => Promise<unknown>): Promise<void> => {
-    const dying = await start(tools, { store: first.store })
-    ask(dying).catch(() => {})
+    ignoreResult(ask(await workers.start(tools, first.store)))
     await clock.advance(0)
     first.die()
   }
   const record = async (session: string): Promise<string | undefined> =>
     (await store.callAt({ tenant: 'default', session, batch: '', id: 'a', occurrence: 0 }))?.state
 
-  test('TOOL-3 CALL-7: a call of a tool that was renamed and kept its id is run after a restart', async () => {
+  test('TOOL-3 CALL-7: a call of a renamed tool with the same id runs after a restart', async () => {
     const again = { onCrash: 'rerun' } as const
-    await leave([named('old', { id: 't1', ...again, execute: hang }), named('plain', { ...again, execute: hang })], (dying) =>
-      dying.session('s').run(
-        [
-          { id: 'a', name: 'old' },
-          { id: 'b', name: 'plain' },
-        ],
-        { batch: 'm' },
-      ),
+    await leave(
+      [named('old', { id: 't1', ...again, execute: hang }), named('plain', { ...again, execute: hang })],
+      (dying) =>
+        dying.session('s').run(
+          [
+            { id: 'a', name: 'old' },
+            { id: 'b', name: 'plain' },
+          ],
+          { batch: 'm' },
+        ),
     )
     const names: string[] = []
     const hook = { name: 'watch', before: ({ tool: name }: { tool: string }) => void names.push(name) }
-    const runtime = await start([named('new', { id: 't1', ...again }), named('fancy', { id: 'plain', ...again })], { hooks: [hook] })
+    const runtime = await start([named('new', { id: 't1', ...again }), named('fancy', { id: 'plain', ...again })], {
+      hooks: [hook],
+    })
     await clock.advance('31s')
     const outcomes = await runtime.session('s').run(
       [
@@ -118,20 +104,22 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
       ['old', 'new'],
       ['plain', 'fancy'],
     ])
-    // The model that still uses the old name, and hooks that know the new one.
+    // A model may still use the old name, while hooks see the new one.
     const [asked] = await runtime.session('s').run([{ id: 'c', name: 'plain' }])
     expect(asked).toMatchObject({ value: 'fancy', name: 'plain' })
     expect(names.at(-1)).toBe('fancy')
   })
 
-  test('TOOL-3: a tool that got an id later is still found by the name on record', async () => {
-    await leave([named('pay', { execute: hang, onCrash: 'rerun' })], (dying) => dying.session('s').run([{ id: 'a', name: 'pay' }]))
+  test('TOOL-3: a tool that got an id later is still found by its recorded name', async () => {
+    await leave([named('pay', { execute: hang, onCrash: 'rerun' })], (dying) =>
+      dying.session('s').run([{ id: 'a', name: 'pay' }]),
+    )
     const runtime = await start([named('pay', { id: 't1', onCrash: 'rerun' })])
     await clock.advance('31s')
     expect(await runtime.session('s').run([{ id: 'a', name: 'pay' }])).toMatchObject([{ value: 'pay', attempts: 2 }])
   })
 
-  test('TOOL-3: an internal tool is absent to a model by its id too, and a tool may call it', async () => {
+  test('TOOL-3: a tool can call an internal tool; a model can not, neither by name nor by id', async () => {
     const inner = named('inner', { id: 'i1', internal: true })
     const outer = named('outer', { execute: async (_, ctx) => (await ctx.run([{ id: 'n', name: 'i1' }]))[0]?.status })
     const runtime = await start([inner, outer])
@@ -147,7 +135,7 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     ])
   })
 
-  test('TOOL-3: the feed tells what the model called it', async () => {
+  test('TOOL-3: the feed reports the tool name that the model used', async () => {
     const runtime = await start([named('old', { id: 't1' })])
     const session = runtime.session('s', { tools: [named('mine')] })
     await session.run([
@@ -162,7 +150,7 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     expect(told).toEqual(['old', 'mine'])
   })
 
-  test('TOOL-4: add, remove and list change what later batches see', async () => {
+  test('TOOL-4: add() and remove() change the tools of later batches', async () => {
     const runtime = await start([named('b', { internal: true }), named('a')])
     const session = runtime.session('s')
     const fingerprint = expect.stringMatching(/^[\w-]{43}$/)
@@ -172,7 +160,9 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     ])
     runtime.tools.add([named('d'), named('c')])
     expect(session.tools.map(({ name }) => name)).toEqual(['a', 'c', 'd'])
-    expect(() => runtime.tools.add([named('e'), named('a')])).toThrow(expect.objectContaining({ code: 'tool_duplicate' }))
+    expect(() => runtime.tools.add([named('e'), named('a')])).toThrow(
+      expect.objectContaining({ code: 'tool_duplicate' }),
+    )
     expect(session.tools.map(({ name }) => name)).toEqual(['a', 'c', 'd'])
     expect(runtime.tools.remove('a')).toBe(true)
     expect(runtime.tools.remove('a')).toBe(false)
@@ -181,7 +171,7 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     expect(outcomes).toMatchObject([{ failure: { code: 'tool_unavailable' } }, { value: 'c' }])
   })
 
-  test('TOOL-4: a batch under way keeps the tools it began with: behind a barrier, in a retry, in what it calls', async () => {
+  test('TOOL-4: a running batch keeps its tools behind a barrier, in retries and nested calls', async () => {
     let release = (): void => {}
     const gate = new Promise<void>((resolve) => (release = resolve))
     let tries = 0
@@ -209,11 +199,18 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     expect(later).toMatchObject({ value: 'replaced' })
     release()
     await clock.advance('2s')
-    expect(await run).toMatchObject([{ value: null }, { value: 'as it was' }, { value: 'as it was' }, { value: { value: 'as it was' } }])
-    expect(await runtime.session('s').run([{ id: 'x', name: 'outer' }])).toMatchObject([{ failure: { code: 'tool_unavailable' } }])
+    expect(await run).toMatchObject([
+      { value: null },
+      { value: 'as it was' },
+      { value: 'as it was' },
+      { value: { value: 'as it was' } },
+    ])
+    expect(await runtime.session('s').run([{ id: 'x', name: 'outer' }])).toMatchObject([
+      { failure: { code: 'tool_unavailable' } },
+    ])
   })
 
-  test('TOOL-4: a parked call of a tool that was removed meanwhile still lands its answer', async () => {
+  test('TOOL-4: a parked call resolves after its tool was removed', async () => {
     let key = ''
     const sign = named('sign', {
       execute: async (_, ctx) => (({ key } = await ctx.later()), ctx.later()),
@@ -228,19 +225,25 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     await runtime.resolve(key, { value: 'signed' })
     await clock.advance('1s')
     expect(await run).toMatchObject([{ status: 'success', value: 'signed' }])
-    // That batch is over: now it is gone.
-    expect(await runtime.session('s').run([{ id: 'b', name: 'sign' }])).toMatchObject([{ failure: { code: 'tool_unavailable' } }])
+    // The batch has ended, so the tool is unavailable.
+    expect(await runtime.session('s').run([{ id: 'b', name: 'sign' }])).toMatchObject([
+      { failure: { code: 'tool_unavailable' } },
+    ])
   })
 
-  test('TOOL-4: session tools lie above the runtime’s, for that session alone', async () => {
+  test('TOOL-4: session tools shadow the runtime’s tools in that session only', async () => {
     const runtime = await start([named('a'), named('b')])
-    const session = runtime.session('s', { tools: [named('a', { execute: () => 'mine' }), named('c', { internal: true })] })
+    const session = runtime.session('s', {
+      tools: [named('a', { execute: () => 'mine' }), named('c', { internal: true })],
+    })
     expect(session.tools.map(({ name }) => name)).toEqual(['a', 'b'])
     expect(await session.run([{ id: '1', name: 'a' }])).toMatchObject([{ value: 'mine' }])
     expect(await runtime.session('s').run([{ id: '2', name: 'a' }])).toMatchObject([{ value: 'mine' }])
     expect(await runtime.session('t').run([{ id: '1', name: 'a' }])).toMatchObject([{ value: 'a' }])
-    expect(await runtime.session('s', { tenant: 'other' }).run([{ id: '1', name: 'a' }])).toMatchObject([{ value: 'a' }])
-    // Another handle has other tools; each keeps to its own, and none given means what stands.
+    expect(await runtime.session('s', { tenant: 'other' }).run([{ id: '1', name: 'a' }])).toMatchObject([
+      { value: 'a' },
+    ])
+    // Another handle has other tools, and each handle keeps its own. A handle without tools uses those set last.
     const other = runtime.session('s', { tools: [named('a', { execute: () => 'other' })] })
     expect(await session.run([{ id: '3', name: 'a' }])).toMatchObject([{ value: 'mine' }])
     expect(await other.run([{ id: '4', name: 'a' }])).toMatchObject([{ value: 'other' }])
@@ -250,10 +253,12 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     expect(session.tools.map(({ name }) => name)).toEqual(['a', 'b', 'd'])
     const renamed = runtime.session('s', { tools: [named('new', { id: 'old' })] })
     expect(await renamed.run([{ id: '6', name: 'old' }])).toMatchObject([{ value: 'new', name: 'old' }])
-    expect(() => runtime.session('s', { tools: [named('x'), named('x')] })).toThrow(expect.objectContaining({ code: 'tool_duplicate' }))
+    expect(() => runtime.session('s', { tools: [named('x'), named('x')] })).toThrow(
+      expect.objectContaining({ code: 'tool_duplicate' }),
+    )
   })
 
-  test('TOOL-4 CALL-7: after a crash a session’s own tool waits for its session, and no namesake is run instead', async () => {
+  test('TOOL-4 CALL-7: recovery waits for the session and runs no other tool of the same name', async () => {
     const mine = (execute: () => unknown): Tool => named('a', { execute, onCrash: 'rerun' })
     await leave([named('a')], async (dying) => {
       for (const id of ['s', 't']) void dying.session(id, { tools: [mine(hang)] }).run([{ id: 'a', name: 'a' }])
@@ -268,8 +273,10 @@ describe.each(['memory', 'sqlite'] as const)('tools that come and go, on %s', (k
     expect(await session.run([{ id: 'a', name: 'a' }])).toMatchObject([{ value: 'mine', attempts: 2 }])
   })
 
-  test('TOOL-4 CALL-7: a tool that is added makes its orphaned calls claimable at once', async () => {
-    await leave([named('late', { execute: hang, onCrash: 'rerun' })], (dying) => dying.session('s').run([{ id: 'a', name: 'late' }]))
+  test('TOOL-4 CALL-7: adding a tool makes its orphaned calls claimable at once', async () => {
+    await leave([named('late', { execute: hang, onCrash: 'rerun' })], (dying) =>
+      dying.session('s').run([{ id: 'a', name: 'late' }]),
+    )
     const runtime = await start([])
     await clock.advance('31s')
     expect(await record('s')).toBe('running')

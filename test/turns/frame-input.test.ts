@@ -1,26 +1,26 @@
-// What a frame begins with when a turn is handed to it, and an agent that is found at work again.
+// The opening messages of a frame after a handover, and the identity of a nested turn after recovery.
 
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Message } from '../../src/models/message.ts'
-import type { Store } from '../../src/store/store.ts'
-import type { KeptMessage } from '../../src/turns/conversation/history.ts'
-import { handedOver } from '../../src/turns/conversation/user-message.ts'
+import type { MessageRecord } from '../../src/turns/conversation/history.ts'
+import { openingMessages } from '../../src/turns/conversation/user-message.ts'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
+import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
+import { closedAfterEach, replaceWorker } from '../kit/open-runtime.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-const said = (message: Message): KeptMessage => ({ number: 1, at: 0, turn: 't', step: 0, message })
-const words = (role: 'user' | 'notice', text: string): KeptMessage => said({ role, parts: [{ type: 'text', text }] })
-const given = (control: Parameters<typeof handedOver>[0], messages: KeptMessage[], summedUp?: KeptMessage) =>
-  handedOver(control, { messages, summedUp }).map(({ message }) => `${message.role}: ${JSON.stringify(message)}`)
+const said = (message: Message): MessageRecord => ({ number: 1, at: 0, turn: 't', step: 0, message })
+const words = (role: 'user' | 'notice', text: string): MessageRecord => said({ role, parts: [{ type: 'text', text }] })
+const given = (control: Parameters<typeof openingMessages>[0], messages: MessageRecord[], summedUp?: MessageRecord) =>
+  openingMessages(control, { messages, summaryRecord: summedUp }).map(
+    ({ message }) => `${message.role}: ${JSON.stringify(message)}`,
+  )
 
-test('VAL-6 SESS-6: a frame is given the words of the tool, else the last of the user, else what stands for them', () => {
+test('VAL-6 SESS-6: a frame opens with the task, else the last user message, else the summary', () => {
   const talk = [words('user', 'Hello'), words('user', 'My kettle'), words('notice', 'It is done')]
   const summary = said({ role: 'summary', text: 'A kettle is broken' })
   expect(given({ task: 'Mend it', initial: { item: 1 } }, talk)).toEqual([expect.stringContaining('Mend it')])
@@ -33,20 +33,20 @@ test('VAL-6 SESS-6: a frame is given the words of the tool, else the last of the
   expect(given({}, [])).toEqual([])
 })
 
-test('SESS-6: an agent that is told something else by a body that runs again is not the one that is at work', async () => {
+test('SESS-6: a rerun body that starts its nested turn with another message gets a conflict', async () => {
   const { clock, store } = freshMemory()
-  const shared: Store = { ...store, close: async () => {} }
+  const shared = keepOpen(store)
   const dying = mortal(shared)
-  const pay = tool({ name: 'pay', description: 'Pays', input: { type: 'object' }, hints: { destructive: true }, execute: () => 'paid' })
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays',
+    input: { type: 'object' },
+    hints: { destructive: true },
+    execute: () => 'paid',
+  })
   const expert = scriptedModel([{ call: { name: 'pay' } }, 'Paid it.'], { name: 'expert' })
   const work = (message: string) =>
-    tool({
-      name: 'work',
-      description: 'Works',
-      input: { type: 'object' },
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.turn({ model: expert, message })).status,
-    })
+    rerunTool('work', async (_, ctx) => (await ctx.turn({ model: expert, message })).status)
   const options = { clock, logger: quiet, models: [expert] }
   const first = await createRuntime({ ...options, store: dying.store, tools: [pay, work('Pay ada')] })
   const call = { id: 'a', name: 'work' }
@@ -56,10 +56,12 @@ test('SESS-6: an agent that is told something else by a body that runs again is 
     .catch(() => {})
   await clock.advance(3_000)
   expect((await first.inbox()).length).toBe(1)
-  dying.die()
-  await clock.advance('40s')
-  const second = await createRuntime({ ...options, store: shared, tools: [pay, work('Pay bea')] })
-  runtimes.push(second)
+  const second = await replaceWorker(
+    dying,
+    clock,
+    { ...options, store: shared, tools: [pay, work('Pay bea')] },
+    runtimes,
+  )
   const outcome = await after(second.session('s').run([call]), clock, 60_000, 1_000)
   expect(outcome).toMatchObject({ value: [{ status: 'failure', failure: { code: 'turn_conflict' } }] })
 })

@@ -1,72 +1,64 @@
-// How long a model may be silent, where the wall clock is set meanwhile; and models that are asked though nobody said anything.
+// The idle timeout of a model while the wall clock is changed, and turns without any new message.
 
-import { type Clock, createRuntime, type Model, ModelFailure, type Runtime } from 'pawl'
-import { afterEach, describe, expect, test } from 'vitest'
+import { type Clock, createRuntime, type Model, ModelFailure } from 'pawl'
+import { describe, expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
-import { opening } from '../kit/open-runtime.ts'
+import { closedAfterEach, opening } from '../kit/open-runtime.ts'
+import type { ManualClock } from '../../src/testing/manual-clock.ts'
+import type { Store } from '../../src/store/store.ts'
 
 const open = opening()
 const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 }
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-describe('SESS-2 TIME-1: how long a model says nothing is no matter of the wall clock', () => {
+describe('SESS-2 TIME-1: the idle timeout of a model ignores wall clock changes', () => {
   const hour = 3_600_000
-  test('one that is silent is let go in time, though the clock was set back', async () => {
-    const { clock, store } = freshMemory()
+  /** A turn under a wall clock that setClock shifts. */
+  const startTurn = async (clock: ManualClock, store: Store, generate: Model['generate']) => {
     let shift = 0
     const moved: Clock = { ...clock, now: () => clock.now() + shift }
-    let asked = 0
-    const model: Model = {
-      name: 'm',
-      idle: '20s',
-      generate: ({ signal }) =>
-        ++asked > 1
-          ? Promise.resolve({ parts: [{ type: 'text', text: 'At last' }], finish: 'stop', usage })
-          : new Promise((_, reject) => signal.addEventListener('abort', () => reject(new ModelFailure('stopped')))),
-    }
     const runtime = await createRuntime({ store, clock: moved, logger: quiet })
     runtimes.push(runtime)
-    const turn = runtime.session('s').turn({ model, message: 'Hi' })
+    const turn = runtime.session('s').turn({ model: { name: 'm', idle: '20s', generate }, message: 'Hi' })
+    return { turn, setClock: (by: number) => void (shift = by) }
+  }
+
+  test('a silent model times out although the clock was set back', async () => {
+    const { clock, store } = freshMemory()
+    let asked = 0
+    const { turn, setClock } = await startTurn(clock, store, ({ signal }) =>
+      ++asked > 1
+        ? Promise.resolve({ parts: [{ type: 'text', text: 'At last' }], finish: 'stop', usage })
+        : new Promise((_, reject) => signal.addEventListener('abort', () => reject(new ModelFailure('stopped')))),
+    )
     await clock.advance('5s')
     expect(asked).toBe(1)
-    shift = -hour
+    setClock(-hour)
     await clock.advance('30s')
     expect(asked).toBe(2)
     await after(turn.outcome, clock)
   })
 
-  test('one that speaks is not let go because the clock was set on', async () => {
+  test('a streaming model does not time out when the clock is set forward', async () => {
     const { clock, store } = freshMemory()
-    let shift = 0
-    const moved: Clock = { ...clock, now: () => clock.now() + shift }
     let asked = 0
-    const model: Model = {
-      name: 'm',
-      idle: '20s',
-      async generate({ told }) {
-        asked++
-        for (let n = 0; n < 5; n++) {
-          await new Promise<void>((resolve) => void clock.timer(15_000, resolve))
-          told({ type: 'text', delta: 'x' })
-        }
-        return { parts: [{ type: 'text', text: 'xxxxx' }], finish: 'stop', usage }
-      },
-    }
-    const runtime = await createRuntime({ store, clock: moved, logger: quiet })
-    runtimes.push(runtime)
-    const turn = runtime.session('s').turn({ model, message: 'Hi' })
+    const { turn, setClock } = await startTurn(clock, store, async ({ told }) => {
+      asked++
+      for (let n = 0; n < 5; n++) {
+        await new Promise<void>((resolve) => void clock.timer(15_000, resolve))
+        told({ type: 'text', delta: 'x' })
+      }
+      return { parts: [{ type: 'text', text: 'xxxxx' }], finish: 'stop', usage }
+    })
     await clock.advance('17s')
-    shift = hour
+    setClock(hour)
     for (let n = 0; n < 10; n++) await clock.advance('10s')
     await after(turn.outcome, clock)
     expect(asked).toBe(1)
   })
 })
 
-test('SESS-11: a turn in which nobody has said anything costs nothing', async () => {
+test('SESS-11: a turn without a new message fails without calling the model', async () => {
   let asked = 0
   const model: Model = {
     name: 'm',

@@ -1,4 +1,4 @@
-// A turn that is given up because workers died over it: the next turn completes its calls from the record.
+// A poisoned turn: the next turn completes its calls from the record.
 
 import { createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
@@ -7,18 +7,25 @@ import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
 import { type FreshWorld, mortalWorld } from '../kit/worker-takeover.ts'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
+import { hang } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
 
 describe.each(['memory', 'sqlite'] as const)('a poisoned turn on %s', (kind) => {
   let fresh: FreshWorld
   const { start } = mortalWorld(kind, (given) => void (fresh = given))
 
-  test('SESS-3: calls that ran one by one are repaired from the record, the rest as interrupted', async () => {
+  test('SESS-3: sequential calls are completed from the record, the rest as interrupted', async () => {
     const { clock, store } = fresh
     const quick = tool({ name: 'quick', description: 'd', input, hints: { readOnly: true }, execute: () => 'done' })
-    const stuck = tool({ name: 'stuck', description: 'd', input, hints: { readOnly: true }, execute: hang, timeout: '10h' })
+    const stuck = tool({
+      name: 'stuck',
+      description: 'd',
+      input,
+      hints: { readOnly: true },
+      execute: hang,
+      timeout: '10h',
+    })
     const model = scriptedModel([{ call: [{ name: 'quick' }, { name: 'stuck' }, { name: 'quick' }] }], { name: 'm' })
     const options = { clock, logger: quiet, tools: [quick, stuck], models: [model], poisonAfter: 2 }
     const ask = { model, message: 'Go', id: 'x', parallel: false }

@@ -1,10 +1,10 @@
 import { createRuntime, type ModelRequest, tool, type Tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
+import { dieAfter, keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { opening, stores } from '../kit/open-runtime.ts'
+import { ignoreOutcome } from '../kit/wait-until.ts'
 
 const open = opening()
 const input = { type: 'object' } as const
@@ -12,34 +12,27 @@ const named = (name: string, more: object = {}): Tool =>
   tool({ name, description: name, input, hints: { readOnly: true }, execute: () => `${name} ran`, ...more })
 
 for (const [kind, fresh] of stores)
-  describe(`more of turns on ${kind}`, () => {
-    test('SESS-8 TOOL-5: a search that another worker takes up finds tools of a provider', async () => {
+  describe(`tool search and prompt size on ${kind}`, () => {
+    test('SESS-8 TOOL-5: a search resumed by another worker finds provider tools', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const dying = mortal(shared)
       const far = named('far_away', { defer: 'always' })
-      const provider = { name: 'p', trusted: true, list: () => [{ name: 'far_away', description: 'd' }], resolve: async () => far }
-      const model = scriptedModel([{ call: { name: 'tool_search', input: { query: 'far' } } }, ({ last }) => last], { name: 'm' })
-      const first: Store = {
-        ...dying.store,
-        write: (change, heard, how) => {
-          dying.store.write(change, heard, how)
-          if (change.insertCall?.tool === 'tool_search') dying.die()
-        },
-        commit: async (change) => {
-          const done = dying.store.commit(change)
-          if (change.insertCall?.tool === 'tool_search') dying.die()
-          return done
-        },
+      const provider = {
+        name: 'p',
+        trusted: true,
+        list: () => [{ name: 'far_away', description: 'd' }],
+        resolve: async () => far,
       }
+      const model = scriptedModel([{ call: { name: 'tool_search', input: { query: 'far' } } }, ({ last }) => last], {
+        name: 'm',
+      })
+      const first = dieAfter(dying, (change) => change.insertCall?.tool === 'tool_search')
       const options = { clock, logger: quiet, tools: [named('own')], models: [model], providers: [provider] }
       const ask = { model, message: 'Go', id: 't' }
-      ;(await createRuntime({ ...options, store: first }))
-        .session('s')
-        .turn(ask)
-        .outcome.catch(() => {})
+      ignoreOutcome((await createRuntime({ ...options, store: first })).session('s').turn(ask))
       await clock.advance('40s')
-      // A worker that knows the tools and not the model: it has fetched no contract.
+      // This worker has the tools but not the model, so it has not resolved any definition yet.
       const second = await createRuntime({ ...options, models: [], store: shared })
       await clock.advance('2m')
       const third = await createRuntime({ ...options, store: shared })
@@ -49,7 +42,7 @@ for (const [kind, fresh] of stores)
       expect(ended).toMatchObject({ value: { value: { text: expect.stringContaining('"loaded":1') } } })
     })
 
-    test('SESS-10: instructions and tools are counted in what a model can read', async () => {
+    test('SESS-10: instructions and tools count towards the context size', async () => {
       const sums = (request: ModelRequest): boolean => request.instructions?.startsWith('You sum up') ?? false
       const big = (name: string): Tool => named(name, { description: 'x'.repeat(2_000), defer: 'never' })
       for (const [name, instructions, tools] of [
@@ -65,7 +58,7 @@ for (const [kind, fresh] of stores)
       }
     })
 
-    test('VAL-8: a name that nothing goes by does not put all names on record', async () => {
+    test('VAL-8: a call with an unknown tool name does not record the names of all tools', async () => {
       const tools = Array.from({ length: 300 }, (_, n) => named(`tool_number_${n}`))
       const { runtime, clock } = await open({ tools, capabilities: [{ name: 'off', tools: [named('off')] }] }, fresh)
       const session = runtime.session('s')

@@ -1,21 +1,21 @@
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../kit/open-runtime.ts'
+import { rerunTask, simpleTool } from '../kit/simple-tools.ts'
+import { keepOpen } from '../kit/stores/killable-store.ts'
 
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-// docs/guide/feed.md: "session.ended: no turn … begins in the session any more"; turns.md: "`turn.cancel` stops it …; so does `session.end()`".
-test('TASK-10 SESS-1: a turn that is asked for while its session ends does not begin in a session that has ended', async () => {
+// Race: the session ends on one worker after another has checked that it is open.
+test('TASK-10 SESS-1: a turn requested while its session ends is cancelled and does not start', async () => {
   const { clock, store } = freshMemory()
-  const shared: Store = { ...store, close: async () => {} }
+  const shared = keepOpen(store)
   const looked = Promise.withResolvers<void>()
   const goOn = Promise.withResolvers<void>()
-  /** A store whose answer takes a moment, as one over a network does. */
+  /** A store with latency, like one over a network. */
   const slow: Store = {
     ...shared,
     async document(name) {
@@ -36,7 +36,7 @@ test('TASK-10 SESS-1: a turn that is asked for while its session ends does not b
   turn.outcome.catch(() => {})
   await looked.promise
   expect(await other.session('s').end()).toBe(true)
-  await clock.advance('5s') // all of it is over
+  await clock.advance('5s') // the end of the session is complete
   goOn.resolve()
   expect(await after(turn.outcome, clock, 60_000, 1_000)).toMatchObject({
     value: { status: 'cancelled', cancellation: { message: 'The session has ended' } },
@@ -44,27 +44,16 @@ test('TASK-10 SESS-1: a turn that is asked for while its session ends does not b
   expect(model.asked).toBe(0)
 })
 
-// docs/guide/feed.md: what ends with a session are its turns, tasks, schedules and triggers; "a call that a program makes itself still runs". What such a call starts does not.
-test('FEED-1 TASK-10: a call of the program runs in a session that has ended, and starts no task there', async () => {
+// session.end() ends turns, tasks, schedules and triggers. Direct calls still run, but cannot start new work.
+test('FEED-1 TASK-10: a direct call runs in an ended session but cannot start a task there', async () => {
   const { clock, store } = freshMemory()
-  const slow = tool({
-    name: 'slow',
-    description: 'd',
-    input: { type: 'object' },
-    background: true,
-    onCrash: 'rerun',
-    execute: () => 'slow',
-  })
-  const pay = tool({
-    name: 'pay',
-    description: 'd',
-    input: { type: 'object' },
-    execute: async (_, ctx) =>
-      ctx.tasks.start({ tool: slow, input: {} }).then(
-        ({ id }) => id,
-        ({ code }: { code: string }) => code,
-      ),
-  })
+  const slow = rerunTask('slow', () => 'slow')
+  const pay = simpleTool('pay', async (_, ctx) =>
+    ctx.tasks.start({ tool: slow, input: {} }).then(
+      ({ id }) => id,
+      ({ code }: { code: string }) => code,
+    ),
+  )
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay, slow] })
   runtimes.push(runtime)
   const session = runtime.session('s')

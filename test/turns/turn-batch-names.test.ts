@@ -1,17 +1,20 @@
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../kit/open-runtime.ts'
 
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const input = { type: 'object', properties: { to: { type: 'string' } } } as const
 
 async function world(lines: Parameters<typeof scriptedModel>[0]) {
   const paid: string[] = []
-  const pay = tool({ name: 'pay', description: 'd', input, execute: ({ to }) => (paid.push(to as string), `paid ${paid.length}`) })
+  const pay = tool({
+    name: 'pay',
+    description: 'd',
+    input,
+    execute: ({ to }) => (paid.push(to as string), `paid ${paid.length}`),
+  })
   const { clock, store } = freshMemory()
   const model = scriptedModel(lines, { name: 'm' })
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay], models: [model] })
@@ -19,8 +22,8 @@ async function world(lines: Parameters<typeof scriptedModel>[0]) {
   return { paid, clock, model, session: runtime.session('s') }
 }
 
-// SPEC CALL-6: "A call is (tenant, session, batch, id, occurrence) … Turns and adapters supply the batch". turns.md: "The same id with the same content is the same turn": other ids are others.
-test('CALL-6 SESS-1: the calls of two turns are two, whatever the turns are called', async () => {
+// The batch name of a turn must not collide with that of another turn or of a direct call, whatever ids are used.
+test('CALL-6 SESS-1: calls of two turns stay distinct if one turn id is a prefix of the other', async () => {
   const { paid, clock, model, session } = await world([
     {
       call: [
@@ -39,8 +42,11 @@ test('CALL-6 SESS-1: the calls of two turns are two, whatever the turns are call
   expect(paid).toEqual(['ada', 'bea', 'bea'])
 })
 
-test('CALL-6 SESS-1: a call of a turn is none that the program made, whatever its batch is called', async () => {
-  const { paid, clock, model, session } = await world([{ call: { id: 'call_0', name: 'pay', input: { to: 'ada' } } }, 'ok'])
+test('CALL-6 SESS-1: a call of a turn is distinct from a direct call with a similar batch name', async () => {
+  const { paid, clock, model, session } = await world([
+    { call: { id: 'call_0', name: 'pay', input: { to: 'ada' } } },
+    'ok',
+  ])
   const refused = await session.run([{ id: 'call_0', name: 'pay', input: { to: 'ada' } }], { batch: 'turn:7:1' }).then(
     () => false,
     () => true,

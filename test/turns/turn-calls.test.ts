@@ -1,24 +1,19 @@
-// What holds for calls holds for those of a turn: hooks that end it, one after the other where that was asked for, keys and exclusives across turns and
-// tasks, deaths that are counted, agents that ask people.
+// Properties of calls that hold inside turns: aborting hooks, sequential execution, mutex keys across turns and tasks,
+// counted worker deaths, and approval requests of agents.
 
 import { agent, createRuntime, type Hook, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
+import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
+import { closedAfterEach, stores } from '../kit/open-runtime.ts'
 
 const input = { type: 'object', properties: { as: { type: 'string' } } } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
+for (const [kind, fresh] of stores) {
   describe(`calls of turns on ${kind}`, () => {
     const opened = async (options: Partial<RuntimeOptions>): Promise<{ runtime: Runtime; clock: ManualClock }> => {
       const { clock, store } = fresh()
@@ -28,18 +23,25 @@ for (const [kind, fresh] of [
     }
 
     test.each(['before', 'after'] as const)(
-      'CALL-8 VAL-6: a hook that aborts %s a call ends the turn; the next one is whole',
+      'CALL-8 VAL-6: a hook that aborts %s a call ends the turn; the next turn is complete',
       async (when) => {
         const ran: string[] = []
-        const pays = (name: string): Tool => tool({ name, description: 'Pays', input, execute: () => void ran.push(name) })
+        const pays = (name: string): Tool =>
+          tool({ name, description: 'Pays', input, execute: () => void ran.push(name) })
         const verdict = { abort: 'Nobody pays today' } as const
-        const hook: Hook = { name: 'closes', [when]: ({ tool: name }: { tool: string }) => (name === 'first' ? verdict : undefined) }
+        const hook: Hook = {
+          name: 'closes',
+          [when]: ({ tool: name }: { tool: string }) => (name === 'first' ? verdict : undefined),
+        }
         const model = scriptedModel([{ call: [{ name: 'first' }, { name: 'second' }] }, { say: 'Well' }])
         const { runtime, clock } = await opened({ tools: [pays('first'), pays('second')], hooks: [hook] })
         const session = runtime.session('s')
         const outcome = await after(session.turn({ model, message: 'Pay' }).outcome, clock)
         expect(outcome).toMatchObject({
-          value: { status: 'failure', failure: { message: expect.stringContaining('Nobody pays today') as string, source: 'hook' } },
+          value: {
+            status: 'failure',
+            failure: { message: expect.stringContaining('Nobody pays today') as string, source: 'hook' },
+          },
         })
         expect(ran).toEqual(when === 'before' ? [] : ['first'])
         expect(model.asked).toBe(1)
@@ -49,7 +51,7 @@ for (const [kind, fresh] of [
       },
     )
 
-    test('SESS-1: calls of one answer run one after the other where the turn says so, and together where it does not', async () => {
+    test('SESS-1: the calls of one answer run in sequence if parallel is false, else together', async () => {
       let running = 0
       let most = 0
       const reads = tool({
@@ -70,13 +72,16 @@ for (const [kind, fresh] of [
       for (const parallel of [false, true]) {
         most = 0
         const { runtime, clock } = await opened({ tools: [reads] })
-        const ended = await after(runtime.session('s').turn({ model: scriptedModel(script), message: 'Read', parallel }).outcome, clock)
+        const ended = await after(
+          runtime.session('s').turn({ model: scriptedModel(script), message: 'Read', parallel }).outcome,
+          clock,
+        )
         expect(ended).toMatchObject({ value: { value: { text: 'Read', steps: 2 } } })
         expect(most).toBe(parallel ? 3 : 1)
       }
     })
 
-    test('TASK-8 CALL-6: a call of a turn is moved to the background, and answered by its caller, by its id alone', async () => {
+    test('TASK-8 CALL-6: adopt() and answer() find a call of a turn by its id alone', async () => {
       const slow = tool({
         name: 'slow',
         description: 'Slow',
@@ -104,7 +109,7 @@ for (const [kind, fresh] of [
       expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'Well' } } })
     })
 
-    test('SCHED-2: equal keys exclude each other between turns, tasks and plain calls', async () => {
+    test('SCHED-2: equal keys exclude each other across turns, tasks and direct calls', async () => {
       let running = 0
       let most = 0
       const locks = tool({
@@ -132,15 +137,19 @@ for (const [kind, fresh] of [
         },
         { say: 'Done' },
       ]
-      const turns = ['s', 't'].map((id) => runtime.session(id).turn({ model: scriptedModel(script), message: 'Go' }).outcome)
+      const turns = ['s', 't'].map(
+        (id) => runtime.session(id).turn({ model: scriptedModel(script), message: 'Go' }).outcome,
+      )
       const task = await runtime.session('u').tasks.start({ tool: 'locks', input: { as: 'task' } })
       const call = runtime.session('v').call(locks, { as: 'call' }).outcome
       const ended = await after(Promise.all([...turns, runtime.session('u').tasks.wait(task.id), call]), clock)
-      expect(ended).toMatchObject({ value: [{ status: 'success' }, { status: 'success' }, { state: 'succeeded' }, { status: 'success' }] })
+      expect(ended).toMatchObject({
+        value: [{ status: 'success' }, { status: 'success' }, { state: 'succeeded' }, { status: 'success' }],
+      })
       expect(most).toBe(1)
     })
 
-    test('DUR-8 TASK-6: a task over which three workers died is poisoned, and says so', async () => {
+    test('DUR-8 TASK-6: a task that killed three workers is poisoned', async () => {
       const { clock, store } = fresh()
       let runs = 0
       const kills = (die: () => void): Tool =>
@@ -164,20 +173,30 @@ for (const [kind, fresh] of [
         const process = mortal(store)
         const before = runs
         await createRuntime({ store: process.store, clock, logger: quiet, tools: [kills(() => process.die())] })
-        for (let n = 0; n < 40 && runs === before && (await tasks.get(id))?.state !== 'failed'; n++) await clock.advance('5s')
+        for (let n = 0; n < 40 && runs === before && (await tasks.get(id))?.state !== 'failed'; n++)
+          await clock.advance('5s')
       }
       const survivor = await createRuntime({ store, clock, logger: quiet, tools: [kills(() => {})] })
       runtimes.push(survivor)
       const ended = await after(tasks.wait(id), clock)
-      expect(ended).toMatchObject({ value: { state: 'abandoned', outcome: { failure: { code: 'poisoned', raw: { deaths: 3 } } } } })
+      expect(ended).toMatchObject({
+        value: { state: 'abandoned', outcome: { failure: { code: 'poisoned', raw: { deaths: 3 } } } },
+      })
       expect(runs).toBe(3)
     })
 
-    test('POL-4 SESS-6: what an agent asks of people outlives its worker, and is decided anywhere', async () => {
+    test('POL-4 SESS-6: an approval request of an agent outlives its worker and is decided anywhere', async () => {
       const { clock, store } = fresh()
       const paid: string[] = []
       const tools = (): Tool[] => [
-        tool({ name: 'pay', description: 'Pay', input, approval: 'always', onCrash: 'rerun', execute: () => void paid.push('paid') }),
+        tool({
+          name: 'pay',
+          description: 'Pay',
+          input,
+          approval: 'always',
+          onCrash: 'rerun',
+          execute: () => void paid.push('paid'),
+        }),
         agent({ name: 'clerk', description: 'Pays', model: 'clerk' }),
       ]
       const models = () => [
@@ -185,10 +204,20 @@ for (const [kind, fresh] of [
         scriptedModel([{ call: { name: 'pay' } }, { say: 'Paid' }], { name: 'clerk' }),
       ]
       const process = mortal(store)
-      const first = await createRuntime({ store: process.store, clock, logger: quiet, tools: tools(), models: models() })
+      const first = await createRuntime({
+        store: process.store,
+        clock,
+        logger: quiet,
+        tools: tools(),
+        models: models(),
+      })
       const turn = first.session('s').turn({ id: 't', model: 'chief', message: 'Pay it' })
       turn.outcome.catch(() => {})
-      for (let n = 0; n < 200 && (await store.unsettled({ after: '', limit: 9 })).every(({ state }) => state !== 'parked'); n++)
+      for (
+        let n = 0;
+        n < 200 && (await store.unsettled({ after: '', limit: 9 })).every(({ state }) => state !== 'parked');
+        n++
+      )
         await clock.advance(100)
       process.die()
       const door = await createRuntime({ store, clock, logger: quiet, tools: tools(), models: models(), worker: false })
@@ -203,7 +232,7 @@ for (const [kind, fresh] of [
       expect(paid).toEqual(['paid'])
     })
 
-    test('POL-7 SESS-6: a message while an agent waits for a person: a placeholder stands for it, and what came of it is a notice', async () => {
+    test('POL-7 SESS-6: while an agent awaits approval a placeholder answers, then a notice', async () => {
       const pay = tool({ name: 'pay', description: 'Pay', input, approval: 'always', execute: () => 'paid' })
       const clerk = scriptedModel([{ call: { name: 'pay' } }, { say: 'The clerk has paid' }], { name: 'clerk' })
       const asks = agent({ name: 'clerk', description: 'Pays', model: clerk, tools: ['pay'] })
@@ -225,13 +254,19 @@ for (const [kind, fresh] of [
         const turn = session.turn({ model, message: 'Pay' })
         await clock.advance(500)
         await session.messages.send('How is it going?')
-        expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({ value: { value: { text: 'I wait for a person.' } } })
+        expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({
+          value: { value: { text: 'I wait for a person.' } },
+        })
         expect(model.requests[1]?.messages.at(-2)).toMatchObject({ role: 'tool', results: [{ status: 'waiting' }] })
         const [item] = await runtime.inbox({ tenant: 'default', session: 's' })
-        expect(await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })).toMatchObject({ answer: 'accepted' })
+        expect(await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })).toMatchObject({
+          answer: 'accepted',
+        })
         await clock.advance('5s')
         const next = await after(session.turn({ model }).outcome, clock)
-        expect(next).toMatchObject({ value: { value: { text: expect.stringMatching(/Runtime notice[^]*The clerk has paid/) as string } } })
+        expect(next).toMatchObject({
+          value: { value: { text: expect.stringMatching(/Runtime notice[^]*The clerk has paid/) as string } },
+        })
         expect(model.requests.flatMap(({ messages }) => problemsIn(messages))).toEqual([])
       }
     })

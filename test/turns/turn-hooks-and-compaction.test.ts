@@ -1,13 +1,14 @@
-/* oxlint-disable typescript/no-explicit-any -- prompts as a provider has them */
+/* oxlint-disable typescript/no-explicit-any -- prompts in the provider's format */
 
 import { createRuntime, type Hook, type ModelRequest, tool, type Tool } from 'pawl'
 import { aiModel } from 'pawl/ai-sdk'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../src/store/store.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
+import { dieAfter, keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { opening, stores } from '../kit/open-runtime.ts'
+import { ignoreOutcome } from '../kit/wait-until.ts'
+import { approveAfterTurn } from './approve-after-turn.ts'
 
 const open = opening()
 const input = { type: 'object' } as const
@@ -15,35 +16,29 @@ const named = (name: string, more: object = {}): Tool =>
   tool({ name, description: name, input, hints: { readOnly: true }, execute: () => `${name} ran`, ...more })
 
 for (const [kind, fresh] of stores)
-  describe(`turns on ${kind}`, () => {
+  describe(`hooks and compaction of turns on ${kind}`, () => {
     const hide: Hook = {
       name: 'hide',
       project: () => [{ type: 'text', text: '[hidden]' }],
     }
 
-    test('CALL-8: project hooks have a word about what a model is told in a notice', async () => {
+    test('CALL-8: project hooks apply to the result that a notice shows to the model', async () => {
       const pay = named('pay', { hints: { destructive: true }, execute: () => 'card 4711' })
       const model = scriptedModel([{ call: { name: 'pay' } }, 'ok', 'ok'], { name: 'm' })
       const { runtime, clock } = await open({ tools: [pay], models: [model], hooks: [hide] }, fresh)
-      const session = runtime.session('s')
-      const turn = session.turn({ model, message: 'Go' })
-      await clock.advance(1_000)
-      await session.messages.send('What now?')
-      await after(turn.outcome, clock)
-      const [item] = await runtime.inbox()
-      await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })
-      await clock.advance(1_000)
-      await after(session.turn({ model, message: 'And?' }).outcome, clock)
+      await approveAfterTurn(runtime, clock, model)
       expect(JSON.stringify(model.requests.at(-1))).not.toContain('4711')
       expect(JSON.stringify(model.requests.at(-1))).toContain('[hidden]')
     })
 
-    test('CALL-8: a hook that aborts the turn keeps the calls after it from running, one at a time too', async () => {
+    test('CALL-8: a hook that aborts the turn prevents later calls, also in sequential mode', async () => {
       for (const parallel of [true, false]) {
         let ran = 0
         const first = named('first', { hints: {} })
         const second = named('second', { hints: {}, execute: () => ++ran })
-        const hooks: Hook[] = [{ name: 'stop', before: ({ tool: called }) => (called === 'first' ? { abort: 'Enough' } : undefined) }]
+        const hooks: Hook[] = [
+          { name: 'stop', before: ({ tool: called }) => (called === 'first' ? { abort: 'Enough' } : undefined) },
+        ]
         const model = scriptedModel([{ call: [{ name: 'first' }, { name: 'second' }] }, 'ok'], { name: 'm' })
         const { runtime, clock } = await open({ tools: [first, second], models: [model], hooks }, fresh)
         const ended = await after(runtime.session('s').turn({ model, message: 'Go', parallel }).outcome, clock)
@@ -54,15 +49,16 @@ for (const [kind, fresh] of stores)
       }
     })
 
-    test('SESS-10: a conversation of long words, or of pictures, is summed up before it is too long', async () => {
+    test('SESS-10: long words and pictures count towards the size that triggers compaction', async () => {
       const draw = named('draw', {
         execute: (_: unknown, ctx: any) => ctx.attachments.create(Buffer.from('png'), { mediaType: 'image/png' }),
       })
       const { runtime, clock } = await open({ tools: [draw] }, fresh)
       const sums = (request: ModelRequest): boolean => request.instructions?.startsWith('You sum up') ?? false
-      // A character of Chinese is about a token.
+      // A Chinese character is about one token.
       const chinese = scriptedModel([{ when: /./s, say: '好的' }], { name: 'zh', contextTokens: 2_000 })
-      for (let n = 0; n < 5; n++) await after(runtime.session('zh').turn({ model: chinese, message: '会'.repeat(600) }).outcome, clock)
+      for (let n = 0; n < 5; n++)
+        await after(runtime.session('zh').turn({ model: chinese, message: '会'.repeat(600) }).outcome, clock)
       expect(chinese.requests.some(sums)).toBe(true)
       const pictures = scriptedModel(
         [
@@ -75,27 +71,17 @@ for (const [kind, fresh] of stores)
           contextTokens: 10_000,
         },
       )
-      for (let n = 0; n < 8; n++) await after(runtime.session('p').turn({ model: pictures, message: 'Go' }).outcome, clock)
+      for (let n = 0; n < 8; n++)
+        await after(runtime.session('p').turn({ model: pictures, message: 'Go' }).outcome, clock)
       expect(pictures.requests.some(sums)).toBe(true)
     })
 
-    test('SESS-1: no name of a tool that is off is told, also when another worker takes the call up', async () => {
+    test('SESS-1: a switched-off tool is not suggested, also after takeover of the call', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const dying = mortal(shared)
       const model = scriptedModel([{ call: { name: 'exportt' } }, ({ last }) => last], { name: 'm' })
-      const first: Store = {
-        ...dying.store,
-        write: (change, heard, how) => {
-          dying.store.write(change, heard, how)
-          if (change.insertCall?.position.batch.startsWith('pawl:step:')) dying.die()
-        },
-        commit: async (change) => {
-          const done = dying.store.commit(change)
-          if (change.insertCall?.position.batch.startsWith('pawl:step:')) dying.die()
-          return done
-        },
-      }
+      const first = dieAfter(dying, (change) => change.insertCall?.position.batch.startsWith('pawl:step:'))
       const options = {
         clock,
         logger: quiet,
@@ -104,10 +90,7 @@ for (const [kind, fresh] of stores)
         capabilities: [{ name: 'web', tools: [named('export')] }],
       }
       const ask = { model, message: 'Go', id: 't' }
-      ;(await createRuntime({ ...options, store: first }))
-        .session('s')
-        .turn(ask)
-        .outcome.catch(() => {})
+      ignoreOutcome((await createRuntime({ ...options, store: first })).session('s').turn(ask))
       await clock.advance('40s')
       const second = await createRuntime({ ...options, store: shared })
       const ended = await after(second.session('s').turn(ask).outcome, clock)
@@ -123,7 +106,7 @@ test.each([
   ['TimeoutError', new DOMException('x', 'TimeoutError')],
   ['ECONNRESET', Object.assign(new Error('x'), { code: 'ECONNRESET' })],
   ['UND_ERR_HEADERS_TIMEOUT', Object.assign(new Error('x'), { code: 'UND_ERR_HEADERS_TIMEOUT' })],
-])('SESS-2: a provider that gives up by itself (%s) is asked again, before its answer and in it', async (_, error) => {
+])('SESS-2: a provider that fails with %s is retried, before and during its answer', async (_, error) => {
   let asked = 0
   const answer = [
     { type: 'text-start', id: '0' },

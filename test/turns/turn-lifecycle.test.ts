@@ -1,33 +1,21 @@
-import { createRuntime, type LiveEvent, result, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { createRuntime, type LiveEvent, result, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
-import { mortal } from '../kit/stores/killable-store.ts'
-import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
-import type { Store } from '../../src/store/store.ts'
+import { describe, expect, test } from 'vitest'
+import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
+import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
+import { opening, closedAfterEach, stores } from '../kit/open-runtime.ts'
+import { hang, simpleTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const call = (name: string, more: object = {}): Line => ({ call: { name, ...more } })
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`turns on ${kind}`, () => {
-    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
-      const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
-      runtimes.push(runtime)
-      return { runtime, clock, store }
-    }
+for (const [kind, fresh] of stores) {
+  describe(`lifecycle of turns on ${kind}`, () => {
+    const open = opening(fresh)
 
-    test('SESS-2: a provider that fails is asked again, and what it had said is taken back', async () => {
+    test('SESS-2: a failing provider is retried, and its partial answer is retracted', async () => {
       const model = scriptedModel([{ say: 'Hello there', fails: { times: 2, afterMs: 5_000 } }])
       const { runtime, clock } = await open()
       const session = runtime.session('s')
@@ -42,7 +30,9 @@ for (const [kind, fresh] of [
       })().catch(() => {})
       await clock.advance(10)
       const turn = session.turn({ model, message: 'Hi' })
-      expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'Hello there', steps: 1 } } })
+      expect(await after(turn.outcome, clock)).toMatchObject({
+        value: { status: 'success', value: { text: 'Hello there', steps: 1 } },
+      })
       expect(model.asked).toBe(3)
       await clock.advance(100)
       stop.abort()
@@ -50,7 +40,7 @@ for (const [kind, fresh] of [
       expect(told).toEqual(['Hello', 'turn.retracted', 'Hello', 'turn.retracted', 'Hello ', 'there'])
     })
 
-    test('DUR-12: what a model says is told without secrets, also when one comes in two pieces; a model is not told what a user lets slip', async () => {
+    test('DUR-12: secrets are redacted from deltas, also across chunks, and from user messages', async () => {
       const secret = 'hunter2-hunter2'
       const model = {
         name: 'leaks',
@@ -81,29 +71,34 @@ for (const [kind, fresh] of [
       expect(`${told.join('')} ${seen.join('')} ${JSON.stringify(await session.messages.list())}`).not.toContain(secret)
     })
 
-    test('SESS-2: a provider that does not recover ends the turn with a failure that says so and nothing else', async () => {
+    test('SESS-2: a provider that keeps failing ends the turn as model_failed', async () => {
       const model = scriptedModel([{ say: 'x', fails: { times: 99, what: 'HTTP 529' } }])
       const { runtime, clock } = await open()
       const session = runtime.session('s')
       expect(await after(session.turn({ model, message: 'Hi' }).outcome, clock)).toMatchObject({
         value: {
           status: 'failure',
-          failure: { class: 'external', code: 'model_failed', message: "The model 'scripted' could not answer: HTTP 529." },
+          failure: {
+            class: 'external',
+            code: 'model_failed',
+            message: "The model 'scripted' could not answer: HTTP 529.",
+          },
         },
       })
-      // What the user said is there, and the next turn goes on from it.
+      // The user message stays, and the next turn continues from it.
       const next = scriptedModel(['Hello'], { name: 'better' })
-      expect(await after(session.turn({ model: next }).outcome, clock)).toMatchObject({ value: { value: { text: 'Hello' } } })
+      expect(await after(session.turn({ model: next }).outcome, clock)).toMatchObject({
+        value: { value: { text: 'Hello' } },
+      })
       expect(next.requests[0]?.messages).toMatchObject([{ role: 'user', parts: [{ text: 'Hi' }] }])
     })
 
-    test('TIME-3 SESS-3: a turn is cancelled with its calls, and the next one finds a whole conversation', async () => {
-      const slow = tool({
-        name: 'slow',
-        description: 'd',
-        input,
-        execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('told')))),
-      })
+    test('TIME-3 SESS-3: cancelling a turn cancels its calls and leaves a complete conversation', async () => {
+      const slow = simpleTool(
+        'slow',
+        (_, ctx) =>
+          new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('told')))),
+      )
       const { runtime, clock } = await open({ tools: [slow] })
       const session = runtime.session('s')
       const turn = session.turn({ model: scriptedModel([call('slow')]), message: 'Go' })
@@ -119,9 +114,10 @@ for (const [kind, fresh] of [
       expect(next.requests[0]?.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user'])
     })
 
-    test('TIME-3: a turn that is cancelled while its model answers asks no more', async () => {
+    test('TIME-3: a turn cancelled while its model answers does not call the model again', async () => {
       const model = scriptedModel(['x'], {
-        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+        wait: (_, signal) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
       })
       const { runtime, clock } = await open()
       const turn = runtime.session('s').turn({ model, message: 'Go' })
@@ -131,7 +127,7 @@ for (const [kind, fresh] of [
       expect(model.asked).toBe(1)
     })
 
-    test('SESS-1: a turn ends at its limit, when its time is over, and when a model only asks for nonsense', async () => {
+    test('SESS-1: a turn ends at its step limit, its time limit, or after repeated invalid calls', async () => {
       const t = tool({
         name: 't',
         description: 'd',
@@ -147,10 +143,13 @@ for (const [kind, fresh] of [
         value: { status: 'failure', failure: { class: 'resource_limit', code: 'turn_limit' } },
       })
       const nonsense = session.turn({ model: endless('b', { n: 'one' }), message: 'Go' })
-      expect(await after(nonsense.outcome, clock)).toMatchObject({ value: { status: 'failure', failure: { code: 'turn_invalid_calls' } } })
+      expect(await after(nonsense.outcome, clock)).toMatchObject({
+        value: { status: 'failure', failure: { code: 'turn_invalid_calls' } },
+      })
       const silent = scriptedModel(['x'], {
         name: 'c',
-        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+        wait: (_, signal) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
       })
       const late = session.turn({ model: silent, message: 'Go', limits: { time: '5s' } })
       expect(await after(late.outcome, clock)).toMatchObject({
@@ -158,26 +157,21 @@ for (const [kind, fresh] of [
       })
     })
 
-    test('VAL-6: a tool finishes the turn, fails it, or hands it to another frame; the first in call order is heard', async () => {
-      const finish = tool({
-        name: 'finish',
-        description: 'd',
-        input,
-        execute: () => result('ok', { control: { finish: { order: 'A1' } } }),
-      })
-      const give = tool({
-        name: 'give',
-        description: 'd',
-        input,
-        execute: () => result('ok', { control: { switchFrame: { frame: 'expert', initial: 'What is known: A1', task: 'Solve it' } } }),
-      })
+    test('VAL-6: a tool can finish the turn or switch its frame; the first in batch order wins', async () => {
+      const finish = simpleTool('finish', () => result('ok', { control: { finish: { order: 'A1' } } }))
+      const give = simpleTool('give', () =>
+        result('ok', { control: { switchFrame: { frame: 'expert', initial: 'What is known: A1', task: 'Solve it' } } }),
+      )
       const expert = scriptedModel(['Solved'], { name: 'expert-model' })
       const { runtime, clock } = await open({
         tools: [finish, give],
         frames: [{ name: 'expert', instructions: 'You are an expert.', model: expert, tools: [] }],
       })
       const session = runtime.session('s')
-      const model = scriptedModel([{ call: [{ name: 'finish' }, { name: 'give' }] }, { call: [{ name: 'give' }, { name: 'finish' }] }])
+      const model = scriptedModel([
+        { call: [{ name: 'finish' }, { name: 'give' }] },
+        { call: [{ name: 'give' }, { name: 'finish' }] },
+      ])
       expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
         value: { status: 'success', value: { end: 'finish', value: { order: 'A1' }, steps: 1 } },
       })
@@ -185,11 +179,15 @@ for (const [kind, fresh] of [
         value: { value: { end: 'answer', text: 'Solved', steps: 2 } },
       })
       expect(expert.requests).toMatchObject([
-        { instructions: 'You are an expert.', tools: [], messages: [{ role: 'user', parts: [{ text: 'What is known: A1\n\nSolve it' }] }] },
+        {
+          instructions: 'You are an expert.',
+          tools: [],
+          messages: [{ role: 'user', parts: [{ text: 'What is known: A1\n\nSolve it' }] }],
+        },
       ])
     })
 
-    test('SESS-4: what a user says meanwhile is read at the next answer, or after the turn, as was said', async () => {
+    test('SESS-4: a user message is read at the next answer, or after the turn if so requested', async () => {
       const gate = Promise.withResolvers<void>()
       const t = tool({ name: 't', description: 'd', input, execute: () => gate.promise.then(() => 'x') })
       const { runtime, clock } = await open({ tools: [t] })
@@ -203,38 +201,54 @@ for (const [kind, fresh] of [
       gate.resolve()
       expect(await after(turn.outcome, clock)).toMatchObject({ value: { value: { text: 'Heard: also B' } } })
       expect(await session.messages.waiting()).toMatchObject([{ text: 'later C', when: 'after' }])
-      expect(await after(session.turn({ model }).outcome, clock)).toMatchObject({ value: { value: { text: 'Then: later C' } } })
+      expect(await after(session.turn({ model }).outcome, clock)).toMatchObject({
+        value: { value: { text: 'Then: later C' } },
+      })
       expect(await session.messages.waiting()).toEqual([])
     })
 
-    test('POL-7: a message while a call waits for a person: a placeholder stands for it, and what came of it is a notice', async () => {
-      const refund = tool({ name: 'refund', description: 'd', input, hints: { destructive: true }, execute: () => 'refunded' })
+    test('POL-7: while a call awaits approval a placeholder answers, then a notice has the result', async () => {
+      const refund = tool({
+        name: 'refund',
+        description: 'd',
+        input,
+        hints: { destructive: true },
+        execute: () => 'refunded',
+      })
       const { runtime, clock } = await open({ tools: [refund] })
       const session = runtime.session('s')
       const model = scriptedModel([call('refund'), 'I wait for a person.', ({ last }) => last])
       const turn = session.turn({ model, message: 'Refund A1' })
       await clock.advance(100)
       await session.messages.send('How is it going?')
-      expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({ value: { value: { text: 'I wait for a person.' } } })
+      expect(await after(turn.outcome, clock, 5_000, 100)).toMatchObject({
+        value: { value: { text: 'I wait for a person.' } },
+      })
       expect(model.requests[1]?.messages.at(-2)).toMatchObject({ role: 'tool', results: [{ status: 'waiting' }] })
       const [item] = await runtime.inbox()
       await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })
       await clock.advance(1_000)
       const next = await after(session.turn({ model }).outcome, clock)
-      expect(next).toMatchObject({ value: { value: { text: expect.stringMatching(/Runtime notice.*refund.*has ended[^]*refunded/) } } })
+      expect(next).toMatchObject({
+        value: { value: { text: expect.stringMatching(/Runtime notice.*refund.*has ended[^]*refunded/) } },
+      })
       for (const { messages } of model.requests) expect(problemsIn(messages)).toEqual([])
-      // Told once.
+      // The notice is shown once.
       const last = scriptedModel([({ last: said }) => said], { name: 'last' })
       expect(await after(session.turn({ model: last, message: 'Anything?' }).outcome, clock)).toMatchObject({
         value: { value: { text: 'Anything?' } },
       })
     })
 
-    test('TASK-9: what became of a task is told to the model as a notice, once', async () => {
+    test('TASK-9: the result of a task reaches the model as a notice, once', async () => {
       const work = tool({ name: 'work', description: 'd', input, background: true, execute: () => '42 rows' })
       const { runtime, clock } = await open({ tools: [work] })
       const session = runtime.session('s')
-      const model = scriptedModel([call('spawn_background', { input: { tool: 'work', args: {} } }), 'Started.', ({ last }) => last])
+      const model = scriptedModel([
+        call('spawn_background', { input: { tool: 'work', args: {} } }),
+        'Started.',
+        ({ last }) => last,
+      ])
       await after(session.turn({ model, message: 'Go' }).outcome, clock)
       await clock.advance(5_000)
       const told = await after(session.turn({ model }).outcome, clock)
@@ -242,7 +256,7 @@ for (const [kind, fresh] of [
       expect(await session.notices.list()).toEqual([])
     })
 
-    test('SESS-10: a conversation that is too long is summed up, and no call is parted from its result', async () => {
+    test('SESS-10: a long conversation is compacted without separating calls from their results', async () => {
       const t = tool({ name: 't', description: 'd', input, execute: () => 'r'.repeat(800) })
       const { runtime, clock } = await open({ tools: [t] })
       const session = runtime.session('s')
@@ -259,7 +273,7 @@ for (const [kind, fresh] of [
       for (const { messages } of model.requests) expect(problemsIn(messages)).toEqual([])
       expect(Math.max(...seen)).toBeLessThan(14)
       expect(JSON.stringify(model.requests.at(-1)?.messages[0])).toContain('SUMMARY')
-      // All of it stays on record.
+      // The journal keeps the full conversation.
       expect((await session.messages.list()).filter(({ message }) => message.role === 'tool').length).toBe(14)
     })
 
@@ -267,19 +281,33 @@ for (const [kind, fresh] of [
       const { clock, store } = fresh()
       const t = tool({ name: 't', description: 'd', input, hints: { readOnly: true }, execute: () => 'done' })
       const h = tool({ name: 'h', description: 'd', input, hints: { readOnly: true }, execute: hang, timeout: '10h' })
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const model = scriptedModel([{ call: [{ name: 't' }, { name: 'h' }] }], { name: 'm' })
       let turn = ''
-      // One worker after the other dies over it.
+      // Several workers die one after the other while they run the turn.
       for (let n = 0; n < 4; n++) {
         const dying = mortal(shared)
-        const runtime = await createRuntime({ store: dying.store, clock, logger: quiet, tools: [t, h], models: [model], poisonAfter: 2 })
+        const runtime = await createRuntime({
+          store: dying.store,
+          clock,
+          logger: quiet,
+          tools: [t, h],
+          models: [model],
+          poisonAfter: 2,
+        })
         if (n === 0) turn = runtime.session('s').turn({ model, message: 'Go', id: 'x' }).id
         await clock.advance(100)
         dying.die()
         await clock.advance('40s')
       }
-      const runtime = await createRuntime({ store: shared, clock, logger: quiet, tools: [t, h], models: [model], poisonAfter: 2 })
+      const runtime = await createRuntime({
+        store: shared,
+        clock,
+        logger: quiet,
+        tools: [t, h],
+        models: [model],
+        poisonAfter: 2,
+      })
       runtimes.push(runtime)
       await clock.advance('40s')
       const session = runtime.session('s')
@@ -293,12 +321,16 @@ for (const [kind, fresh] of [
       expect(tool_).toMatchObject({
         results: [
           { name: 't', status: 'success', parts: [{ text: 'done' }] },
-          { name: 'h', status: 'failure', parts: [{ text: expect.stringContaining('workers stopped while they ran this tool') }] },
+          {
+            name: 'h',
+            status: 'failure',
+            parts: [{ text: expect.stringContaining('workers stopped while they ran this tool') }],
+          },
         ],
       })
     })
 
-    test('SESS-1: what is not a turn is refused, and nothing is recorded', async () => {
+    test('SESS-1: an invalid turn is rejected and nothing is recorded', async () => {
       const { runtime, store } = await open()
       const session = runtime.session('s')
       const model = scriptedModel(['x'])
@@ -311,18 +343,21 @@ for (const [kind, fresh] of [
         [{ model, message: 'x', limits: { steps: 0 } }, 'turn_invalid'],
         [{ model, mesage: 'x' }, 'turn_invalid'],
       ]
-      for (const [given, code] of bad) expect(() => session.turn(given as never)).toThrow(expect.objectContaining({ code }))
+      for (const [given, code] of bad)
+        expect(() => session.turn(given as never)).toThrow(expect.objectContaining({ code }))
       expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
     })
 
-    test('SESS-1: the same turn asked for again is the same; another under its id is refused', async () => {
+    test('SESS-1: a repeated turn returns the same outcome; other content is a conflict', async () => {
       const { runtime, clock } = await open()
       const session = runtime.session('s')
       const model = scriptedModel(['x'])
       const first = await after(session.turn({ model, message: 'a', id: 't' }).outcome, clock)
       expect(await after(session.turn({ model, message: 'a', id: 't' }).outcome, clock)).toEqual(first)
       expect(model.asked).toBe(1)
-      expect(await after(session.turn({ model, message: 'b', id: 't' }).outcome, clock)).toMatchObject({ error: { code: 'turn_conflict' } })
+      expect(await after(session.turn({ model, message: 'b', id: 't' }).outcome, clock)).toMatchObject({
+        error: { code: 'turn_conflict' },
+      })
     })
   })
 }

@@ -1,9 +1,8 @@
-// What a turn does when its model cannot read it all, says nothing, or costs too much; and what is told to those who watch.
+// Context overflow, idle timeout and cost limits of a turn, and the events that observers receive.
 
 import {
   agent,
   createRuntime,
-  type LiveEvent,
   type Model,
   type ModelCall,
   ModelFailure,
@@ -14,29 +13,36 @@ import {
   tool,
 } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
+import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
+import { closedAfterEach } from '../kit/open-runtime.ts'
+import { ignoreOutcome } from '../kit/wait-until.ts'
+import { watchDeltas } from './watch-deltas.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-async function open(options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> {
+async function open(
+  options: Partial<RuntimeOptions> = {},
+): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> {
   const { clock, store } = freshMemory()
   const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
   runtimes.push(runtime)
   return { runtime, clock, store }
 }
 
-/** Reads so many characters and no more; says how often it was asked for a summary, and what it was given. */
-function narrow(most: number, lines: readonly Line[]): { model: Model; given: ModelCall['request'][]; summaries: number; refused: number } {
-  const script = scriptedModel([{ when: /^(User|Assistant|Result|What was said before)/, say: 'SUMMARY' }, ...lines], { name: 'narrow' })
+/** A model that rejects requests above `most` characters and counts its summary requests. */
+function narrow(
+  most: number,
+  lines: readonly Line[],
+): { model: Model; given: ModelCall['request'][]; summaries: number; refused: number } {
+  const script = scriptedModel([{ when: /^(User|Assistant|Result|What was said before)/, say: 'SUMMARY' }, ...lines], {
+    name: 'narrow',
+  })
   const seen = {
     given: [] as ModelCall['request'][],
     summaries: 0,
@@ -46,7 +52,7 @@ function narrow(most: number, lines: readonly Line[]): { model: Model; given: Mo
       async generate(call: ModelCall) {
         if (JSON.stringify(call.request.messages).length > most) {
           seen.refused++
-          throw new ModelFailure('what it was given is longer than it can read (HTTP 400)', { tooLong: true })
+          throw new ModelFailure('the input is longer than its context window (HTTP 400)', { tooLong: true })
         }
         if (call.request.instructions?.startsWith('You sum up')) seen.summaries++
         else seen.given.push(call.request)
@@ -57,19 +63,27 @@ function narrow(most: number, lines: readonly Line[]): { model: Model; given: Mo
   return seen
 }
 
-describe('SESS-10: a model that cannot read it all, and nobody knew', () => {
-  const long = tool({ name: 'long', description: 'd', input, hints: { readOnly: true }, execute: () => 'r'.repeat(900) })
+describe('SESS-10: a model that reports a context overflow', () => {
+  const long = tool({
+    name: 'long',
+    description: 'd',
+    input,
+    hints: { readOnly: true },
+    execute: () => 'r'.repeat(900),
+  })
   const lines: Line[] = [...Array.from({ length: 8 }, (): Line => ({ call: { name: 'long' } })), 'Done.']
 
-  test('the conversation is summed up and it is asked once more; no call is parted from its result', async () => {
+  test('the conversation is compacted and the model called again; calls keep their results', async () => {
     const seen = narrow(6_000, lines)
     const { runtime, clock } = await open({ tools: [long] })
     const turn = runtime.session('s').turn({ model: seen.model, message: 'Go' })
-    expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success', value: { text: 'Done.', steps: 9 } } })
+    expect(await after(turn.outcome, clock)).toMatchObject({
+      value: { status: 'success', value: { text: 'Done.', steps: 9 } },
+    })
     expect(seen.summaries).toBeGreaterThan(0)
     expect(seen.refused).toBe(seen.summaries)
     for (const { messages } of seen.given) expect(problemsIn(messages)).toEqual([])
-    // Later turns go on from there.
+    // Later turns continue from the summary.
     const next = scriptedModel(['Fine.'], { name: 'next' })
     expect(await after(runtime.session('s').turn({ model: next, message: 'And?' }).outcome, clock)).toMatchObject({
       value: { value: { text: 'Fine.' } },
@@ -77,7 +91,7 @@ describe('SESS-10: a model that cannot read it all, and nobody knew', () => {
     expect(JSON.stringify(next.requests[0]?.messages[0])).toContain('SUMMARY')
   })
 
-  test('one that reads far less than the summary is made of is given less, until it can', async () => {
+  test('a model with a much smaller context gets less in each summary request until it fits', async () => {
     const { runtime, clock } = await open({ tools: [long] })
     const session = runtime.session('s')
     const wide = scriptedModel(lines, { name: 'wide' })
@@ -89,7 +103,7 @@ describe('SESS-10: a model that cannot read it all, and nobody knew', () => {
     expect(seen.summaries).toBe(2)
   })
 
-  test('what does not fit even then ends the turn, which says so; nothing is asked again and again', async () => {
+  test('a message that never fits ends the turn after two attempts', async () => {
     const seen = narrow(500, ['Never.'])
     const { runtime, clock } = await open()
     const session = runtime.session('s')
@@ -101,20 +115,20 @@ describe('SESS-10: a model that cannot read it all, and nobody knew', () => {
         failure: {
           class: 'external',
           code: 'model_failed',
-          message: "The model 'narrow' could not answer: what it was given is longer than it can read (HTTP 400).",
+          message: "The model 'narrow' could not answer: the input is longer than its context window (HTTP 400).",
           retry: { when: 'never' },
         },
       },
     })
     expect(seen.refused).toBe(2)
-    // The long message is over; what comes after it can be answered.
+    // The long message is behind; the following one can be answered.
     expect(await after(session.turn({ model: seen.model, message: 'Short?' }).outcome, clock)).toMatchObject({
       value: { status: 'success', value: { text: 'Never.' } },
     })
   })
 })
 
-describe('SESS-2: a model that says nothing', () => {
+describe('SESS-2: a silent model', () => {
   const silent = (most: number, more: Partial<Model> = {}): Model & { asked: number; aborted: number } => ({
     name: 'silent',
     asked: 0,
@@ -135,7 +149,7 @@ describe('SESS-2: a model that says nothing', () => {
     ...more,
   })
 
-  test('is let go after five minutes and asked again', async () => {
+  test('is aborted after five minutes and called again', async () => {
     const model = silent(1)
     const { runtime, clock } = await open()
     const turn = runtime.session('s').turn({ model, message: 'Hi' })
@@ -146,21 +160,25 @@ describe('SESS-2: a model that says nothing', () => {
     expect(model).toMatchObject({ asked: 2, aborted: 1 })
   })
 
-  test('ends its turn where it never says anything; how long it may be silent is its own to say', async () => {
+  test('ends the turn if it stays silent, after its own idle timeout', async () => {
     const model = silent(9, { idle: '20s' })
     const { runtime, clock } = await open()
     const turn = runtime.session('s').turn({ model, message: 'Hi' })
-    await clock.advance('88s') // four times, and a pause after each
+    await clock.advance('88s') // four attempts, each followed by a backoff
     expect(await after(turn.outcome, clock)).toMatchObject({
       value: {
         status: 'failure',
-        failure: { code: 'model_failed', message: expect.stringContaining('it said nothing for 20 s'), retry: { when: 'safe' } },
+        failure: {
+          code: 'model_failed',
+          message: expect.stringContaining('no activity for 20 s'),
+          retry: { when: 'safe' },
+        },
       },
     })
     expect(model).toMatchObject({ asked: 4, aborted: 4 })
   })
 
-  test('is not silent while pieces come, told or not; without a limit it is waited for', async () => {
+  test('is not idle while it reports deltas or alive(); idle: null disables the timeout', async () => {
     const { runtime, clock } = await open()
     const model: Model = {
       name: 'slow',
@@ -194,52 +212,63 @@ describe('SESS-2: a model that says nothing', () => {
   })
 })
 
-describe('POL-8: what models may cost', () => {
+describe('POL-8: cost limits', () => {
   const t = tool({ name: 't', description: 'd', input, hints: { readOnly: true }, execute: () => 'ok' })
   const price = { input: 0, output: 1_000_000 }
   const costs = (outputTokens: number): Line => ({ call: { name: 't' }, usage: { outputTokens } })
 
-  test('a turn that has cost more than it may is not asked on, and says so', async () => {
+  test('a turn that exceeds its cost limit does not call the model again', async () => {
     const model = scriptedModel([costs(2), costs(2), costs(2), 'Never'], { price })
     const { runtime, clock } = await open({ tools: [t] })
     const outcome = await after(runtime.session('s').turn({ model, message: 'Go', limits: { cost: 3 } }).outcome, clock)
     expect(outcome).toMatchObject({
       value: {
         status: 'failure',
-        failure: { class: 'resource_limit', code: 'turn_limit', message: 'The turn ended after its models had cost 4; it may cost 3.' },
+        failure: {
+          class: 'resource_limit',
+          code: 'turn_limit',
+          message: 'The models of the turn have cost 4; the limit is 3.',
+        },
       },
     })
     expect(model.asked).toBe(2)
     expect((await runtime.session('s').usage()).total.cost).toBe(4)
   })
 
-  test('an answer is an answer, whatever it cost', async () => {
+  test('a final answer is returned although it exceeds the cost limit', async () => {
     const model = scriptedModel([{ say: 'Dear', usage: { outputTokens: 9 } }], { price })
     const { runtime, clock } = await open()
-    expect(await after(runtime.session('s').turn({ model, message: 'Go', limits: { cost: 3 } }).outcome, clock)).toMatchObject({
+    expect(
+      await after(runtime.session('s').turn({ model, message: 'Go', limits: { cost: 3 } }).outcome, clock),
+    ).toMatchObject({
       value: { status: 'success', value: { text: 'Dear', usage: { cost: 9 } } },
     })
   })
 
-  test('the strictest of the turn and of capabilities holds', async () => {
+  test('the strictest limit of the turn and its capabilities applies', async () => {
     const model = scriptedModel([costs(2), costs(2), 'Never'], { price })
     const { runtime, clock } = await open({ tools: [t], capabilities: [{ name: 'cheap', limits: { cost: 1.5 } }] })
     const session = runtime.session('s', { capabilities: ['cheap'] })
     expect(await after(session.turn({ model, message: 'Go', limits: { cost: 3 } }).outcome, clock)).toMatchObject({
-      value: { failure: { code: 'turn_limit', message: expect.stringContaining('it may cost 1.5') } },
+      value: { failure: { code: 'turn_limit', message: expect.stringContaining('the limit is 1.5') } },
     })
     expect(model.asked).toBe(1)
   })
 
-  test('a model without a price cannot be held to a cost: it is not asked', async () => {
+  test('a model without a price is not called under a cost limit', async () => {
     const model = scriptedModel(['Free?'])
     const { runtime, clock } = await open({ capabilities: [{ name: 'cheap', limits: { cost: 1 } }] })
     expect(() => runtime.session('s').turn({ model, message: 'Go', limits: { cost: 1 } })).toThrow(
       expect.objectContaining({ code: 'turn_invalid', message: expect.stringContaining('has no price') }),
     )
-    expect(await after(runtime.session('s', { capabilities: ['cheap'] }).turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
+    expect(
+      await after(runtime.session('s', { capabilities: ['cheap'] }).turn({ model, message: 'Go' }).outcome, clock),
+    ).toMatchObject({
       value: {
-        failure: { code: 'turn_limit', message: expect.stringContaining("what its models cost is not known; 'scripted' was not asked") },
+        failure: {
+          code: 'turn_limit',
+          message: expect.stringContaining("the cost of its models is unknown; 'scripted' was not called"),
+        },
       },
     })
     expect(model.asked).toBe(0)
@@ -249,41 +278,28 @@ describe('POL-8: what models may cost', () => {
       )
   })
 
-  test('nor can an agent with such a model: refused when it is made, or, if only its name is known, when it is asked', async () => {
+  test('an agent whose model has no price is rejected under a cost limit', async () => {
     const model = scriptedModel(['Free?'], { name: 'free' })
-    const made = (of: string | typeof model): Tool => agent({ name: 'clerk', description: 'd', model: of, limits: { cost: 1 } })
-    expect(() => made(model)).toThrow(expect.objectContaining({ code: 'tool_invalid', message: expect.stringContaining('has no price') }))
+    const made = (of: string | typeof model): Tool =>
+      agent({ name: 'clerk', description: 'd', model: of, limits: { cost: 1 } })
+    expect(() => made(model)).toThrow(
+      expect.objectContaining({ code: 'tool_invalid', message: expect.stringContaining('has no price') }),
+    )
     const { runtime, clock } = await open({ tools: [made('free')], models: [model] })
     const ran = runtime.session('s').run([{ id: 'a', name: 'clerk', input: { task: 'Go' } }])
     expect(await after(ran, clock)).toMatchObject({
-      value: [{ failure: { class: 'unavailable', code: 'turn_invalid', message: expect.stringContaining('has no price') } }],
+      value: [
+        { failure: { class: 'unavailable', code: 'turn_invalid', message: expect.stringContaining('has no price') } },
+      ],
     })
     expect(model.asked).toBe(0)
   })
 })
 
-/** What those who watch here hear. */
-function watching(runtime: Runtime): { told: string[]; stop: () => Promise<void> } {
-  const told: string[] = []
-  const abort = new AbortController()
-  const reading = (async () => {
-    for await (const event of runtime.session('s').events({ live: true, signal: abort.signal })) {
-      const { type, body } = event as LiveEvent & { body: { delta?: string; step?: number } }
-      if (type === 'turn.delta' && body.delta !== undefined) told.push(body.delta)
-      if (type === 'turn.retracted') told.push(`retracted ${body.step}`)
-    }
-  })().catch(() => {})
-  const stop = (): Promise<void> => {
-    abort.abort()
-    return reading
-  }
-  return { told, stop }
-}
-
-describe('SESS-2: what is taken back', () => {
-  test('a worker that takes up a turn which nobody has begun takes nothing back', async () => {
+describe('SESS-2: retraction of partial answers', () => {
+  test('a worker that claims a turn not yet started retracts nothing', async () => {
     const { clock, store } = freshMemory()
-    const shared: Store = { ...store, close: async () => {} }
+    const shared = keepOpen(store)
     const model = scriptedModel([{ say: 'I look. ', call: { name: 't' } }, 'Done'], { name: 'm' })
     const t = tool({ name: 't', description: 'd', input, hints: { readOnly: true }, execute: () => 'ok' })
     const door = await createRuntime({ store: shared, clock, logger: quiet, models: [model], worker: false })
@@ -291,17 +307,24 @@ describe('SESS-2: what is taken back', () => {
     await clock.advance(100)
     const worker = await createRuntime({ store: shared, clock, logger: quiet, tools: [t], models: [model] })
     runtimes.push(door, worker)
-    const { told, stop } = watching(worker)
+    const { told, stop } = watchDeltas(worker)
     expect(await after(asked.outcome, clock)).toMatchObject({ value: { status: 'success' } })
     await clock.advance(100)
     await stop()
     expect(told).toEqual(['I ', 'look. ', 'Done'])
   })
 
-  test('one that takes up a turn which waited for a person takes nothing back', async () => {
+  test('a worker that takes over a turn waiting for approval retracts nothing', async () => {
     const { clock, store } = freshMemory()
-    const shared: Store = { ...store, close: async () => {} }
-    const t = tool({ name: 't', description: 'd', input, hints: { destructive: true }, onCrash: 'rerun', execute: () => 'ok' })
+    const shared = keepOpen(store)
+    const t = tool({
+      name: 't',
+      description: 'd',
+      input,
+      hints: { destructive: true },
+      onCrash: 'rerun',
+      execute: () => 'ok',
+    })
     const model = scriptedModel([{ say: 'May I? ', call: { name: 't' } }, 'Done'], { name: 'm' })
     const first = await createRuntime({ store: shared, clock, logger: quiet, tools: [t], models: [model] })
     const asked = first.session('s').turn({ model: 'm', message: 'Hi', id: 'x' })
@@ -313,7 +336,7 @@ describe('SESS-2: what is taken back', () => {
     await closing
     const worker = await createRuntime({ store: shared, clock, logger: quiet, tools: [t], models: [model] })
     runtimes.push(worker)
-    const { told, stop } = watching(worker)
+    const { told, stop } = watchDeltas(worker)
     await clock.advance('10s')
     for (const { id } of await worker.inbox()) await worker.decide(id, { approve: true, by: 'user:bea' })
     const again = worker.session('s').turn({ model: 'm', message: 'Hi', id: 'x' })
@@ -323,9 +346,9 @@ describe('SESS-2: what is taken back', () => {
     expect(told).toEqual(['Done'])
   })
 
-  test('one that takes up a turn whose worker died over an answer takes that back, and nothing else', async () => {
+  test('a worker that takes over during an answer retracts that answer only', async () => {
     const { clock, store } = freshMemory()
-    const shared: Store = { ...store, close: async () => {} }
+    const shared = keepOpen(store)
     const t = tool({ name: 't', description: 'd', input, hints: { readOnly: true }, execute: () => 'ok' })
     let hangs = true
     const model = scriptedModel([{ say: 'One', call: { name: 't' } }, { say: 'Two', call: { name: 't' } }, 'Three'], {
@@ -334,17 +357,14 @@ describe('SESS-2: what is taken back', () => {
     })
     const dying = mortal(shared)
     const first = await createRuntime({ store: dying.store, clock, logger: quiet, tools: [t], models: [model] })
-    first
-      .session('s')
-      .turn({ model: 'm', message: 'Hi', id: 'x' })
-      .outcome.catch(() => {})
+    ignoreOutcome(first.session('s').turn({ model: 'm', message: 'Hi', id: 'x' }))
     await clock.advance(1_000)
     expect(model.asked).toBe(2)
     dying.die()
     hangs = false
     const worker = await createRuntime({ store: shared, clock, logger: quiet, tools: [t], models: [model] })
     runtimes.push(worker)
-    const { told, stop } = watching(worker)
+    const { told, stop } = watchDeltas(worker)
     await clock.advance('60s')
     expect(await after(worker.session('s').turn({ model: 'm', message: 'Hi', id: 'x' }).outcome, clock)).toMatchObject({
       value: { status: 'success', value: { text: 'Three' } },
@@ -355,21 +375,30 @@ describe('SESS-2: what is taken back', () => {
   })
 })
 
-test('VAL-6: of several tools that want to end the turn the first is heard, and who was not is on record and told', async () => {
+test('VAL-6: the first tool that ends the turn wins, and `unheard` lists the others', async () => {
   const ends = (name: string) =>
-    tool({ name, description: 'd', input, hints: { readOnly: true }, execute: () => result('ok', { control: { finish: name } }) })
+    tool({
+      name,
+      description: 'd',
+      input,
+      hints: { readOnly: true },
+      execute: () => result('ok', { control: { finish: name } }),
+    })
   const model = scriptedModel([{ call: ['a', 'b', 'plain', 'c'].map((name) => ({ name, id: `call_${name}` })) }])
   const plain = tool({ name: 'plain', description: 'd', input, hints: { readOnly: true }, execute: () => 'ok' })
   const { runtime, clock } = await open({ tools: [ends('a'), ends('b'), plain, ends('c')] })
   const session = runtime.session('s')
-  expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({ value: { value: { value: 'a' } } })
+  expect(await after(session.turn({ model, message: 'Go' }).outcome, clock)).toMatchObject({
+    value: { value: { value: 'a' } },
+  })
   const messages = await session.messages.list()
   expect(messages.at(-1)).toMatchObject({ message: { role: 'tool' }, unheard: ['call_b', 'call_c'] })
   expect(messages.filter((message) => 'unheard' in message)).toHaveLength(1)
   const told: unknown[] = []
   const stop = new AbortController()
   const reading = (async () => {
-    for await (const { type, body } of session.events({ signal: stop.signal })) if (type === 'message.added') told.push(body)
+    for await (const { type, body } of session.events({ signal: stop.signal }))
+      if (type === 'message.added') told.push(body)
   })().catch(() => {})
   await clock.advance(100)
   stop.abort()

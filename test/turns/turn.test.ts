@@ -1,39 +1,23 @@
-import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { createRuntime, type Runtime, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
-import type { ManualClock } from '../../src/testing/manual-clock.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../kit/stores/fresh-store.ts'
-import type { Store } from '../../src/store/store.ts'
+import { describe, expect, test } from 'vitest'
+import { after, quiet } from '../kit/stores/fresh-store.ts'
+import { opening, closedAfterEach, stores } from '../kit/open-runtime.ts'
+import { readOnlyTool } from '../kit/simple-tools.ts'
+import { keepOpen } from '../kit/stores/killable-store.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`turns on ${kind}`, () => {
-    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
-      const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
-      runtimes.push(runtime)
-      return { runtime, clock, store }
-    }
+for (const [kind, fresh] of stores) {
+  describe(`basic turns on ${kind}`, () => {
+    const open = opening(fresh)
 
-    test('SESS-1: a model asks for tools, reads what they gave, and answers', async () => {
+    test('SESS-1: a model calls tools, reads their results and answers', async () => {
       let looked = 0
-      const lookUp = tool({
-        name: 'look_up',
-        description: 'Looks an order up',
-        input,
-        hints: { readOnly: true },
-        execute: ({ order }) => {
-          looked++
-          return { order: order ?? null, cents: 4200 }
-        },
+      const lookUp = readOnlyTool('look_up', { description: 'Looks an order up' }, ({ order }) => {
+        looked++
+        return { order: order ?? null, cents: 4200 }
       })
       const script: Line[] = [
         {
@@ -63,7 +47,10 @@ for (const [kind, fresh] of [
         instructions: 'Be brief.',
         messages: [
           { role: 'user', parts: [{ text: 'How much was A1?' }] },
-          { role: 'assistant', parts: [{ type: 'text' }, { type: 'call', id: 'call_1_1' }, { type: 'call', id: 'call_1_2' }] },
+          {
+            role: 'assistant',
+            parts: [{ type: 'text' }, { type: 'call', id: 'call_1_1' }, { type: 'call', id: 'call_1_2' }],
+          },
           {
             role: 'tool',
             results: [
@@ -79,12 +66,12 @@ for (const [kind, fresh] of [
         '3 tool',
         '4 assistant',
       ])
-      // The next turn goes on from there.
+      // The next turn continues the conversation.
       const again = session.turn({ model: scriptedModel(['Yes.'], { name: 'other' }), message: 'Sure?' })
       expect(await after(again.outcome, clock)).toMatchObject({ value: { value: { text: 'Yes.', steps: 1 } } })
     })
 
-    test('TOOL-4: a turn sees the toolset that it started with, and the next one what there is then', async () => {
+    test('TOOL-4: a turn keeps the toolset it started with, and the next one gets the current one', async () => {
       const gate = Promise.withResolvers<void>()
       const first = tool({ name: 'first', description: 'd', input, execute: () => gate.promise })
       const later = tool({ name: 'later', description: 'd', input, execute: () => 'x' })
@@ -97,12 +84,16 @@ for (const [kind, fresh] of [
       gate.resolve()
       await after(turn.outcome, clock)
       await after(runtime.session('s').turn({ model, message: 'Go' }).outcome, clock)
-      expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([['first'], ['first'], ['later']])
+      expect(model.requests.map(({ tools }) => tools.map(({ name }) => name))).toEqual([
+        ['first'],
+        ['first'],
+        ['later'],
+      ])
     })
 
-    test('SESS-4: one turn at a time in a session, on two workers too', async () => {
+    test('SESS-4: turns of a session run one at a time across two workers', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       let speaking = 0
       let most = 0
       const model = scriptedModel([{ when: /./, say: 'ok' }], {
@@ -127,7 +118,7 @@ for (const [kind, fresh] of [
       expect(roles.join(' ')).toBe(Array.from({ length: 10 }, () => 'user assistant').join(' '))
     })
 
-    test('SESS-4: one turn at a time in a session; another waits for it', async () => {
+    test('SESS-4: a second turn of a session waits for the first', async () => {
       const open_ = Promise.withResolvers<void>()
       const slow = scriptedModel(['one'], { name: 'slow', wait: () => open_.promise })
       const { runtime, clock } = await open()

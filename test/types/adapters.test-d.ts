@@ -1,4 +1,4 @@
-// TOOL-8: what the adapters give and take, held to the types of the installed SDKs.
+// The inputs and outputs of the adapters match the types of the installed SDKs.
 
 import type Anthropic from '@anthropic-ai/sdk'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
@@ -26,11 +26,13 @@ const mine = tool({ name: 'mine', description: 'Mine', input: z.object({ n: z.nu
 const runtime = await createRuntime({ store: 'memory:', tools: [mine] })
 const session: Session = runtime.session('s')
 
-test('TOOL-8: OpenAI takes the tools and results, and its answers are taken', async () => {
+test('TOOL-8: tools, results and responses match the OpenAI types', async () => {
   expectTypeOf(openaiTools([mine], { api: 'chat' })).toExtend<OpenAI.Chat.Completions.ChatCompletionTool[]>()
   expectTypeOf(openaiTools(session, { api: 'responses', strict: true })).toExtend<OpenAI.Responses.FunctionTool[]>()
   expectTypeOf(openaiTools(session, { api: 'responses' })).toExtend<OpenAI.Responses.Tool[]>()
-  expectTypeOf(await openaiResults([], { api: 'chat' })).toExtend<OpenAI.Chat.Completions.ChatCompletionMessageParam[]>()
+  expectTypeOf(await openaiResults([], { api: 'chat' })).toExtend<
+    OpenAI.Chat.Completions.ChatCompletionMessageParam[]
+  >()
   expectTypeOf(await openaiResults([], { api: 'responses' })).toExtend<OpenAI.Responses.ResponseInputItem[]>()
 
   const completion = {} as OpenAI.Chat.Completions.ChatCompletion
@@ -38,19 +40,25 @@ test('TOOL-8: OpenAI takes the tools and results, and its answers are taken', as
   const kept = {} as OpenAI.Chat.Completions.ChatCompletionAssistantMessageParam
   const response = {} as OpenAI.Responses.Response
   for (const answer of [completion, message, kept, response, response.output] as const) callsFromOpenAI(answer)
-  expectTypeOf(await runOpenAI(session, completion)).toExtend<OpenAI.Chat.Completions.ChatCompletionToolMessageParam[]>()
+  expectTypeOf(await runOpenAI(session, completion)).toExtend<
+    OpenAI.Chat.Completions.ChatCompletionToolMessageParam[]
+  >()
   expectTypeOf(await runOpenAI(session, response)).toExtend<OpenAI.Responses.ResponseInput>()
-  expectTypeOf(await runOpenAI(session, message, { batch: 'b' })).toExtend<OpenAI.Chat.Completions.ChatCompletionToolMessageParam[]>()
+  expectTypeOf(await runOpenAI(session, message, { batch: 'b' })).toExtend<
+    OpenAI.Chat.Completions.ChatCompletionToolMessageParam[]
+  >()
   expectTypeOf(await runOpenAI(session, response.output, { batch: 'b' })).toExtend<OpenAI.Responses.ResponseInput>()
   // @ts-expect-error a bare message names no batch
   void runOpenAI(session, message)
   // @ts-expect-error the two APIs take different things
   openaiTools([mine], {})
   fromOpenAI({} as OpenAI.Chat.Completions.ChatCompletionFunctionTool, () => 1)
-  fromOpenAI({} as OpenAI.Responses.FunctionTool, (input) => expectTypeOf(input).toEqualTypeOf<{ [key: string]: Json }>())
+  fromOpenAI({} as OpenAI.Responses.FunctionTool, (input) =>
+    expectTypeOf(input).toEqualTypeOf<{ [key: string]: Json }>(),
+  )
 })
 
-test('TOOL-8: Anthropic takes the tools and results, and its messages are taken', async () => {
+test('TOOL-8: tools, results and messages match the Anthropic types', async () => {
   expectTypeOf(anthropicTools(session)).toExtend<Anthropic.Tool[]>()
   expectTypeOf(anthropicTools([mine])).toExtend<Anthropic.ToolUnion[]>()
   expectTypeOf(await anthropicResults([])).toExtend<Anthropic.ToolResultBlockParam[]>()
@@ -61,7 +69,7 @@ test('TOOL-8: Anthropic takes the tools and results, and its messages are taken'
   fromAnthropic({} as Anthropic.Tool, () => 1)
 })
 
-test('TOOL-8: the AI SDK takes the tools, and its tools are taken and come back as what they were', async () => {
+test('TOOL-8: tools match the AI SDK types, and wrapped tools keep their types', async () => {
   const model = new MockLanguageModelV4()
   expectTypeOf(aiTools(session)).toExtend<ToolSet>()
   const existing = {
@@ -78,16 +86,21 @@ test('TOOL-8: the AI SDK takes the tools, and its tools are taken and come back 
   const generated = await generateText({ model, prompt: 'x', tools: wrapTools(session, existing), stopWhen: [isLost] })
   const first = generated.toolCalls[0]
   if (first?.toolName === 'city' && !first.dynamic) expectTypeOf(first.input).toEqualTypeOf<{ at: string }>()
-  streamText({ model, prompt: 'x', tools: { ...aiTools(session), ...wrapTools(session, existing) }, stopWhen: [isLost] })
+  streamText({
+    model,
+    prompt: 'x',
+    tools: { ...aiTools(session), ...wrapTools(session, existing) },
+    stopWhen: [isLost],
+  })
 })
 
-test('SESS-2: any language model of the AI SDK is one that turns can ask', () => {
+test('SESS-2: aiModel() accepts every language model of the AI SDK', () => {
   const given = {} as LanguageModelV4
   expectTypeOf(aiModel(given)).toEqualTypeOf<Model>()
   aiModel(new MockLanguageModelV4(), { name: 'mock', contextTokens: 1_000, price: { input: 1, output: 2 } })
   expectTypeOf<LanguageModelV4>().toExtend<AiLanguageModel>()
   expectTypeOf<AiCallOptions>().toExtend<LanguageModelV4CallOptions>()
   expectTypeOf<AiPromptMessage[]>().toExtend<LanguageModelV4Prompt>()
-  // @ts-expect-error its name alone is no model
+  // @ts-expect-error its name alone is not a model
   aiModel('gpt-5')
 })

@@ -1,4 +1,4 @@
-// Types flow from schemas into bodies, and from bodies into outcomes.
+// Types flow from schemas into bodies and from bodies into outcomes.
 
 import { type CallOutcome, createRuntime, type Json, type OpenCall, tool } from 'pawl'
 import { expectTypeOf, test } from 'vitest'
@@ -18,12 +18,17 @@ const dated = tool({
     many: z.number().default(1),
   }),
   async execute(input, ctx) {
-    // The body sees the recorded form: a Date is the string it is recorded as.
+    // The body sees the recorded form: a Date becomes a string.
     expectTypeOf(input.order).toEqualTypeOf<string>()
     expectTypeOf(input.on).toEqualTypeOf<string>()
     expectTypeOf(input.note).toEqualTypeOf<string | undefined>()
     expectTypeOf(input.many).toEqualTypeOf<number>()
-    const found = await ctx.step('find', () => ({ at: new Date(), skip: undefined, call: () => 1, list: [1, undefined] as const }))
+    const found = await ctx.step('find', () => ({
+      at: new Date(),
+      skip: undefined,
+      call: () => 1,
+      list: [1, undefined] as const,
+    }))
     expectTypeOf(found.at).toEqualTypeOf<string>()
     expectTypeOf(found.list).toEqualTypeOf<[1, null]>()
     expectTypeOf(found).not.toHaveProperty('call')
@@ -53,7 +58,7 @@ const plain = tool({
   },
 })
 
-test('outcomes are typed by what execute returns, unwrapped and recorded', async () => {
+test('outcomes have the unwrapped and recorded type of the value that execute returns', async () => {
   const outcome = await session.call(dated, { order: 'A1', on: '2026-01-01' }).outcome
   if (outcome.status === 'success') expectTypeOf(outcome.value).toEqualTypeOf<{ order: string; at: string }>()
   const signed = await session.call(parks, { document: 'nda.pdf' }).outcome
@@ -62,14 +67,14 @@ test('outcomes are typed by what execute returns, unwrapped and recorded', async
   if (nothing.status === 'success') expectTypeOf(nothing.value).toEqualTypeOf<null>()
 })
 
-test('a caller passes what the schema takes in', () => {
+test('a caller passes the input type of the schema', () => {
   // @ts-expect-error order is missing
   void session.call(dated, { on: '2026-01-01' })
   // @ts-expect-error the input of `on` is a string, not a Date
   void session.call(dated, { order: 'A1', on: new Date() })
 })
 
-test('a run that may return early says so, and one that may not does not', async () => {
+test('only a run with an early return includes open calls in its type', async () => {
   expectTypeOf(session.run([])).resolves.toEqualTypeOf<CallOutcome[]>()
   expectTypeOf(session.run([], { batch: 'm' })).resolves.toEqualTypeOf<CallOutcome[]>()
   expectTypeOf(session.run([], { until: 'settled' })).resolves.toEqualTypeOf<CallOutcome[]>()

@@ -1,4 +1,4 @@
-// The workflow of the Workflow DevKit: its own compiler reads the directives.
+// The workflow of the Workflow DevKit, whose compiler reads the directives.
 
 declare global {
   var benchStep: (() => unknown) | undefined

@@ -1,17 +1,18 @@
-// pawl/ai-sdk: Pawl under `generateText`, `streamText` and the agents of `ai` 7.
+// pawl/ai-sdk: durable tools for `generateText`, `streamText` and the agents of `ai` 7.
 //
 //   const runtime = await createRuntime({ store, tools: [...own, ...pawlTools(existing)] })
 //   const session = runtime.session('chat-42')
-//   await generateText({ model, prompt, tools: { ...aiTools(session, { tools: own }), ...wrapTools(session, existing) }, stopWhen: […, isLost] })
+//   const tools = { ...aiTools(session, { tools: own }), ...wrapTools(session, existing) }
+//   await generateText({ model, prompt, tools, stopWhen: […, isLost] })
 
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
-import { type AttachmentReader, listed, providerSchema, safeAsk } from '../../tools/convert.ts'
-import { modelOutput, OutcomeError, Views } from './tool-result.ts'
-import { type AiToolTerms, fromAiSdk, whileLive } from './wrap-tools.ts'
-import { type BatchNamer, batchOf, gather } from './collect-batch.ts'
+import { type AttachmentReader, listableTools, providerSchema, safeCall } from '../../tools/convert-tool-formats.ts'
+import { modelOutput, OutcomeError, ModelViews } from './to-sdk-tool-result.ts'
+import { type AiToolTerms, fromAiSdk, withLiveExecution } from './wrap-tools.ts'
+import { type BatchNamer, batchOf, collectCall } from './collect-parallel-calls.ts'
 import { type AiExecution, aiSchema, type AiSession, type AiTool, type AnyAiTool } from './sdk-types.ts'
 
-export { OutcomeError } from './tool-result.ts'
+export { OutcomeError } from './to-sdk-tool-result.ts'
 export { fromAiSdk } from './wrap-tools.ts'
 export {
   type AiCallOptions,
@@ -19,57 +20,62 @@ export {
   aiModel,
   type AiModelOptions,
   type AiStreamPart,
-} from './ai-model.ts'
-export type { AiPromptMessage } from './prompt.ts'
+} from './wrap-model.ts'
+export type { AiPromptMessage } from './to-sdk-prompt.ts'
 export type { AiToolTerms } from './wrap-tools.ts'
-export type { BatchNamer } from './collect-batch.ts'
+export type { BatchNamer } from './collect-parallel-calls.ts'
 export type { AiExecution, AiMessage, AiModelOutput, AiSchema, AiSession, AiTool, AnyAiTool } from './sdk-types.ts'
 
 export interface AiToolsOptions {
-  /** Which tools; the session's if not said. */
+  /** The tools to expose. Default: the tools of the session. */
   readonly tools?: readonly Tool[]
-  /** Names the model's answer to these messages. Must be the same after a restart, or calls run twice; see batchOf for the default. */
+  /**
+   * Names the batch for the model's answer to these messages. It must be stable across restarts, or calls run twice.
+   */
   readonly batch?: BatchNamer
-  /** Where the bytes of images and PDFs come from; the session's if not said. Without them, files go by name. */
+  /** Reads the bytes of images and PDFs. Default: the session's attachments. Without it, files are sent by name. */
   readonly attachments?: AttachmentReader
 }
 
-/** Pawl's tools as a ToolSet. The model reads of each call what Pawl says of it; a call that does not succeed is a `tool-error`. */
+/**
+ * Pawl's tools as a ToolSet. The model reads Pawl's view of each result; a call that does not succeed is a
+ * `tool-error`.
+ */
 export function aiTools(session: AiSession, options: AiToolsOptions = {}): Record<string, AiTool> {
-  const views = new Views()
+  const views = new ModelViews()
   const attachments = options.attachments ?? session.attachments
   const namer = options.batch ?? batchOf
-  const entries = listed(options.tools ?? session.tools ?? []).map((each): [string, AiTool] => [
+  const entries = listableTools(options.tools ?? session.tools ?? []).map((each): [string, AiTool] => [
     each.name,
     {
       description: each.description,
       ...(each.title === undefined ? {} : { title: each.title }),
       inputSchema: aiSchema(providerSchema(each.input.json)),
       ...(each.examples.length > 0 ? { inputExamples: each.examples.map((input) => ({ input })) } : {}),
-      execute: (input, given) => ask(session, each.name, input, given, views, namer(given.messages)),
+      execute: (input, given) => runCall(session, each.name, input, given, views, namer(given.messages)),
       toModelOutput: ({ toolCallId, output }) => modelOutput(views.find(toolCallId, output), attachments),
     },
   ])
   return Object.fromEntries(entries)
 }
 
-async function ask(
+async function runCall(
   session: AiSession,
   name: string,
   input: unknown,
   given: AiExecution,
-  views: Views,
+  views: ModelViews,
   batch: string,
 ): Promise<unknown> {
-  const outcome = await gather(session, safeAsk(given.toolCallId, name, input, 0), batch, given)
+  const outcome = await collectCall(session, safeCall(given.toolCallId, name, input, 0), batch, given)
   if (outcome.status !== 'success') throw new OutcomeError(outcome)
-  return views.keep(given.toolCallId, outcome)
+  return views.remember(given.toolCallId, outcome)
 }
 
 type ToolsLike = Readonly<Record<string, AnyAiTool>>
 export type Overrides<T> = { readonly [K in keyof T]?: AiToolTerms }
 
-/** Tools written for the SDK, for `createRuntime({ tools })`. Those without an execute are not run here and left out. */
+/** Converts SDK tools for `createRuntime({ tools })`. Tools without an `execute` are left out. */
 export function pawlTools<T extends ToolsLike>(existing: T, overrides: Overrides<T> = {}): Tool[] {
   return Object.entries(existing)
     .filter(([, each]) => typeof each.execute === 'function')
@@ -79,15 +85,15 @@ export function pawlTools<T extends ToolsLike>(existing: T, overrides: Overrides
 }
 
 /**
- * The same ToolSet, run by Pawl: everything about the tools stays as it is but who checks their arguments and calls their execute. The
- * runtime has to know them: `createRuntime({ tools: pawlTools(existing) })`. Outputs come in their recorded form, as JSON.
+ * The same ToolSet, executed by Pawl, which validates the arguments and calls `execute`. The runtime must have the
+ * tools: `createRuntime({ tools: pawlTools(existing) })`. Outputs are returned in their recorded form, as JSON.
  */
 export function wrapTools<T extends ToolsLike>(
   session: AiSession,
   existing: T,
   options: Omit<AiToolsOptions, 'tools'> = {},
 ): T {
-  const views = new Views()
+  const views = new ModelViews()
   const attachments = options.attachments ?? session.attachments
   const known = session.tools && new Set(session.tools.map(({ name }) => name))
   const entries = Object.entries(existing).map(([name, each]): [string, AnyAiTool] => {
@@ -95,20 +101,20 @@ export function wrapTools<T extends ToolsLike>(
     if (known && !known.has(name)) {
       throw new PawlError(
         'config_invalid',
-        `The runtime has no tool '${name}': give createRuntime({ tools: pawlTools(…) }) the same tools.`,
+        `The runtime has no tool '${name}'. Pass the same tools to createRuntime({ tools: pawlTools(…) }).`,
       )
     }
     const own = {
-      inputSchema: shownSchema(name, each),
+      inputSchema: displayedSchema(name, each),
       execute: (input: unknown, given: AiExecution) => {
         const batch = (options.batch ?? batchOf)(given.messages)
         const call = {
           tenant: session.tenant,
           session: session.id,
           batch,
-          callId: safeAsk(given.toolCallId, name, null, 0).id,
+          callId: safeCall(given.toolCallId, name, null, 0).id,
         }
-        return whileLive(each, call, given, () => ask(session, name, input, given, views, batch))
+        return withLiveExecution(each, call, given, () => runCall(session, name, input, given, views, batch))
       },
     }
     const toModelOutput = ({ toolCallId, output }: { toolCallId: string; output: unknown }) =>
@@ -118,23 +124,26 @@ export function wrapTools<T extends ToolsLike>(
   return Object.fromEntries(entries) as T
 }
 
-/** What the SDK would show of it. Of a Standard Schema it closes the objects, without which a tool marked `strict` is refused. */
-function shownSchema(name: string, of: AnyAiTool): unknown {
+/**
+ * The schema as the SDK would send it. It closes objects of a Standard Schema; `strict` tools are rejected without
+ * that.
+ */
+function displayedSchema(name: string, of: AnyAiTool): unknown {
   const json = providerSchema(fromAiSdk(name, of).input.json)
   const { inputSchema } = of
   const standard =
     (typeof inputSchema === 'object' || typeof inputSchema === 'function') &&
     inputSchema !== null &&
     '~standard' in inputSchema
-  return aiSchema(standard ? closed(json) : json)
+  return aiSchema(standard ? closeObjects(json) : json)
 }
 
-function closed(node: JsonSchema): JsonSchema {
+function closeObjects(node: JsonSchema): JsonSchema {
   const inner = (value: unknown): unknown =>
     Array.isArray(value)
       ? value.map(inner)
       : typeof value === 'object' && value !== null
-        ? closed(value as JsonSchema)
+        ? closeObjects(value as JsonSchema)
         : value
   const each = (map: unknown): unknown =>
     Object.fromEntries(Object.entries(map as object).map(([key, value]) => [key, inner(value)]))
@@ -152,8 +161,9 @@ interface StepLike {
 }
 
 /**
- * A stop condition: the store or the runtime was lost under a call. The SDK makes a `tool-error` of every throw and asks the model on,
- * which then believes that the call failed; what really happened is on record, and asking again after a restart joins it.
+ * A stop condition: the store or the runtime failed during a call. The SDK turns every exception into a `tool-error`
+ * and continues, so the model would believe that the call failed. Its real outcome is recorded, and the same request
+ * after a restart joins it.
  */
 export const isLost = ({ steps }: { readonly steps: readonly StepLike[] }): boolean =>
   steps.at(-1)?.content.some((part) => part.type === 'tool-error' && part.error instanceof PawlError) ?? false

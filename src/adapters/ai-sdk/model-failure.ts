@@ -1,10 +1,11 @@
-// What a provider could not do, in the words of a model: whether it may pass, when to come back, and whether it was given more than it can read. What the
-// provider wrote itself is for the log alone.
+// Converts a provider error to a ModelFailure: whether it is transient, when to retry, and whether the input was too
+// long. The provider's own text goes only to the log.
 
 import { ModelFailure } from '../../index.ts'
 
-/** In an answer that had begun: errors that come again if it is asked again. */
-const final = /invalid|auth|permission|forbidden|billing|quota|not_found|too_large|context_length|policy|unsupported/
+/** Error types in a started stream that would occur again on a retry. */
+const permanentErrors =
+  /invalid|auth|permission|forbidden|billing|quota|not_found|too_large|context_length|policy|unsupported/
 
 interface ProviderError {
   readonly name?: unknown
@@ -17,14 +18,14 @@ interface ProviderError {
   readonly responseBody?: unknown
 }
 
-/** What may pass is said to be so; what a provider wrote is for the log alone. */
+/** Classifies an error; the original error becomes the cause. */
 export function failureOf(error: unknown, began: boolean, { aborted }: AbortSignal): ModelFailure {
   if (error instanceof ModelFailure) return error
-  const said = saidIn(error)
-  const { statusCode, isRetryable } = said
+  const fields = errorFields(error)
+  const { statusCode, isRetryable } = fields
   if (aborted) return new ModelFailure('it was stopped', { cause: error })
   const status = typeof statusCode === 'number' ? statusCode : null
-  const unreachable = isUnreached(said) || (isRetryable === true && status === null)
+  const unreachable = isUnreachable(fields) || (isRetryable === true && status === null)
   const what = began
     ? 'its answer broke off'
     : status !== null
@@ -32,18 +33,18 @@ export function failureOf(error: unknown, began: boolean, { aborted }: AbortSign
       : unreachable
         ? 'it could not be reached'
         : 'it failed'
-  if (isTooLong(said))
+  if (isTooLong(fields))
     return new ModelFailure(`${tooLong}${status === null ? '' : ` (HTTP ${status})`}`, { tooLong: true, cause: error })
-  const afterMs = afterOf(said)
+  const afterMs = retryAfterMs(fields)
   return new ModelFailure(what, {
-    retryable: mayPass(said, began),
+    retryable: isTransient(fields, began),
     cause: error,
     ...(afterMs === null ? {} : { afterMs }),
   })
 }
 
-/** What was thrown, what an event of a stream carries (`{ type: 'error', error }`), or words alone. */
-function saidIn(error: unknown): ProviderError {
+/** Fields of a thrown error, of a stream event (`{ type: 'error', error }`), or of a bare string. */
+function errorFields(error: unknown): ProviderError {
   const { type, error: inner } = fieldsOf(error) as ProviderError & { readonly error?: unknown }
   return fieldsOf(type === 'error' && inner ? inner : error)
 }
@@ -51,39 +52,39 @@ function saidIn(error: unknown): ProviderError {
 const fieldsOf = (error: unknown): ProviderError =>
   typeof error === 'object' && error !== null ? error : typeof error === 'string' ? { message: error } : {}
 
-const tooLong = 'what it was given is longer than it can read'
+const tooLong = 'the input is longer than its context window'
 
-/** How providers say so: OpenAI by its code, Anthropic by its words, others by words like theirs. */
-const tooLongWords =
+/** Error codes and phrases of OpenAI, Anthropic and compatible providers. */
+const tooLongPattern =
   /context_length_exceeded|prompt is too long|input is too long|maximum (context|prompt) length|exceeds? the (maximum number of tokens|context|available context)|exceed context limit|reduce the length of the (messages|prompt|input)|context (length|window|size)\b.{0,60}\bexceed/i
 
-/** A rate is told in tokens, too; but of what is too long for now, and not for ever. */
+/** Rate limit errors mention tokens too, so the status decides first. */
 function isTooLong({ statusCode, code, type, message, responseBody }: ProviderError): boolean {
   if (statusCode !== undefined && ![400, 413, 422].includes(Number(statusCode))) return false
-  return tooLongWords.test(
+  return tooLongPattern.test(
     [code, type, message, responseBody]
       .map((said) => (typeof said === 'string' ? said.slice(0, 4_000) : ''))
       .join('\n'),
   )
 }
 
-function mayPass({ statusCode, isRetryable, name, type, code }: ProviderError, began: boolean): boolean {
+function isTransient({ statusCode, isRetryable, name, type, code }: ProviderError, began: boolean): boolean {
   if (typeof isRetryable === 'boolean') return isRetryable
-  // An error in a stream may have its status where others have words.
+  // An error in a stream may carry the HTTP status in its code.
   const status = typeof statusCode === 'number' ? statusCode : /^[45]\d\d$/.test(String(code)) ? Number(code) : null
   if (status !== null) return status === 408 || status === 409 || status === 429 || status >= 500
-  return began ? !final.test(`${String(type)} ${String(code)}`) : isUnreached({ name, code })
+  return began ? !permanentErrors.test(`${String(type)} ${String(code)}`) : isUnreachable({ name, code })
 }
 
-/** The connection could not be made, or was given up by something between us and the provider: a clock of its own, a reset. */
-const isUnreached = ({ name, code }: ProviderError): boolean =>
+/** The connection failed or was dropped on the way, by a timeout or a reset. */
+const isUnreachable = ({ name, code }: ProviderError): boolean =>
   /^(TypeError|AbortError|TimeoutError|ResponseAborted)$/.test(String(name)) ||
   /^(ECONN\w+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+)$/.test(String(code))
 
-/** When to come back: in milliseconds, in seconds, or as a date of the provider's own clock. */
-function afterOf({ responseHeaders: headers = {} }: ProviderError): number | null {
+/** The retry delay from the headers: milliseconds, seconds, or a date by the provider's clock. */
+function retryAfterMs({ responseHeaders: headers = {} }: ProviderError): number | null {
   const number = (text = ''): number => (text.trim() === '' ? Number.NaN : Number(text))
   const { 'retry-after-ms': ms, 'retry-after': after, date } = headers
-  const said = [number(ms), number(after) * 1000, Date.parse(after ?? '') - Date.parse(date ?? '')]
-  return said.find((late) => Number.isFinite(late) && late >= 0) ?? null
+  const delays = [number(ms), number(after) * 1000, Date.parse(after ?? '') - Date.parse(date ?? '')]
+  return delays.find((late) => Number.isFinite(late) && late >= 0) ?? null
 }

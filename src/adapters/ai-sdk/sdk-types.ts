@@ -1,10 +1,10 @@
-// What this adapter knows of `ai` 7: the few fields it touches, as structure. Nothing of the SDK is imported, at run time or for types;
-// test/types/adapters.test-d.ts holds these shapes to the installed one.
+// Structural types for the few fields of `ai` 7 that this adapter uses. Nothing of the SDK is imported, at run time or
+// for types; test/types/adapters.test-d.ts checks these shapes against the installed version.
 
 import type { CallAsk, CallOutcome, JsonSchema, RunOptions, Session, Tool } from '../../index.ts'
-import type { AttachmentReader } from '../../tools/convert.ts'
+import type { AttachmentReader } from '../../tools/convert-tool-formats.ts'
 
-/** What the adapter uses of a session. */
+/** The part of a session that the adapter uses. */
 export type AiSession = Pick<Session, 'id' | 'tenant'> & {
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
   readonly tools?: readonly Tool[]
@@ -16,16 +16,16 @@ export interface AiMessage {
   readonly content: unknown
 }
 
-/** What the SDK hands to `execute` beside the input. */
+/** The second argument that the SDK passes to `execute`. */
 export interface AiExecution {
   readonly toolCallId: string
-  /** What was sent to the model: one array for all calls of one answer. */
+  /** The messages sent to the model: the same array for all calls of one answer. */
   readonly messages: readonly AiMessage[]
   readonly abortSignal?: AbortSignal
   readonly context?: unknown
 }
 
-/** A tool of the host's own ToolSet, of any kind. */
+/** A tool of the application's own ToolSet, of any kind. */
 export interface AnyAiTool {
   readonly description?: unknown
   readonly title?: string
@@ -45,7 +45,7 @@ export type AiModelOutput =
       )[]
     }
 
-/** A schema as the SDK takes it: marked as its own kind, and a Standard Schema should the mark ever change. */
+/** A schema for the SDK: it carries the SDK's symbol, and is a Standard Schema in case the symbol changes. */
 export interface AiSchema {
   readonly '~standard': {
     readonly version: 1
@@ -69,9 +69,9 @@ export interface AiTool {
   readonly toModelOutput: (result: { toolCallId: string; output: unknown }) => Promise<AiModelOutput>
 }
 
-const mark = Symbol.for('vercel.ai.schema')
+const schemaSymbol = Symbol.for('vercel.ai.schema')
 
-/** Shows the schema and checks nothing: the arguments reach Pawl as the model wrote them, and Pawl says what is wrong with them. */
+/** A schema that validates nothing: Pawl gets the arguments as the model wrote them and validates them itself. */
 export function aiSchema(json: JsonSchema): AiSchema {
   const copy = (): Record<string, unknown> => structuredClone(json)
   const standard = {
@@ -80,14 +80,14 @@ export function aiSchema(json: JsonSchema): AiSchema {
     validate: (value: unknown) => ({ value }),
     jsonSchema: { input: copy, output: copy },
   } as const
-  return { [mark]: true, '~standard': standard, jsonSchema: json, validate: undefined } as AiSchema
+  return { [schemaSymbol]: true, '~standard': standard, jsonSchema: json, validate: undefined } as AiSchema
 }
 
-/** What `jsonSchema()` of the SDK makes. */
-interface MarkedSchema {
+/** The result of the SDK's `jsonSchema()`. */
+interface SdkSchema {
   readonly jsonSchema: unknown
-  readonly validate?: (value: unknown) => Checked | PromiseLike<Checked>
+  readonly validate?: (value: unknown) => ValidationResult | PromiseLike<ValidationResult>
 }
-export type Checked = { success: true; value: unknown } | { success: false; error: Error }
+export type ValidationResult = { success: true; value: unknown } | { success: false; error: Error }
 
-export const isMarked = (schema: object): schema is MarkedSchema => mark in schema
+export const isSdkSchema = (schema: object): schema is SdkSchema => schemaSymbol in schema

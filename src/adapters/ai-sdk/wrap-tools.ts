@@ -1,13 +1,13 @@
-// A tool written for the AI SDK as a tool of Pawl: its name, description, schema and execute, run as a durable body. What its execute
-// expects of the SDK (messages, context, abort signal) reaches it from the live call; after a restart there is none, and it gets the
-// call's id, no messages and the attempt's own signal.
+// Converts a tool written for the AI SDK to a Pawl tool whose `execute` runs as a durable body. The execution options
+// of the SDK (messages, context, abort signal) come from the live call. After a restart there is no live call, and
+// `execute` gets the call id, no messages and the signal of the attempt.
 
 import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
-import type { ToolTerms } from '../../tools/convert.ts'
-import { type AiExecution, type AnyAiTool, type Checked, isMarked } from './sdk-types.ts'
+import type { ToolTerms } from '../../tools/convert-tool-formats.ts'
+import { type AiExecution, type AnyAiTool, type ValidationResult, isSdkSchema } from './sdk-types.ts'
 
 export interface AiToolTerms extends ToolTerms {
-  /** Let the model read what the tool throws, as the SDK does. Off: it is internal, and goes to the log alone (VAL-4). */
+  /** Shows the model the messages of thrown errors, as the SDK does. Default: false; they go only to the log. */
   readonly showErrors?: boolean
 }
 
@@ -15,11 +15,10 @@ type Execute = (input: unknown, options: AiExecution) => unknown
 
 export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...terms }: AiToolTerms = {}): Tool {
   const { execute, title, description } = of
-  if (typeof execute !== 'function')
-    throw new PawlError('tool_invalid', `Tool '${name}' has no execute: there is nothing to run.`)
-  const { schema, parse } = taken(name, of.inputSchema)
+  if (typeof execute !== 'function') throw new PawlError('tool_invalid', `Tool '${name}' has no execute function.`)
+  const { schema, parse } = adaptSchema(name, of.inputSchema)
   const about = {
-    // The SDK takes tools without one, and ones that make theirs from a context that does not exist yet.
+    // The SDK allows a missing description, or one computed from a context that does not exist yet.
     description: typeof description === 'string' && description.trim() !== '' ? description : (title ?? name),
     ...(title === undefined ? {} : { title }),
     ...approvalOf(of, parse),
@@ -31,7 +30,7 @@ export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...
     ...about,
     async execute(input: unknown, ctx: ToolContext) {
       try {
-        return await last((execute as Execute).call(of, await parse(input), executionOf(of, ctx)))
+        return await lastValue((execute as Execute).call(of, await parse(input), executionOf(of, ctx)))
       } catch (error) {
         if (showErrors && error instanceof Error) throw fail(error.message, { cause: error })
         throw error
@@ -41,44 +40,45 @@ export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...
 }
 
 /**
- * A gate stays a gate: what the tool wants approved, Pawl asks people about, whatever the SDK does besides. Terms with an `approval` of their
- * own come first: 'never' leaves it to the SDK.
+ * Maps `needsApproval` to Pawl's approval, independent of what the SDK does. An `approval` in the overrides takes
+ * precedence: 'never' leaves the approval to the SDK.
  */
-function approvalOf({ needsApproval }: AnyAiTool, parse: Taken['parse']): Pick<ToolTerms, 'approval'> {
+function approvalOf({ needsApproval }: AnyAiTool, parse: AdaptedSchema['parse']): Pick<ToolTerms, 'approval'> {
   if (needsApproval === undefined || needsApproval === false) return {}
   if (typeof needsApproval !== 'function') return { approval: 'always' }
   const needs = needsApproval as (input: unknown, about: object) => unknown
   const approval = async (input: unknown, { callId }: ApprovalFacts): Promise<'ask' | undefined> =>
-    // No opinion is not a yes: the policy and the hints of the tool still have a word.
+    // `undefined` is not an approval: the policy and the hints of the tool still decide.
     (await needs(await parse(input), { toolCallId: callId, messages: [], context: undefined })) === false
       ? undefined
       : 'ask'
-  return { approval: approval }
+  return { approval }
 }
 
-/** A generator's yields are previews; its last one is the result. */
-async function last(returned: unknown): Promise<unknown> {
+/** The yields of a generator are previews; the last one is the result. */
+async function lastValue(returned: unknown): Promise<unknown> {
   if (typeof returned !== 'object' || returned === null || !(Symbol.asyncIterator in returned)) return returned
   let value: unknown
   for await (const each of returned as AsyncIterable<unknown>) value = each
   return value
 }
 
-const live = new WeakMap<AnyAiTool, Map<string, AiExecution[]>>()
+const liveExecutions = new WeakMap<AnyAiTool, Map<string, AiExecution[]>>()
 
-type Which = Pick<ToolContext, 'tenant' | 'session' | 'batch' | 'callId'>
+type CallIdentity = Pick<ToolContext, 'tenant' | 'session' | 'batch' | 'callId'>
 
-const keyOf = ({ tenant, session, batch, callId }: Which): string => JSON.stringify([tenant, session, batch, callId])
+const keyOf = ({ tenant, session, batch, callId }: CallIdentity): string =>
+  JSON.stringify([tenant, session, batch, callId])
 
-/** Keeps what the SDK gave for a call while someone waits for it. */
-export async function whileLive<T>(
+/** Registers the SDK's execution options of a call while `run` is pending. */
+export async function withLiveExecution<T>(
   of: AnyAiTool,
-  call: Which,
+  call: CallIdentity,
   options: AiExecution,
   run: () => Promise<T>,
 ): Promise<T> {
-  let calls = live.get(of)
-  if (!calls) live.set(of, (calls = new Map()))
+  let calls = liveExecutions.get(of)
+  if (!calls) liveExecutions.set(of, (calls = new Map()))
   const key = keyOf(call)
   calls.set(key, [...(calls.get(key) ?? []), options])
   try {
@@ -91,27 +91,27 @@ export async function whileLive<T>(
 }
 
 function executionOf(of: AnyAiTool, ctx: ToolContext): AiExecution {
-  const given = live.get(of)?.get(keyOf(ctx))?.[0]
-  const abortSignal = given?.abortSignal ? AbortSignal.any([ctx.signal, given.abortSignal]) : ctx.signal
-  return { toolCallId: ctx.callId, messages: [], context: undefined, ...given, abortSignal }
+  const liveExecution = liveExecutions.get(of)?.get(keyOf(ctx))?.[0]
+  const abortSignal = liveExecution?.abortSignal ? AbortSignal.any([ctx.signal, liveExecution.abortSignal]) : ctx.signal
+  return { toolCallId: ctx.callId, messages: [], context: undefined, ...liveExecution, abortSignal }
 }
 
-interface Taken {
-  /** For tool(): it checks, and gives back what it was given. */
+interface AdaptedSchema {
+  /** For tool(): validates and returns the input unchanged. */
   readonly schema: unknown
-  /** What the SDK would give to execute for arguments that passed. Applied in the body, because the record holds JSON and this may not be. */
+  /** Converts valid arguments as the SDK would for `execute`. Runs in the body, because its result may not be JSON. */
   parse(args: unknown): unknown
 }
 
-/** Every kind of schema the SDK takes, as one that tool() takes. */
-function taken(name: string, given: unknown): Taken {
-  const asIs = (schema: unknown): Taken => ({ schema, parse: (args) => args })
+/** Converts every kind of schema that the SDK accepts to one that tool() accepts. */
+function adaptSchema(name: string, given: unknown): AdaptedSchema {
+  const asIs = (schema: unknown): AdaptedSchema => ({ schema, parse: (args) => args })
   if (given === undefined || given === null)
     return asIs({ type: 'object', properties: {}, additionalProperties: false })
   if (typeof given !== 'object' && typeof given !== 'function') return asIs(given)
-  if ('~standard' in given) return checking(given['~standard'] as Standard)
+  if ('~standard' in given) return adaptStandardSchema(given['~standard'] as Standard)
   const schema: unknown = typeof given === 'function' ? (given as () => unknown)() : given
-  if (typeof schema !== 'object' || schema === null || !isMarked(schema)) return asIs(schema)
+  if (typeof schema !== 'object' || schema === null || !isSdkSchema(schema)) return asIs(schema)
   const json = schema.jsonSchema as JsonSchema
   if (typeof json.then === 'function') {
     throw new PawlError(
@@ -122,8 +122,13 @@ function taken(name: string, given: unknown): Taken {
   const { validate } = schema
   if (!validate) return asIs(json)
   const shown = (): JsonSchema => structuredClone(json)
-  const check = async (value: unknown): Promise<Result> => resultOf(await validate(value))
-  return checking({ version: 1, vendor: 'ai-sdk', validate: check, jsonSchema: { input: shown, output: shown } })
+  const check = async (value: unknown): Promise<Result> => toStandardResult(await validate(value))
+  return adaptStandardSchema({
+    version: 1,
+    vendor: 'ai-sdk',
+    validate: check,
+    jsonSchema: { input: shown, output: shown },
+  })
 }
 
 interface Issue {
@@ -139,7 +144,7 @@ interface Standard {
   readonly jsonSchema?: unknown
 }
 
-function checking(standard: Standard): Taken {
+function adaptStandardSchema(standard: Standard): AdaptedSchema {
   const validate = async (value: unknown): Promise<Result> => {
     const result = await standard.validate(value)
     return result.issues ? result : { value }
@@ -156,10 +161,10 @@ function checking(standard: Standard): Taken {
   return { schema: { '~standard': { ...standard, validate } }, parse }
 }
 
-function resultOf(checked: Checked): Result {
+function toStandardResult(checked: ValidationResult): Result {
   if (checked.success) return { value: checked.value }
   const { error } = checked
-  const told =
+  const issues =
     (error as { issues?: unknown }).issues ?? (error.cause as { issues?: unknown } | undefined)?.issues ?? error.cause
-  return { issues: Array.isArray(told) ? (told as Issue[]) : [{ message: error.message }] }
+  return { issues: Array.isArray(issues) ? (issues as Issue[]) : [{ message: error.message }] }
 }

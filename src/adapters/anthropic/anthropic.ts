@@ -1,5 +1,5 @@
-// pawl/anthropic: tools out, calls in, results out, for the Messages API. The SDK is not needed at run time: the shapes here are the few
-// fields that matter of its types, and test/types/adapters.test-d.ts holds them to it.
+// pawl/anthropic: converts tools, calls and results for the Messages API. The SDK is not needed at run time: the types
+// here are the few fields that are used, and test/types/adapters.test-d.ts checks them against the SDK.
 
 import {
   type CallAsk,
@@ -16,21 +16,21 @@ import {
   attachmentText,
   type AnthropicTool,
   providerId,
-  safeAsk,
+  safeCall,
   toAnthropic,
-} from '../../tools/convert.ts'
+} from '../../tools/convert-tool-formats.ts'
 
-export { fromAnthropic, toAnthropic } from '../../tools/convert.ts'
-export type { AnthropicTool, AttachmentReader, ToolTerms } from '../../tools/convert.ts'
+export { fromAnthropic, toAnthropic } from '../../tools/convert-tool-formats.ts'
+export type { AnthropicTool, AttachmentReader, ToolTerms } from '../../tools/convert-tool-formats.ts'
 
-/** What the adapter uses of a session. */
+/** The part of a session that the adapter uses. */
 export interface AnthropicSession {
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
   readonly tools?: readonly Tool[]
   readonly attachments?: AttachmentReader
 }
 
-/** A message of the API, or one the host kept without its id. */
+/** A message of the API, or a stored one without its id. */
 export interface AnthropicMessage {
   readonly id?: string
   readonly content: string | readonly { readonly type: string }[]
@@ -55,31 +55,32 @@ export interface AnthropicToolResult {
 export const anthropicTools = (of: AnthropicSession | readonly Tool[]): AnthropicTool[] =>
   toAnthropic('run' in of ? (of.tools ?? []) : of)
 
-/** Where the model was stopped in the middle of what it wrote. */
-const cutOff = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
+/** Stop reasons that may cut the last block in the middle. */
+const truncatingStops = new Set(['max_tokens', 'model_context_window_exceeded', 'refusal'])
 
-/** The `tool_use` blocks of a message, in the model's order. Server tools ran already and are not among them. */
+/** The `tool_use` blocks of a message, in the model's order. Server tools have already run and are not included. */
 export function callsFromAnthropic({ content, stop_reason }: AnthropicMessage): CallAsk[] {
   const blocks = typeof content === 'string' ? [] : content
-  const cut = cutOff.has(stop_reason ?? '') ? blocks.at(-1) : undefined
+  const cut = truncatingStops.has(stop_reason ?? '') ? blocks.at(-1) : undefined
   return blocks
     .filter((block) => block.type === 'tool_use')
     .map((block, index) => {
       const { id, name, input } = block as { id?: unknown; name?: unknown; input?: unknown }
-      // The API closes the JSON of a call it cut off, so half of the arguments look whole. Opened again, they are refused, not run.
-      return safeAsk(id, name, block === cut ? opened(input) : input, index)
+      // The API closes the JSON of a call that was cut off, so partial arguments look complete. Removing the closing
+      // brace makes them invalid, and the call is rejected instead of run.
+      return safeCall(id, name, block === cut ? reopenJson(input) : input, index)
     })
 }
 
-function opened(input: unknown): string {
+function reopenJson(input: unknown): string {
   try {
     return JSON.stringify(input ?? {}).slice(0, -1)
   } catch {
-    return '{' // nested so deep that it has no text
+    return '{' // too deeply nested to be serialized
   }
 }
 
-/** One block per outcome, in order; what ended without success is an error to the model, what is open has a placeholder (POL-7). */
+/** One block per outcome, in order. A call without success is an error block; an open call has a placeholder. */
 export async function anthropicResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
   { attachments }: { attachments?: AttachmentReader | undefined } = {},
@@ -88,7 +89,7 @@ export async function anthropicResults(
     outcomes.map(async (outcome): Promise<AnthropicToolResult> => {
       const { status, parts } = outcome
       const failed = status === 'failure' || status === 'cancelled' || status === 'unknown'
-      // The API takes only text in an error, and no empty text anywhere.
+      // The API accepts only text in an error result, and no empty text at all.
       const content = await Promise.all(parts.map((part) => blockOf(part, failed ? undefined : attachments)))
       return {
         type: 'tool_result',
@@ -102,7 +103,7 @@ export async function anthropicResults(
 
 const images: ReadonlySet<string> = new Set<ImageType>(['image/png', 'image/jpeg', 'image/gif', 'image/webp'])
 
-/** VAL-5: images and PDFs as native blocks if their bytes can be had, everything else by name. */
+/** Images and PDFs as native blocks if their bytes are available; everything else by name. */
 async function blockOf(part: ModelPart, attachments: AttachmentReader | undefined): Promise<AnthropicBlock> {
   if (part.type === 'text') return part
   const { mediaType, name } = part.attachment.ref
@@ -116,13 +117,16 @@ async function blockOf(part: ModelPart, attachments: AttachmentReader | undefine
 }
 
 export interface RunAnthropicOptions {
-  /** Names the model's message; its own id if it has one. The same after a restart, or calls run twice. */
+  /** Name of the batch. It must be stable across restarts, or calls run twice. Default: the id of the message. */
   readonly batch?: string
   readonly signal?: AbortSignal
   readonly attachments?: AttachmentReader
 }
 
-/** Runs the calls of a message as one batch and gives the content of the user message that answers it. Asked again, it joins. */
+/**
+ * Runs the calls of a message as one batch and returns the content of the user message. A repeated call joins the
+ * batch.
+ */
 export async function runAnthropic(
   session: AnthropicSession,
   message: AnthropicMessage,
@@ -131,7 +135,7 @@ export async function runAnthropic(
   const calls = callsFromAnthropic(message)
   if (calls.length === 0) return []
   const batch = options.batch ?? message.id ?? ''
-  if (batch === '') throw new PawlError('call_invalid', 'A message without its id names no batch: give { batch }.')
+  if (batch === '') throw new PawlError('call_invalid', 'The message has no id to name its batch. Pass { batch }.')
   const outcomes = await session.run(calls, { batch, ...(options.signal ? { signal: options.signal } : {}) })
   return anthropicResults(outcomes, { attachments: options.attachments ?? session.attachments })
 }

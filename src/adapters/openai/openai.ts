@@ -1,5 +1,6 @@
-// pawl/openai: tools out, calls in, results out, for OpenAI's chat completions and Responses APIs. The SDK is not needed at run time:
-// the shapes here are the few fields that matter of its types, and test/types/adapters.test-d.ts holds them to it.
+// pawl/openai: converts tools, calls and results for OpenAI's chat completions and Responses APIs. The SDK is not
+// needed at run time: the types here are the few fields that are used, and test/types/adapters.test-d.ts checks them
+// against the SDK.
 
 import {
   type Attachment,
@@ -20,12 +21,12 @@ import {
   type OpenAIChatTool,
   type OpenAIResponsesTool,
   providerId,
-  safeAsk,
+  safeCall,
   toOpenAI,
-} from '../../tools/convert.ts'
+} from '../../tools/convert-tool-formats.ts'
 import { strictForm, withoutNulls } from './strict-schema.ts'
 
-export { fromOpenAI } from '../../tools/convert.ts'
+export { fromOpenAI } from '../../tools/convert-tool-formats.ts'
 export type {
   AttachmentReader,
   OpenAIApi,
@@ -33,9 +34,9 @@ export type {
   OpenAIResponsesTool,
   OpenAITool,
   ToolTerms,
-} from '../../tools/convert.ts'
+} from '../../tools/convert-tool-formats.ts'
 
-/** What the adapter uses of a session. */
+/** The part of a session that the adapter uses. */
 export interface OpenAISession {
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
   readonly tools?: readonly Tool[]
@@ -77,7 +78,7 @@ export interface OpenAICallOutput {
   output: string | OpenAIOutputPart[]
 }
 
-/** The definitions for `tools:` of a request, sorted by name. `strict` holds the model to the schema, for the tools whose schema allows it. */
+/** The `tools` of a request, sorted by name. `strict` enables strict mode for the tools whose schema allows it. */
 export function openaiTools(
   of: OpenAISession | readonly Tool[],
   how: { api: 'chat'; strict?: boolean },
@@ -96,27 +97,28 @@ export function openaiTools(
 const toolsOf = (of: OpenAISession | readonly Tool[]): readonly Tool[] => ('run' in of ? (of.tools ?? []) : of)
 
 /**
- * The function calls in an answer, in the model's order, their arguments as the model wrote them. Calls of custom and built-in tools are
- * the host's. For tools that went out as `strict`, give the same tools here: the nulls that strict mode makes of absent keys are taken out.
+ * The function calls of an answer, in the model's order, with the arguments as the model wrote them. Calls of custom
+ * and built-in tools are left to the application. Pass the tools that were sent as `strict`: the nulls that strict mode
+ * requires for absent keys are removed.
  */
 export function callsFromOpenAI(answer: OpenAIAnswer, { strict = [] }: { strict?: readonly Tool[] } = {}): CallAsk[] {
   const { calls, cut } = readAnswer(answer)
   const schemas = new Map(strict.map((each) => [each.name, each.input.json]))
   return calls.map(({ id, name, text }, index) => {
     const schema = schemas.get(name)
-    // Cut off before the first character is not "no arguments": as half an object it is refused instead of run.
+    // A call cut off before its arguments is not a call without arguments: '{' makes it invalid, so it is rejected.
     const input = cut && index === calls.length - 1 && text.trim() === '' ? '{' : text
-    return safeAsk(id, name, schema ? unstrict(schema, input) : input, index)
+    return safeCall(id, name, schema ? unstrict(schema, input) : input, index)
   })
 }
 
-interface Asked {
+interface ParsedCall {
   readonly id: string
   readonly name: string
   readonly text: string
 }
 
-function readAnswer(answer: OpenAIAnswer): { calls: Asked[]; cut: boolean } {
+function readAnswer(answer: OpenAIAnswer): { calls: ParsedCall[]; cut: boolean } {
   if ('choices' in answer) {
     const choice = answer.choices[0]
     return {
@@ -129,27 +131,27 @@ function readAnswer(answer: OpenAIAnswer): { calls: Asked[]; cut: boolean } {
   return { calls: chatCalls(answer as OpenAIChatMessage), cut: false }
 }
 
-const chatCalls = (message: OpenAIChatMessage | undefined): Asked[] =>
+const chatCalls = (message: OpenAIChatMessage | undefined): ParsedCall[] =>
   (message?.tool_calls ?? []).flatMap((call) => {
-    const { function: asked } = call as { function?: { name?: unknown; arguments?: unknown } }
-    return !asked ? [] : [{ id: textOf(call.id), name: textOf(asked.name), text: textOf(asked.arguments) }]
+    const { function: called } = call as { function?: { name?: unknown; arguments?: unknown } }
+    return !called ? [] : [{ id: toText(call.id), name: toText(called.name), text: toText(called.arguments) }]
   })
 
-const itemCalls = (items: OpenAIResponse['output']): Asked[] =>
+const itemCalls = (items: OpenAIResponse['output']): ParsedCall[] =>
   items
     .filter((item) => item.type === 'function_call')
     .map((item) => {
       const { call_id, name, arguments: text } = item as { call_id?: unknown; name?: unknown; arguments?: unknown }
-      return { id: textOf(call_id), name: textOf(name), text: textOf(text) }
+      return { id: toText(call_id), name: toText(name), text: toText(text) }
     })
 
-/** Servers that only resemble OpenAI's send objects for arguments, and nothing for ids. */
-function textOf(given: unknown): string {
+/** Some OpenAI-compatible servers send objects as arguments, and no ids. */
+function toText(given: unknown): string {
   if (typeof given === 'string') return given
   try {
     return given === undefined || given === null ? '' : JSON.stringify(given)
   } catch {
-    return '{' // nested so deep that it has no text: refused like half an object, and nobody else loses a result
+    return '{' // too deeply nested to be serialized: only this call is rejected
   }
 }
 
@@ -158,11 +160,14 @@ function unstrict(schema: Tool['input']['json'], text: string): unknown {
   try {
     return withoutNulls(schema, JSON.parse(text) as Json)
   } catch {
-    return text // the call is refused with this text, as every other that is not JSON
+    return text // not JSON: the call is rejected with this text
   }
 }
 
-/** One message or item per outcome, in order; for a call that is open, what stands in its place until a notice tells the outcome (POL-7). Images and PDFs go as native parts where the API takes them, else by name (VAL-5). */
+/**
+ * One message or item per outcome, in order. An open call has a placeholder until a notice reports its outcome. Images
+ * and PDFs are native parts where the API accepts them, else they are sent by name.
+ */
 export async function openaiResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
   how: { api: 'chat' },
@@ -224,15 +229,15 @@ async function nativePart(
 }
 
 export interface RunOpenAIOptions {
-  /** Names the model's message; the answer's own id if it has one. The same after a restart, or calls run twice. */
+  /** Name of the batch. It must be stable across restarts, or calls run twice. Default: the id of the answer. */
   readonly batch?: string
   readonly signal?: AbortSignal
-  /** The tools went out as `strict`. */
+  /** Set it if the tools were sent as `strict`. Default: false. */
   readonly strict?: boolean
   readonly attachments?: AttachmentReader
 }
 
-/** Runs the calls of an answer as one batch and gives what goes back to the model. Asked again, after a restart too, it joins. */
+/** Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch. */
 export async function runOpenAI(
   session: OpenAISession,
   answer: OpenAIResponse,
@@ -262,7 +267,7 @@ export async function runOpenAI(
   const calls = callsFromOpenAI(answer, options.strict ? { strict: toolsOf(session) } : {})
   if (calls.length === 0) return []
   const batch = options.batch ?? ('id' in answer ? answer.id : '')
-  if (batch === '') throw new PawlError('call_invalid', 'A message without its id names no batch: give { batch }.')
+  if (batch === '') throw new PawlError('call_invalid', 'The answer has no id to name its batch. Pass { batch }.')
   const outcomes = await session.run(calls, { batch, ...(options.signal ? { signal: options.signal } : {}) })
   return openaiResults(outcomes, { api, attachments: options.attachments ?? session.attachments })
 }

@@ -1,5 +1,5 @@
-// OpenAI's strict mode, both ways: a schema in the subset that the API enforces, and the nulls that the model then has to send taken out
-// again, because the tool's own schema knows nothing of them.
+// OpenAI's strict mode in both directions: converts a schema to the subset that the API enforces, and removes the nulls
+// that the model must then send, because the tool's own schema does not allow them.
 
 import type { Json, JsonSchema } from '../../index.ts'
 
@@ -8,12 +8,21 @@ const strictKeywords = new Set(
   `type properties required additionalProperties items enum const anyOf oneOf $ref $defs description format pattern minimum maximum
   exclusiveMinimum exclusiveMaximum multipleOf minItems maxItems minLength maxLength`.split(/\s+/),
 )
-/** Says nothing that the body's own check does not: may be left out. */
-const sayable = new Set(['title', 'default', 'examples', 'deprecated', 'readOnly', 'writeOnly', '$comment', '$schema'])
+/** Annotations without effect on validation; they are left out. */
+const ignorableKeywords = new Set([
+  'title',
+  'default',
+  'examples',
+  'deprecated',
+  'readOnly',
+  'writeOnly',
+  '$comment',
+  '$schema',
+])
 
 class NotStrict extends Error {}
 
-/** The strict subset: closed objects, everything required, what was optional nullable. Undefined if the schema cannot be said in it. */
+/** The strict form: closed objects, all keys required, optional keys nullable. Undefined if the schema has none. */
 export function strictForm(schema: JsonSchema): JsonSchema | undefined {
   if (schema.anyOf !== undefined || schema.oneOf !== undefined) return undefined
   try {
@@ -28,7 +37,7 @@ function strictNode(node: Json): Json {
   if (!isSchema(node)) throw new NotStrict()
   const strict: JsonSchema = {}
   for (const [key, value] of Object.entries(node)) {
-    if (sayable.has(key) || (key === 'format' && !formats.has(value))) continue
+    if (ignorableKeywords.has(key) || (key === 'format' && !formats.has(value))) continue
     if (!strictKeywords.has(key)) throw new NotStrict()
     if (key === 'items') strict.items = strictNode(value)
     else if (key === '$defs' && isSchema(value)) strict.$defs = mapEntries(value, (_, inner) => strictNode(inner))
@@ -73,29 +82,29 @@ function acceptsNull(schema: Json | undefined): boolean {
   const branches = anyOf ?? oneOf
   return Array.isArray(branches)
     ? branches.some(acceptsNull)
-    : Object.keys(schema).every((key) => sayable.has(key) || key === 'description')
+    : Object.keys(schema).every((key) => ignorableKeywords.has(key) || key === 'description')
 }
 
-/** Undoes strict mode's nulls: where the tool's own schema has an optional key that cannot be null, a null means it was left out. */
+/** Removes the nulls of strict mode: a null at an optional key that cannot be null means that it was left out. */
 export function withoutNulls(schema: JsonSchema, value: Json): Json {
   return prune(schema, value)
   function prune(of: Json | undefined, given: Json): Json {
     if (typeof given !== 'object' || given === null) return given
-    const subs = flat(of, new Set())
+    const subs = relatedSchemas(of, new Set())
     if (Array.isArray(given)) {
       const items = subs.find(({ items }) => items !== undefined)?.items
       return given.map((item) => prune(items, item))
     }
-    const kept = Object.entries(given).filter(([key, inner]) => {
-      const saying =
+    const entries = Object.entries(given).filter(([key, inner]) => {
+      const declaring =
         inner === null ? subs.filter(({ properties }) => isSchema(properties) && Object.hasOwn(properties, key)) : []
       return (
-        saying.length === 0 ||
-        saying.some((sub) => (sub.required as string[] | undefined)?.includes(key) || accepts(sub, key))
+        declaring.length === 0 ||
+        declaring.some((sub) => (sub.required as string[] | undefined)?.includes(key) || accepts(sub, key))
       )
     })
     return Object.fromEntries(
-      kept.map(([key, inner]) => [
+      entries.map(([key, inner]) => [
         key,
         prune(
           subs.map((sub) => propertyOf(sub, key)).find((found) => found !== undefined),
@@ -105,16 +114,16 @@ export function withoutNulls(schema: JsonSchema, value: Json): Json {
     )
   }
   function accepts(sub: JsonSchema, key: string): boolean {
-    return flat(propertyOf(sub, key), new Set()).some(acceptsNull)
+    return relatedSchemas(propertyOf(sub, key), new Set()).some(acceptsNull)
   }
-  /** The schemas that speak about one value: itself, behind references, in its branches. */
-  function flat(of: Json | undefined, seen: Set<Json>): JsonSchema[] {
+  /** All schemas that apply to one value: the given schema, its references and its branches. */
+  function relatedSchemas(of: Json | undefined, seen: Set<Json>): JsonSchema[] {
     if (!isSchema(of) || seen.has(of)) return []
     seen.add(of)
-    const behind =
+    const referenced =
       typeof of.$ref === 'string' ? [of.$ref.split('/').slice(1).reduce<Json | undefined>(step, schema)] : []
     const branches = [of.anyOf, of.oneOf, of.allOf].flatMap((branch) => (Array.isArray(branch) ? branch : []))
-    return [of, ...[...behind, ...branches].flatMap((inner) => flat(inner, seen))]
+    return [of, ...[...referenced, ...branches].flatMap((inner) => relatedSchemas(inner, seen))]
   }
   function step(at: Json | undefined, part: string): Json | undefined {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -125,6 +134,6 @@ export function withoutNulls(schema: JsonSchema, value: Json): Json {
 const propertyOf = (of: JsonSchema, key: string): Json | undefined =>
   isSchema(of.properties) && Object.hasOwn(of.properties, key) ? of.properties[key] : undefined
 
-/** fromEntries defines keys, so `__proto__` stays one. */
+/** fromEntries defines keys, so `__proto__` stays an ordinary key. */
 const mapEntries = (of: JsonSchema, change: (key: string, value: Json) => Json): JsonSchema =>
   Object.fromEntries(Object.entries(of).map(([key, value]) => [key, change(key, value)]))

@@ -1,21 +1,21 @@
-// Where a text stops being JSON. JSON.parse says it for some texts and not for others, and never whether the text was
-// merely cut off; a model mends what it is shown.
+// Finds the first error in a JSON text. JSON.parse reports a position only for some texts and never says whether the
+// text was merely cut off; a model needs both to fix it.
 
-interface Break {
-  /** The place of the first character that cannot be there; the end if the text is only too short. */
+interface JsonError {
+  /** Index of the first invalid character; the length of the text if it is only too short. */
   readonly at: number
   readonly atEnd: boolean
   readonly expected: string
 }
 
 const number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y
-const numberBegun = /-?(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][+-]?\d*)?$/y
+const partialNumber = /-?(?:0|[1-9]\d*)(?:\.\d*)?(?:(?<=\d)[eE][+-]?\d*)?$/y
 const escape = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y
-const escapeBegun = /\\(?:u[0-9a-fA-F]{0,3})?$/y
+const partialEscape = /\\(?:u[0-9a-fA-F]{0,3})?$/y
 const literals = ['true', 'false', 'null'] as const
 
-/** Undefined if it is JSON after all. */
-export function jsonBreak(text: string): Break | undefined {
+/** Undefined if the text is valid JSON. */
+export function findJsonError(text: string): JsonError | undefined {
   let at = 0
   const skip = (pattern: RegExp): boolean => {
     pattern.lastIndex = at
@@ -31,19 +31,19 @@ export function jsonBreak(text: string): Break | undefined {
     )
       at += 1
   }
-  const stop = (expected: string): Break => ({ at, atEnd: at >= text.length, expected })
+  const stop = (expected: string): JsonError => ({ at, atEnd: at >= text.length, expected })
 
-  const string = (what: string): Break | undefined => {
+  const string = (what: string): JsonError | undefined => {
     if (text[at] !== '"') return stop(what)
     at += 1
-    // To the quote, or to what may not be in a string.
+    // Skip to the closing quote or to the first character that a string may not contain.
     for (let unit = text.charCodeAt(at); unit !== 0x22 && unit >= 0x20; unit = text.charCodeAt(at)) {
       if (unit !== 0x5c) at += 1
       else if (!skip(escape)) break
     }
     if (text[at] === '"') return void (at += 1)
-    escapeBegun.lastIndex = at
-    if (escapeBegun.test(text)) at = text.length
+    partialEscape.lastIndex = at
+    if (partialEscape.test(text)) at = text.length
     return stop(
       text[at] === '\\'
         ? 'a valid escape'
@@ -53,14 +53,14 @@ export function jsonBreak(text: string): Break | undefined {
     )
   }
 
-  const scalar = (): Break | undefined => {
+  const scalar = (): JsonError | undefined => {
     if (text[at] === '"') return string('a string')
     const begin = at
     if (skip(number)) {
       // `12.` at the very end is cut off; `12.x` breaks at the dot.
       if (!/[.eE]/.test(text[at] ?? '')) return undefined
-      numberBegun.lastIndex = begin
-      if (!numberBegun.test(text)) return undefined
+      partialNumber.lastIndex = begin
+      if (!partialNumber.test(text)) return undefined
       at = text.length
     } else if (text[at] === '-' && at + 1 === text.length) at = text.length
     else {
@@ -89,7 +89,7 @@ export function jsonBreak(text: string): Break | undefined {
       const wrong = scalar()
       if (wrong) return wrong
     }
-    // After a value: close what is complete, then a comma.
+    // After a value: closing brackets, then a comma.
     for (skipSpace(); closers.length > 0 && text[at] === closers.at(-1); skipSpace()) {
       closers.pop()
       at += 1
@@ -103,7 +103,7 @@ export function jsonBreak(text: string): Break | undefined {
     if (wrong) return wrong
   }
 
-  function member(what: string): Break | undefined {
+  function member(what: string): JsonError | undefined {
     const wrong = string(what)
     if (wrong) return wrong
     skipSpace()

@@ -1,24 +1,25 @@
-// Hooks: what the host may say about a call before and after its body (CALL-8). Strength decides, not the order of registration: abort, deny,
-// answer, replace. What the before hooks decided is recorded, so a recovery does not ask them again. A hook that throws, does not answer or
-// gives something else denies before the body, and changes nothing after it.
+// Runs the before and after hooks of a call. The strongest verdict wins, independent of registration order: abort,
+// deny, answer, replace. The before decision is recorded, so a recovery does not run the hooks again. A hook that
+// throws, times out or returns something else denies the call if it is a before hook, and changes nothing if it is an
+// after hook.
 
 import type { ToSettle } from '../../engine/engine.ts'
-import { canonical } from '../../core/canonical-json.ts'
-import { checkedOutcome, failure, type Outcome } from '../../core/outcome.ts'
+import { canonicalJson } from '../../core/canonical-json.ts'
+import { parseOutcome, failure, type Outcome } from '../../core/outcome.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { decode, encode, type Json } from '../../core/value.ts'
-import { ask, type Asking, endOf, Unanswered } from '../host-callback.ts'
-import type { Hook, HookFacts } from './hook.ts'
+import { decode, encode, type Json } from '../../core/tool-value.ts'
+import { runCallback, type StageContext, outcomeOfAbandoned, CallbackAbandoned } from '../run-host-callback.ts'
+import type { Hook, HookFacts } from './hook-definition.ts'
 
 const strength = ['abort', 'deny', 'answer', 'replace'] as const
 type Kind = (typeof strength)[number]
-type Decided = { readonly by: string; readonly kind: Kind; readonly said: Json }
+type HookDecision = { readonly by: string; readonly kind: Kind; readonly value: Json }
 
 const kindOf = (verdict: unknown): Kind | undefined =>
   typeof verdict === 'object' && verdict !== null ? strength.find((kind) => Object.hasOwn(verdict, kind)) : undefined
 
-/** A hook knows a tool by its name, whatever the model called it by. */
-const factsOf = ({ execution, tool }: Asking, input: Json): HookFacts => {
+/** `tool` is the tool's own name, not the name under which the model called it. */
+const factsOf = ({ execution, tool }: StageContext, input: Json): HookFacts => {
   const { position, principal } = execution.request
   return {
     tenant: position.tenant,
@@ -30,102 +31,123 @@ const factsOf = ({ execution, tool }: Asking, input: Json): HookFacts => {
   }
 }
 
-const firstKey = 'hooks:before'
+const beforeHooksKey = 'hooks:before'
 
-/** Whether before hooks have a word, or had one. */
-export const hasBefore = ({ execution, host }: Asking): boolean =>
-  host.hooks.some((hook) => hook.before) || execution.recorded(firstKey) !== null
+/** True if there are before hooks, or if a decision of one is recorded. */
+export const hasBeforeHooks = ({ execution, host }: StageContext): boolean =>
+  host.hooks.some((hook) => hook.before) || execution.recordedStep(beforeHooksKey) !== null
 
-/** The arguments to go on with, or how the call ends. Without hooks it costs nothing. `again`: of arguments that a person changed. */
-export async function beforeHooks(asking: Asking, input: Json, again = ''): Promise<{ input: Json } | ToSettle> {
-  const { execution, host } = asking
-  const key = firstKey + again
+/**
+ * The arguments to continue with, or the end of the call. `suffix`: added to the step key for arguments that a person
+ * edited.
+ */
+export async function runBeforeHooks(
+  stage: StageContext,
+  input: Json,
+  suffix = '',
+): Promise<{ input: Json } | ToSettle> {
+  const { execution, host } = stage
+  const key = beforeHooksKey + suffix
   const hooks = host.hooks.filter((hook) => hook.before)
-  if (hooks.length === 0 && !execution.recorded(key)) return { input }
-  let decided: Decided | null
+  if (hooks.length === 0 && !execution.recordedStep(key)) return { input }
+  let decided: HookDecision | null
   try {
-    const end = await execution.run({ key, input: null, once: false }, async () => ({
-      done: toRecord(await decide(hooks, asking, input)),
+    const end = await execution.runStep({ key, input: null, once: false }, async () => ({
+      done: toRecord(await decideBefore(hooks, stage, input)),
     }))
     decided = fromRecord((end as { done: string }).done)
   } catch (error) {
-    const end = error instanceof Unanswered ? endOf(error) : null
+    const end = error instanceof CallbackAbandoned ? outcomeOfAbandoned(error) : null
     if (end) return end
     throw error
   }
   if (!decided) return { input }
-  const { by, kind, said } = decided
-  if (kind === 'replace') return { input: said }
-  if (kind === 'answer') return { settle: { status: 'success', value: said } }
+  const { by, kind, value } = decided
+  if (kind === 'replace') return { input: value }
+  if (kind === 'answer') return { settle: { status: 'success', value } }
   const code = kind === 'abort' ? 'turn_aborted' : 'denied_by_hook'
   return {
     settle: failure({
       class: 'permission_denied',
       code,
-      message: `Refused by '${by}': ${reasonOf(said)}`,
+      message: `Refused by '${by}': ${reasonOf(value)}`,
       source: 'hook',
     }),
   }
 }
 
-const toRecord = (decided: Decided | undefined): string =>
-  encode(decided ? { by: decided.by, verdict: { [decided.kind]: decided.said } } : null)
+const toRecord = (decided: HookDecision | undefined): string =>
+  encode(decided ? { by: decided.by, verdict: { [decided.kind]: decided.value } } : null)
 
-function fromRecord(text: string): Decided | null {
-  const kept = decode(text) as { by: string; verdict: Record<Kind, Json> } | null
-  const kind = kindOf(kept?.verdict)
-  return kept && kind ? { by: kept.by, kind, said: kept.verdict[kind] } : null
+function fromRecord(text: string): HookDecision | null {
+  const record = decode(text) as { by: string; verdict: Record<Kind, Json> } | null
+  const kind = kindOf(record?.verdict)
+  return record && kind ? { by: record.by, kind, value: record.verdict[kind] } : null
 }
 
-const reasonOf = (said: unknown): string => (typeof said === 'string' && said !== '' ? said : 'it gave no reason')
+const reasonOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : 'it gave no reason')
 
 /**
- * The strongest verdict. A replacement is shown to all hooks again, so that any of them may still refuse what it became, or change something
- * else in it: each hook once, by name. One that then wants its own back disagrees with another, and nobody knows who is right.
+ * The strongest verdict. All hooks run again on a replacement, so that each may refuse or change the result; each hook
+ * may replace once. A hook that replaces a second time conflicts with another hook, and the call is denied.
  */
-async function decide(hooks: readonly Hook[], asking: Asking, input: Json): Promise<Decided | undefined> {
-  const changed: Decided[] = []
-  for (let now = input; ;) {
-    const verdicts = await verdictsOn(hooks, asking, now)
+async function decideBefore(
+  hooks: readonly Hook[],
+  stage: StageContext,
+  input: Json,
+): Promise<HookDecision | undefined> {
+  const replacements: HookDecision[] = []
+  for (let current = input; ;) {
+    const verdicts = await collectVerdicts(hooks, stage, current)
     const refusal = verdicts.find(({ kind }) => kind !== 'replace')
     if (refusal) return refusal
-    const last = changed.at(-1)
-    const asItIs = canonical(now)
-    const next = verdicts.find(({ by, said }) => by !== last?.by && canonical(said) !== asItIs)
+    const last = replacements.at(-1)
+    const currentText = canonicalJson(current)
+    const next = verdicts.find(({ by, value }) => by !== last?.by && canonicalJson(value) !== currentText)
     if (!next) return last
-    if (changed.some(({ by }) => by === next.by))
-      return { by: next.by, kind: 'deny', said: `it and '${last?.by}' want different arguments` }
-    changed.push(next)
-    now = next.said
+    if (replacements.some(({ by }) => by === next.by))
+      return { by: next.by, kind: 'deny', value: `it and '${last?.by}' want different arguments` }
+    replacements.push(next)
+    current = next.value
   }
 }
 
-/** All that was said, the strongest first. */
-async function verdictsOn(hooks: readonly Hook[], asking: Asking, input: Json): Promise<Decided[]> {
-  // A copy for each: only a verdict changes the arguments.
+/** The verdicts of all hooks, the strongest first. */
+async function collectVerdicts(hooks: readonly Hook[], stage: StageContext, input: Json): Promise<HookDecision[]> {
+  // Each hook gets a copy: only a verdict changes the arguments.
   const text = encode(input)
-  const verdicts = await Promise.all(hooks.map((hook) => verdictOf(hook, asking, factsOf(asking, decode(text)))))
-  const rank = ({ kind }: Decided): number => strength.indexOf(kind)
+  const verdicts = await Promise.all(hooks.map((hook) => runBeforeHook(hook, stage, factsOf(stage, decode(text)))))
+  const rank = ({ kind }: HookDecision): number => strength.indexOf(kind)
   return verdicts.filter((each) => each !== undefined).toSorted((a, b) => rank(a) - rank(b) || (a.by < b.by ? -1 : 1))
 }
 
-async function verdictOf(hook: Hook, asking: Asking, facts: HookFacts): Promise<Decided | undefined> {
+async function runBeforeHook(hook: Hook, stage: StageContext, facts: HookFacts): Promise<HookDecision | undefined> {
   const by = hook.name
   try {
-    const verdict = await ask(`The before hook '${by}'`, asking, () => hook.before?.(facts))
+    const verdict = await runCallback(`The before hook '${by}'`, stage, () => hook.before?.(facts))
     if (verdict === undefined || verdict === null) return undefined
     const kind = kindOf(verdict)
-    // In the recorded form, in which it is kept: what has none is no verdict.
-    if (kind) return { by, kind, said: decode(encode((verdict as Record<Kind, unknown>)[kind])) }
-    fault(hook, asking, 'A hook gave something that is not a verdict')
+    // Throws if the value has no recorded form; then it is not a verdict.
+    if (kind) return { by, kind, value: decode(encode((verdict as Record<Kind, unknown>)[kind])) }
+    logHookFault(hook, stage, 'A before hook returned something that is not a verdict; the call is denied')
   } catch (error) {
-    if (error instanceof Unanswered && error.why !== 'patience') throw error
-    fault(hook, asking, error instanceof Unanswered ? 'A hook did not answer' : 'A hook threw', error)
+    if (error instanceof CallbackAbandoned && error.reason !== 'callback') throw error
+    logHookFault(
+      hook,
+      stage,
+      `A before hook ${error instanceof CallbackAbandoned ? 'did not return in time' : 'threw'}; the call is denied`,
+      error,
+    )
   }
-  return { by, kind: 'deny', said: 'the check itself failed' }
+  return { by, kind: 'deny', value: 'the check itself failed' }
 }
 
-function fault({ name: hook }: Hook, { execution, tool, host }: Asking, what: string, error?: unknown): void {
+function logHookFault(
+  { name: hook }: Hook,
+  { execution, tool, host }: StageContext,
+  what: string,
+  error?: unknown,
+): void {
   host.logger.error(what, {
     hook,
     tool: tool.name,
@@ -134,51 +156,55 @@ function fault({ name: hook }: Hook, { execution, tool, host }: Asking, what: st
   })
 }
 
-/** What becomes of the outcome. The body has run, and what it did must not be lost: a hook that fails changes nothing. */
-export function afterHooks(asking: Asking, accepted: Fresh, given: ToSettle): MaybePromise<ToSettle> {
-  return asking.host.hooks.some((hook) => hook.after) ? askAfter(asking, accepted, given) : given
+/**
+ * The outcome after the after hooks. The body has run and its effect must not be lost, so a failing hook changes
+ * nothing.
+ */
+export function runAfterHooks(stage: StageContext, args: ArgsSource, result: ToSettle): MaybePromise<ToSettle> {
+  return stage.host.hooks.some((hook) => hook.after) ? applyAfterHooks(stage, args, result) : result
 }
 
-/** Arguments as they are on record, for each who asks. */
-interface Fresh {
-  anew(): { readonly args: Json }
+/** Gives each hook its own copy of the recorded arguments. */
+interface ArgsSource {
+  copy(): { readonly args: Json }
 }
 
-/** By name, each on what the one before it made: what one took out stays out. */
-async function askAfter(asking: Asking, accepted: Fresh, given: ToSettle): Promise<ToSettle> {
-  let now = given
-  for (const hook of asking.host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+/** In order of their names, each on the result of the one before, so that what one hook removed stays removed. */
+async function applyAfterHooks(stage: StageContext, args: ArgsSource, result: ToSettle): Promise<ToSettle> {
+  let current = result
+  for (const hook of stage.host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
     if (!hook.after) continue
-    const said = await saidAfter(hook, asking, accepted, now)
-    if (!said) continue
-    now = said
-    if (now.settle.status === 'failure' && now.settle.failure.code === 'turn_aborted') return now
+    const value = await runAfterHook(hook, stage, args, current)
+    if (!value) continue
+    current = value
+    if (current.settle.status === 'failure' && current.settle.failure.code === 'turn_aborted') return current
   }
-  return now
+  return current
 }
 
-async function saidAfter(
+async function runAfterHook(
   hook: Hook,
-  asking: Asking,
-  accepted: Fresh,
+  stage: StageContext,
+  args: ArgsSource,
   { settle, text }: ToSettle,
 ): Promise<ToSettle | undefined> {
   try {
-    const own = decode(text ?? encode(settle)) as unknown as Outcome
-    const facts = factsOf(asking, accepted.anew().args)
-    const verdict = await ask(`The after hook '${hook.name}'`, asking, () => hook.after?.(facts, own))
+    const outcome = decode(text ?? encode(settle)) as unknown as Outcome
+    const facts = factsOf(stage, args.copy().args)
+    const verdict = await runCallback(`The after hook '${hook.name}'`, stage, () => hook.after?.(facts, outcome))
     if (verdict === undefined || verdict === null) return undefined
     if (typeof verdict === 'object' && Object.hasOwn(verdict, 'abort')) {
       const message = reasonOf((verdict as { abort: unknown }).abort)
       return { settle: failure({ class: 'permission_denied', code: 'turn_aborted', message, source: 'hook' }) }
     }
-    const replaced = checkedOutcome(decode(encode((verdict as { replace?: unknown }).replace)))
+    const replaced = parseOutcome(decode(encode((verdict as { replace?: unknown }).replace)))
     if (replaced) return { settle: replaced }
-    fault(hook, asking, 'An after hook gave something that is no outcome; the outcome stands')
+    logHookFault(hook, stage, 'An after hook returned something that is not an outcome; the outcome is unchanged')
   } catch (error) {
-    if (error instanceof Unanswered && typeof error.why === 'object' && 'over' in error.why) throw error.why.over
-    const what = error instanceof Unanswered ? 'did not answer' : 'threw'
-    fault(hook, asking, `An after hook ${what}; the outcome stands`, error)
+    if (error instanceof CallbackAbandoned && typeof error.reason === 'object' && 'over' in error.reason)
+      throw error.reason.over
+    const what = error instanceof CallbackAbandoned ? 'did not return in time' : 'threw'
+    logHookFault(hook, stage, `An after hook ${what}; the outcome is unchanged`, error)
   }
   return undefined
 }

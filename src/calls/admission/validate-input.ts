@@ -1,218 +1,249 @@
-// Are the arguments ones the tool takes: read, hooked, validated, prepared (CALL-1, CALL-4, CALL-7, CALL-8). The body never sees invalid
-// input, and always sees the recorded form: once accepted, a later execution uses what is on record and asks nobody again.
+// Validates the arguments of a call: parse, before hooks, input schema, prepare. The body sees only valid input, in its
+// recorded form. Once recorded, a later execution uses the record and runs none of these steps again.
 
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import type { CallTerms } from '../../store/records/call-record.ts'
 import { failure } from '../../core/outcome.ts'
-import { bytesIn, fits, type Sizes } from '../../core/size-limits.ts'
-import { decode, encode, type Json } from '../../core/value.ts'
+import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'
+import { decode, encode, type Json } from '../../core/tool-value.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { copiedHidden, hides, untoldProblem } from '../../tools/hidden-fields.ts'
-import { onCrashOf } from '../../tools/hints.ts'
-import type { Checked } from '../../tools/schema.ts'
+import { findCopiedMarks, mayHideFields, withoutReceived } from '../../tools/hidden-arguments.ts'
+import { onCrashOf } from '../../tools/tool-hints.ts'
+import type { CheckResult } from '../../tools/schema.ts'
 import type { Prepared, Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { type ValidatedInput, FromRecord, none } from './validated-input.ts'
+import { type ValidatedInput, RecordedInput, noPayload } from './call-input.ts'
 import {
   argumentLimits,
   describeProblems,
-  mended,
+  repairArguments,
   type ReadArguments,
-  tooLarge,
-  untoldBreak,
+  tooLargeMessage,
+  withoutQuotedInput,
 } from './read-arguments.ts'
-import { ask, type Asking, contained, endOf, Unanswered } from '../host-callback.ts'
-import { askInContext } from '../context/callback-context.ts'
-import { notStarted } from '../attempts/stop-outcome.ts'
-import { finish } from '../attempts/complete.ts'
-import { beforeHooks, hasBefore } from './run-hooks.ts'
-import { settleThrown } from '../attempts/error-to-outcome.ts'
-import { tooLarge as stepTooLarge } from '../context/run-step.ts'
-import { stillInvalid } from '../authorization/check-budget.ts'
+import {
+  runCallback,
+  type StageContext,
+  runContained,
+  outcomeOfAbandoned,
+  CallbackAbandoned,
+} from '../run-host-callback.ts'
+import { runCallbackInContext } from '../context/context-for-callbacks.ts'
+import { notStarted } from '../attempts/outcome-when-stopped.ts'
+import { complete } from '../attempts/complete-call.ts'
+import { runBeforeHooks, hasBeforeHooks } from './run-hooks.ts'
+import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
+import { stepTooLarge } from '../context/run-step.ts'
+import { checkInvalidCallsBudget } from '../authorization/check-budget.ts'
 
-/** At once, unless somebody has to be asked. */
-export function accept(asking: Asking): MaybePromise<ValidatedInput | ToSettle> {
-  const { execution, tool } = asking
-  if (execution.args !== null) return recordedOnes(asking, execution.args)
-  const read = readable(asking)
-  if ('settle' in read) return loopBound(read, asking)
-  if (tool.prepare || hasBefore(asking) || execution.recorded(prepareKey))
-    return execution.atRisk(() => askedAbout(asking, read.input))
-  const checked = validated(asking, read.input)
+/** Synchronous unless a hook, prepare or an asynchronous schema is involved. */
+export function validateInput(stage: StageContext): MaybePromise<ValidatedInput | ToSettle> {
+  const { execution, tool } = stage
+  if (execution.args !== null) return inputFromRecord(stage, execution.args)
+  const read = parseInput(stage)
+  if ('settle' in read) return limitInvalidCalls(read, stage)
+  if (tool.prepare || hasBeforeHooks(stage) || execution.recordedStep(prepareKey))
+    return execution.runAtRisk(() => validateWithHooks(stage, read.input))
+  const checked = checkSchema(stage, read.input)
   const finished = (final: Validated | ToSettle): MaybePromise<ValidatedInput | ToSettle> =>
-    'settle' in final ? loopBound(final, asking) : recorded(execution, tool, final)
+    'settle' in final ? limitInvalidCalls(final, stage) : recordInput(execution, tool, final)
   return checked instanceof Promise ? checked.then(finished) : finished(checked)
 }
 
-/** The long way: hooks may change the arguments, and prepare too; what it changed is validated again. */
-async function askedAbout(asking: Asking, input: Json): Promise<ValidatedInput | ToSettle> {
-  const { execution, tool } = asking
-  const final = await finalOf(asking, input)
-  return 'settle' in final ? final : recorded(execution, tool, final.validated, final.prepared)
+/** Hooks and prepare may change the arguments; changed arguments are validated again. */
+async function validateWithHooks(stage: StageContext, input: Json): Promise<ValidatedInput | ToSettle> {
+  const { execution, tool } = stage
+  const final = await runHooksAndPrepare(stage, input)
+  return 'settle' in final ? final : recordInput(execution, tool, final.validated, final.prepared)
 }
 
-/** A person changed the arguments: whoever had a word about the model's has one about these. */
-export async function acceptAgain(asking: Asking, input: Json, edit: number): Promise<ValidatedInput | ToSettle> {
-  const final = await asking.execution.atRisk(() => finalOf(asking, input, again(edit)))
+/** Validates arguments that a person edited: hooks, schema and prepare run again on them. */
+export async function validateEditedInput(
+  stage: StageContext,
+  input: Json,
+  edit: number,
+): Promise<ValidatedInput | ToSettle> {
+  const final = await stage.execution.runAtRisk(() => runHooksAndPrepare(stage, input, editSuffix(edit)))
   if ('settle' in final) return final
   const { wire } = final.validated
-  asking.execution.asks.amend(wire, {
+  stage.execution.approvals.amend(wire, {
     edited: edit,
-    version: asking.tool.version as string,
-    ...(final.prepared.said ? { prepared: true } : {}),
+    version: stage.tool.version as string,
+    ...(final.prepared.ran ? { prepared: true } : {}),
   })
-  return new FromRecord(wire, final.prepared.payload)
+  return new RecordedInput(wire, final.prepared.payload)
 }
 
-const again = (edit: number): string => `:edit:${edit}`
+/** Appended to the step keys of hooks and prepare when they run on edited arguments. */
+const editSuffix = (edit: number): string => `:edit:${edit}`
 
-async function finalOf(
-  asking: Asking,
+async function runHooksAndPrepare(
+  stage: StageContext,
   input: Json,
-  again = '',
-): Promise<{ validated: Validated; prepared: Payload } | ToSettle> {
-  const { execution } = asking
-  const hooked = await beforeHooks(asking, input, again)
+  suffix = '',
+): Promise<{ validated: Validated; prepared: PreparedPayload } | ToSettle> {
+  const { execution } = stage
+  const hooked = await runBeforeHooks(stage, input, suffix)
   if ('settle' in hooked) return hooked
-  const checked = await validated(asking, hooked.input)
-  if ('settle' in checked) return again === '' ? loopBound(checked, asking) : checked
-  // What was told to stop while hooks were asked prepares nothing.
+  const checked = await checkSchema(stage, hooked.input)
+  if ('settle' in checked) return suffix === '' ? limitInvalidCalls(checked, stage) : checked
+  // The call was stopped while the hooks ran: skip prepare.
   if (execution.stopped) return notStarted(execution.stopped)
-  const prepared = await prepare(asking, checked.wire, again)
+  const prepared = await prepare(stage, checked.wire, suffix)
   if ('settle' in prepared) return prepared
-  const final = prepared.input === undefined ? checked : await validated(asking, prepared.input)
+  const final = prepared.input === undefined ? checked : await checkSchema(stage, prepared.input)
   return 'settle' in final ? final : { validated: final, prepared }
 }
 
-function recorded(
+function recordInput(
   execution: Execution,
   tool: Tool,
   { args, wire }: Validated,
   prepared = notPrepared,
 ): MaybePromise<ValidatedInput> {
-  const given = (text: string): ValidatedInput =>
-    new FromRecord(text, prepared.payload, text === wire && !prepared.said ? args : undefined)
-  const text = execution.accept(wire, termsOf(tool, prepared.said))
-  return text instanceof Promise ? text.then(given) : given(text)
+  const toInput = (text: string): ValidatedInput =>
+    new RecordedInput(text, prepared.payload, text === wire && !prepared.ran ? args : undefined)
+  const text = execution.accept(wire, termsOf(tool, prepared.ran))
+  return text instanceof Promise ? text.then(toInput) : toInput(text)
 }
 
-const terms = new WeakMap<Tool, string>()
+const termsByTool = new WeakMap<Tool, string>()
 
-/** What a recovery must know of the tool as it is now; the same text for all its calls, but for those it prepared. */
+/** The terms a recovery needs from the current definition. Cached per tool, except for prepared calls. */
 function termsOf(tool: Tool, prepared: boolean): string {
-  const known = prepared ? undefined : terms.get(tool)
-  if (known !== undefined) return known
+  const cached = prepared ? undefined : termsByTool.get(tool)
+  if (cached !== undefined) return cached
   const version = tool.version === undefined ? {} : { version: tool.version }
-  const untold = tool.sensitive || hides(tool) ? { untold: true as const } : {}
-  const own: CallTerms = { onCrash: onCrashOf(tool), ...version, ...(prepared ? { prepared: true } : {}), ...untold }
-  const text = JSON.stringify(own)
-  if (!prepared) terms.set(tool, text)
+  const untold = tool.sensitive || mayHideFields(tool) ? { untold: true as const } : {}
+  const terms: CallTerms = { onCrash: onCrashOf(tool), ...version, ...(prepared ? { prepared: true } : {}), ...untold }
+  const text = JSON.stringify(terms)
+  if (!prepared) termsByTool.set(tool, text)
   return text
 }
 
-/** What the model wrote, if it can be read; a tool's `repair` may mend it once. */
-function readable(asking: Asking): { input: Json } | ToSettle {
-  const { execution, tool, host } = asking
+/** The parsed input. If the model's text could not be parsed, the tool's `repair` is tried once. */
+function parseInput(stage: StageContext): { input: Json } | ToSettle {
+  const { execution, tool, host } = stage
   const { raw, unreadable } = execution.options
   if (unreadable === undefined) return { input: decode(execution.request.input) }
-  let again: ReadArguments = { ok: false, raw: raw ?? '', problem: unreadable }
+  let read: ReadArguments = { ok: false, raw: raw ?? '', problem: unreadable }
   const { repair } = tool
   try {
     const limits = { ...argumentLimits, bytes: host.sizes.arguments }
-    if (repair) again = mended(raw ?? '', (text) => contained('repair', asking, () => repair(text)), limits)
+    if (repair) read = repairArguments(raw ?? '', (text) => runContained('repair', stage, () => repair(text)), limits)
   } catch (error) {
-    host.logger.error('repair threw', { tool: tool.name, callId: execution.callId, error })
+    host.logger.error('`repair` failed; the arguments are refused', {
+      tool: tool.name,
+      callId: execution.callId,
+      error,
+    })
   }
-  if (again.ok) return { input: decode(again.wire) }
-  const problem = hides(tool, () => host.toolsOf(execution.request)) ? untoldBreak(again.problem) : again.problem
-  return { settle: refused(`${problem}\nFix the arguments and call again.`) }
+  if (read.ok) return { input: decode(read.wire) }
+  const problem = mayHideFields(tool, () => host.toolsOf(execution.request))
+    ? withoutQuotedInput(read.problem)
+    : read.problem
+  return { settle: invalidArguments(`${problem}\nFix the arguments and call again.`) }
 }
 
-/** The schema's output, in its recorded form: as a value and as text. */
+/** The output of the schema in its recorded form, as a value and as text. */
 interface Validated {
   readonly args: Json
   readonly wire: string
 }
 
-function validated(asking: Asking, input: Json): MaybePromise<Validated | ToSettle> {
-  const { tool, host, execution } = asking
+function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated | ToSettle> {
+  const { tool, host, execution } = stage
   const { sizes } = host
   const tools = (): Toolset => host.toolsOf(execution.request)
-  const hidden = hides(tool, tools)
+  const hidden = mayHideFields(tool, tools)
   try {
-    const copied = hidden ? copiedHidden(tool, input, tools) : []
-    if (copied.length > 0) return { settle: refused(describeProblems(copied)) }
-    const checked = ask('An input schema', asking, () => tool.input.check(input))
+    const copied = hidden ? findCopiedMarks(tool, input, tools) : []
+    if (copied.length > 0) return { settle: invalidArguments(describeProblems(copied)) }
+    const checked = runCallback('An input schema', stage, () => tool.input.check(input))
     return checked instanceof Promise
-      ? checked.then((found) => judged(found, sizes, hidden)).catch((error: unknown) => ended(error, asking))
-      : judged(checked, sizes, hidden)
+      ? checked
+          .then((found) => encodeChecked(found, sizes, hidden))
+          .catch((error: unknown) => outcomeOfError(error, stage))
+      : encodeChecked(checked, sizes, hidden)
   } catch (error) {
-    return ended(error, asking)
+    return outcomeOfError(error, stage)
   }
 }
 
-/** What a schema makes of arguments and has no recorded form is not the model's to mend: that throws. */
-function judged(checked: Checked, sizes: Sizes, hidden: boolean): Validated | ToSettle {
+/** Throws if the output of the schema has no recorded form: that is a bug of the tool, not an error of the model. */
+function encodeChecked(checked: CheckResult, sizes: Sizes, hidden: boolean): Validated | ToSettle {
   if (!checked.ok)
-    return { settle: refused(describeProblems(hidden ? checked.problems.map(untoldProblem) : checked.problems)) }
+    return {
+      settle: invalidArguments(describeProblems(hidden ? checked.problems.map(withoutReceived) : checked.problems)),
+    }
   const wire = encode(checked.value)
-  // Hooks, prepare and the schema itself may have made them larger than what was asked.
-  if (!fits(wire, sizes.arguments)) return { settle: refused(`${tooLarge(bytesIn(wire), sizes.arguments)}.`) }
+  // Hooks, prepare or the schema may have made the arguments larger than the received ones.
+  if (!fits(wire, sizes.arguments))
+    return { settle: invalidArguments(`${tooLargeMessage(utf8Bytes(wire), sizes.arguments)}.`) }
   return { args: decode(wire), wire }
 }
 
-/** A schema, prepare or upgrade threw or did not answer: how the call ends. */
-function ended(error: unknown, { execution, host }: Asking): ToSettle {
-  const end = error instanceof Unanswered ? endOf(error) : null
-  return end ?? { settle: settleThrown(error, execution, host) }
+/** The end of the call after a schema, prepare or upgrade threw or timed out. */
+function outcomeOfError(error: unknown, { execution, host }: StageContext): ToSettle {
+  const end = error instanceof CallbackAbandoned ? outcomeOfAbandoned(error) : null
+  return end ?? { settle: outcomeOfThrown(error, execution, host) }
 }
 
 const prepareKey = 'prepare'
-const notPrepared = { payload: none, said: false }
+const notPrepared = { payload: noPayload, ran: false }
 
-interface Payload {
+interface PreparedPayload {
   readonly payload: string
-  readonly said: boolean
+  readonly ran: boolean
 }
 
-/** Runs once; what it said is on record. */
-async function prepare(asking: Asking, wire: string, again = ''): Promise<({ input?: Json } & Payload) | ToSettle> {
-  const { execution, tool, host } = asking
-  const key = prepareKey + again
-  // What is on record holds, also for a tool that no longer prepares.
-  if (!tool.prepare && !execution.recorded(key)) return notPrepared
+/** Runs the tool's `prepare` once and records its result. */
+async function prepare(
+  stage: StageContext,
+  wire: string,
+  suffix = '',
+): Promise<({ input?: Json } & PreparedPayload) | ToSettle> {
+  const { execution, tool, host } = stage
+  const key = prepareKey + suffix
+  // A recorded result is used even if the current definition has no prepare.
+  if (!tool.prepare && !execution.recordedStep(key)) return notPrepared
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
   try {
-    const end = await execution.run({ key, input: null, once: false }, async () => {
-      // Arguments of its own: what it does to them has to be said to count.
-      const said = (await askInContext('prepare', asking, (ctx) => run(decode(wire), ctx), { step: key })) ?? {}
-      const done = encode('answer' in said ? { answer: said.answer ?? null } : said)
+    const end = await execution.runStep({ key, input: null, once: false }, async () => {
+      // A copy: prepare changes the arguments only by returning `input`.
+      const result =
+        (await runCallbackInContext('prepare', stage, (ctx) => run(decode(wire), ctx), { step: key })) ?? {}
+      const done = encode('answer' in result ? { answer: result.answer ?? null } : result)
       if (!fits(done, host.sizes.step)) throw stepTooLarge('prepare', 'value', done, host)
       return { done }
     })
-    const said = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
-    if ('answer' in said)
-      return await finish(asking, new FromRecord(wire, none), {
-        settle: { status: 'success', value: said.answer ?? null },
+    const result = decode((end as { done: string }).done) as { input?: Json; payload?: Json; answer?: Json }
+    if ('answer' in result)
+      return await complete(stage, new RecordedInput(wire, noPayload), {
+        settle: { status: 'success', value: result.answer ?? null },
       })
     return {
-      ...(said.input === undefined ? {} : { input: said.input }),
-      payload: encode(said.payload ?? null),
-      said: true,
+      ...(result.input === undefined ? {} : { input: result.input }),
+      payload: encode(result.payload ?? null),
+      ran: true,
     }
   } catch (error) {
-    return ended(error, asking)
+    return outcomeOfError(error, stage)
   }
 }
 
-/** CALL-7: recorded arguments and payload with the live body; a changed version upgrades them, or the call stops. */
-async function recordedOnes(asking: Asking, args: string): Promise<ValidatedInput | ToSettle> {
-  const { execution, tool } = asking
-  const { version, prepared: said, edited } = execution.terms ?? {}
-  const prepared = said ? await prepare(asking, args, edited === undefined ? '' : again(edited)) : { payload: none }
+/**
+ * Recorded arguments and payload for the current body. If the tool's version changed, `upgrade` converts them or the
+ * call ends.
+ */
+async function inputFromRecord(stage: StageContext, args: string): Promise<ValidatedInput | ToSettle> {
+  const { execution, tool } = stage
+  const { version, prepared: wasPrepared, edited } = execution.terms ?? {}
+  const suffix = edited === undefined ? '' : editSuffix(edited)
+  const prepared = wasPrepared ? await prepare(stage, args, suffix) : { payload: noPayload }
   if ('settle' in prepared) return prepared
-  // A call whose answer has come runs no body: what its arguments would mean now is nothing to it.
-  if (version === tool.version || execution.landed) return new FromRecord(args, prepared.payload)
+  // A call whose answer has arrived runs no body, so its arguments need no upgrade.
+  if (version === tool.version || execution.landed) return new RecordedInput(args, prepared.payload)
   const change = `It was accepted under version ${version ?? 'none'} and the tool is now at ${tool.version ?? 'none'}`
   const stop = {
     settle: failure({
@@ -224,33 +255,33 @@ async function recordedOnes(asking: Asking, args: string): Promise<ValidatedInpu
   const { upgrade } = tool
   if (!upgrade) return stop
   try {
-    const better = await ask('upgrade', asking, () => upgrade({ args: decode(args), version }))
-    const upgraded = await validated(asking, decode(encode(better)))
+    const upgradedArgs = await runCallback('upgrade', stage, () => upgrade({ args: decode(args), version }))
+    const upgraded = await checkSchema(stage, decode(encode(upgradedArgs)))
     if ('settle' in upgraded) return isInvalid(upgraded) ? stop : upgraded
-    return new FromRecord(upgraded.wire, prepared.payload)
+    return new RecordedInput(upgraded.wire, prepared.payload)
   } catch (error) {
-    return ended(error, asking)
+    return outcomeOfError(error, stage)
   }
 }
 
-/** The tool was defined anew while somebody was asked: what it does not take any more is not run, nor asked about. */
-export async function stillTaken(asking: Asking, { args }: ValidatedInput): Promise<ToSettle | null> {
-  const checked = await validated(asking, args)
+/** Ends the call if its tool changed while it waited for a person and no longer accepts the arguments. */
+export async function recheckInput(stage: StageContext, { args }: ValidatedInput): Promise<ToSettle | null> {
+  const checked = await checkSchema(stage, args)
   if (!('settle' in checked)) return null
   const message =
-    'The tool has changed while this waited for a person, and does not take these arguments any more. It was not run: read its schema and ask again.'
+    'The tool changed while this call waited for a person and no longer accepts these arguments. It was not run. Read its schema and call it again.'
   return isInvalid(checked) ? { settle: failure({ class: 'unavailable', code: 'tool_changed', message }) } : checked
 }
 
-/** A model that keeps sending arguments that are not valid is told to stop trying (POL-8). */
-function loopBound(bad: ToSettle, asking: Asking): MaybePromise<ToSettle> {
-  if (!isInvalid(bad)) return bad
-  const over = stillInvalid(asking)
-  return over instanceof Promise ? over.then((told) => told ?? bad) : (over ?? bad)
+/** Counts invalid arguments against the budget, which ends a model's loop of invalid calls. */
+function limitInvalidCalls(invalid: ToSettle, stage: StageContext): MaybePromise<ToSettle> {
+  if (!isInvalid(invalid)) return invalid
+  const exceeded = checkInvalidCallsBudget(stage)
+  return exceeded instanceof Promise ? exceeded.then((limited) => limited ?? invalid) : (exceeded ?? invalid)
 }
 
 const isInvalid = ({ settle }: ToSettle): boolean =>
   settle.status === 'failure' && settle.failure.class === 'invalid_request'
 
-const refused = (message: string): ReturnType<typeof failure> =>
+const invalidArguments = (message: string): ReturnType<typeof failure> =>
   failure({ class: 'invalid_request', code: 'invalid_arguments', message })

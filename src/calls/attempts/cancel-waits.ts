@@ -1,47 +1,52 @@
-// A call that was cancelled while it waited for the outside (WAIT-4): its open waits end with it, and the tool's `cancel` is told, so that
-// what the keys were handed to can be stopped. This comes before the outcome is settled: after a crash it is done again, so `cancel` is
-// called at least once. What it does never changes the outcome, and it is not waited for for long.
+// Cancels the open waits of a cancelled call and runs the tool's `cancel`, so that the external service that holds the
+// key can be stopped. Runs before the outcome is settled and again after a crash, so `cancel` is called at least once.
+// It never changes the outcome and has a short timeout.
 
 import type { Driven, Execution, Wait } from '../../engine/engine.ts'
-import { decode, type Json } from '../../core/value.ts'
-import type { CancelledWait, ToolContext } from '../../tools/context/context.ts'
-import { outcomeOf } from '../../store/records/resolution.ts'
-import { type Asking, Unanswered } from '../host-callback.ts'
-import { askInContext } from '../context/callback-context.ts'
+import { decode, type Json } from '../../core/tool-value.ts'
+import type { CancelledWait, ToolContext } from '../../tools/context/tool-context.ts'
+import { outcomeOf } from '../../store/records/wait-resolution.ts'
+import { type StageContext, CallbackAbandoned } from '../run-host-callback.ts'
+import { runCallbackInContext } from '../context/context-for-callbacks.ts'
 import type { CallHost } from '../ports.ts'
 import { resolveTool } from '../admission/resolve-tool.ts'
 
-const patienceMs = 5_000
+const callbackTimeoutMs = 5_000
 
-export function cancelledOutside(execution: Execution, host: CallHost, driven: Driven): Driven | Promise<Driven> {
+export function cancelWaits(execution: Execution, host: CallHost, driven: Driven): Driven | Promise<Driven> {
   const { stopped, attempt } = execution
-  if (!stopped || !('cancel' in stopped) || (attempt === 0 && !('park' in driven) && !execution.asks.any)) return driven
-  // A wait is no result that wins over a cancel: parked, the call would go on for as long as nobody answers.
+  if (!stopped || !('cancel' in stopped) || (attempt === 0 && !('park' in driven) && !execution.approvals.any))
+    return driven
+  // Parking does not win over a cancel: the parked call would wait until an answer arrives.
   const end: Driven = 'park' in driven ? { settle: outcomeOf({ cancelled: stopped.cancel }) } : driven
   const { status } = end.settle
-  return status === 'cancelled' || status === 'unknown' ? tellTool(execution, host, end) : end
+  return status === 'cancelled' || status === 'unknown' ? notifyTool(execution, host, end) : end
 }
 
-async function tellTool(execution: Execution, host: CallHost, end: Driven): Promise<Driven> {
-  const waits = (await execution.abandon()).filter(({ terms }) => terms.onCancel !== 'ignore')
+async function notifyTool(execution: Execution, host: CallHost, end: Driven): Promise<Driven> {
+  const waits = (await execution.cancelWaits()).filter(({ terms }) => terms.onCancel !== 'ignore')
   if (waits.length === 0) return end
-  const found = await resolveTool(execution, host)
-  if ('settle' in found) return end
-  const { tool } = found
-  if (tool.cancel) await Promise.all(waits.map((wait) => told({ execution, tool, host }, wait)))
+  const resolved = await resolveTool(execution, host)
+  if ('settle' in resolved) return end
+  const { tool } = resolved
+  if (tool.cancel) await Promise.all(waits.map((wait) => runCancelCallback({ execution, tool, host }, wait)))
   return end
 }
 
-async function told(asking: Asking, { key, name }: Wait): Promise<void> {
-  const { execution, tool, host } = asking
+async function runCancelCallback(stage: StageContext, { key, name }: Wait): Promise<void> {
+  const { execution, tool, host } = stage
   const cancel = tool.cancel as (wait: CancelledWait<Json>, ctx: ToolContext) => unknown
   const input = decode(execution.args as string)
   try {
-    await askInContext('cancel', asking, (ctx) => cancel({ key, name, input }, ctx), { step: 'cancel', ms: patienceMs })
+    await runCallbackInContext('cancel', stage, (ctx) => cancel({ key, name, input }, ctx), {
+      step: 'cancel',
+      ms: callbackTimeoutMs,
+    })
   } catch (error) {
-    if (error instanceof Unanswered && typeof error.why === 'object' && 'over' in error.why) throw error.why.over
-    const what = error instanceof Unanswered ? 'did not answer' : 'threw'
-    host.logger.error(`The cancel of a tool ${what}; the outside may go on`, {
+    if (error instanceof CallbackAbandoned && typeof error.reason === 'object' && 'over' in error.reason)
+      throw error.reason.over
+    const what = error instanceof CallbackAbandoned ? 'did not return in time' : 'threw'
+    host.logger.error(`The \`cancel\` of a tool ${what}; the external work may continue`, {
       tool: tool.name,
       callId: execution.callId,
       wait: name,

@@ -1,16 +1,17 @@
-// What a thrown thing means. fail() and an uncaught wait say it themselves; a step whose fate is unknown makes the call unknown;
-// everything else is internal: operators get the causes (calls/diagnostics.ts), everyone else one fixed sentence (VAL-4).
+// Converts a thrown error into an outcome. fail() and an uncaught wait error carry their outcome; an unknown step makes
+// the call unknown; everything else is an internal error, with causes for operators only (calls/record-diagnostics.ts).
 
 import type { Execution } from '../../engine/engine.ts'
 import { PawlError } from '../../core/errors.ts'
 import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../../core/outcome.ts'
-import { encode } from '../../core/value.ts'
-import { WaitError } from '../../store/records/resolution.ts'
+import { encode } from '../../core/tool-value.ts'
+import { WaitError } from '../../store/records/wait-resolution.ts'
 import type { CallHost } from '../ports.ts'
-import { recordDiagnostics } from '../diagnostics.ts'
+import { recordDiagnostics } from '../record-diagnostics.ts'
 
-export function settleThrown(error: unknown, execution: Execution, host: CallHost): Outcome {
-  // Losing the store, the lease or the runtime is no outcome of the tool, whatever the body made of it: the engine deals with it.
+export function outcomeOfThrown(error: unknown, execution: Execution, host: CallHost): Outcome {
+  // A lost store, lease or runtime is not an outcome of the tool, whatever the body threw because of it. The engine
+  // handles it.
   const { stopped } = execution
   if (stopped && 'over' in stopped) throw stopped.over
   const { uid, tool } = execution.request
@@ -19,7 +20,11 @@ export function settleThrown(error: unknown, execution: Execution, host: CallHos
   try {
     if (error instanceof ToolFailure) {
       const { failure: declared, cost } = error
-      return { status: 'failure', failure: recordable(declared, host, about), ...(cost === undefined ? {} : { cost }) }
+      return {
+        status: 'failure',
+        failure: withEncodableRaw(declared, host, about),
+        ...(cost === undefined ? {} : { cost }),
+      }
     }
     if (error instanceof WaitError) return error.outcome
     if (error instanceof PawlError) {
@@ -27,19 +32,19 @@ export function settleThrown(error: unknown, execution: Execution, host: CallHos
       code = error.code
     }
   } catch {
-    // An object that throws when it is asked what it is.
+    // The thrown object has getters that throw.
   }
   host.logger.error('A tool threw', { ...about, causes: recordDiagnostics('A tool threw', error, execution, host) })
   return failure({ class: 'internal', code, message: internalErrorMessage })
 }
 
-/** What a tool declares is told, whatever it put beside it. */
-function recordable(declared: Failure, host: CallHost, about: object): Failure {
+/** Drops a `raw` without a recorded form, so that the declared failure is still reported. */
+function withEncodableRaw(declared: Failure, host: CallHost, about: object): Failure {
   try {
     encode(declared)
     return declared
   } catch (error) {
-    host.logger.error('The raw of a failure has no recorded form and was left out', { ...about, error })
+    host.logger.error('The `raw` of a failure has no recorded form and was left out', { ...about, error })
     const { raw: _, ...rest } = declared
     return rest
   }

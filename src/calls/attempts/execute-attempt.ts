@@ -1,102 +1,111 @@
-// One execution of the body. Whatever it does becomes a value: an outcome, or the wait to park on. Its clocks bind even when it ignores
-// its signal: abort, a grace, then the call goes on without it, and what it returns later is kept but never delivered (TIME-1).
+// Runs the body once and turns the result into an outcome or a wait to park on. Timeouts hold even if the body ignores
+// its signal: abort, grace period, then the call continues without it; a late result is recorded but never delivered.
 
-import { type Driven, type Execution, NoRoom, type ToSettle } from '../../engine/engine.ts'
-import { isLoss, PawlError } from '../../core/errors.ts'
+import { type Driven, type Execution, NoSlotFree, type ToSettle } from '../../engine/engine.ts'
+import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
 import type { Failure, Outcome } from '../../core/outcome.ts'
 import { fits } from '../../core/size-limits.ts'
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
-import { encode, type Json } from '../../core/value.ts'
-import { onCrashOf } from '../../tools/hints.ts'
+import { encode, type Json } from '../../core/tool-value.ts'
+import { onCrashOf } from '../../tools/tool-hints.ts'
 import { RequiredConnection, successOf } from '../../tools/result.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { ValidatedInput } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/call-input.ts'
 import type { CallCost } from './call-cost.ts'
-import { handOut } from '../authorization/client-call.ts'
-import { Watch } from './timeouts.ts'
-import { required, withoutTokens } from '../authorization/connection.ts'
-import { untold } from '../authorization/known-connections.ts'
+import { handOutToClient } from '../authorization/hand-call-to-client.ts'
+import { AttemptTimeouts } from './attempt-timeouts.ts'
+import { connectionRequiredOutcome, withoutTokens } from '../authorization/request-connection.ts'
+import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import { Context } from '../context/context.ts'
-import type { Pace } from '../scheduling/nested-calls.ts'
+import type { AttemptControl } from '../scheduling/nested-calls.ts'
 import type { CallHost } from '../ports.ts'
 import { scope } from '../async-context.ts'
-import { settleThrown } from './error-to-outcome.ts'
+import { outcomeOfThrown } from './error-to-outcome.ts'
 import type { Slot } from '../scheduling/slot.ts'
-import { isAbort, isTold, isOver, notStarted, outcomeOfStop, type Why, wordsOf } from './stop-outcome.ts'
-import { waitOf } from '../context/later.ts'
+import {
+  isAbort,
+  isEmittedEnd,
+  isOver,
+  notStarted,
+  outcomeOfStop,
+  type StopReason,
+  stopMessage,
+} from './outcome-when-stopped.ts'
+import { returnedWait } from '../context/deferred-result.ts'
 
-type Ended = { readonly returned: unknown } | { readonly threw: unknown }
+type BodyResult = { readonly returned: unknown } | { readonly threw: unknown }
 
-/** Other workers have what it needs: nothing of it has begun. */
-export type Full = { readonly full: NoRoom }
+/** Other workers hold the slots; the body has not begun. */
+export type NoRoomResult = { readonly noRoom: NoSlotFree }
 
-/** The body ended for want of a connection; what of it it had seen. */
-export type Lacks = { readonly lacks: RequiredConnection; readonly seen: string }
+/** The body returned connectionRequired. `seen`: the mark of the connection that it had read, or ''. */
+export type MissingConnection = { readonly missing: RequiredConnection; readonly seen: string }
 
-/** At once, if the body was. */
-export const attempt = (
+/** Synchronous if the body is. */
+export const executeAttempt = (
   execution: Execution,
   tool: Tool,
-  accepted: ValidatedInput,
+  input: ValidatedInput,
   slot: Slot,
   host: CallHost,
-  bill: CallCost,
-): MaybePromise<Driven | Full | Lacks> => new Attempt(execution, tool, accepted, slot, host, bill).run()
+  callCost: CallCost,
+): MaybePromise<Driven | NoRoomResult | MissingConnection> =>
+  new Attempt(execution, tool, input, slot, host, callCost).run()
 
-class Attempt implements Pace {
+class Attempt implements AttemptControl {
   readonly #execution: Execution
   readonly #tool: Tool
-  readonly #accepted: ValidatedInput
-  /** Gives its place in the queue up while it waits for the outside, and takes it again. */
+  readonly #input: ValidatedInput
+  /** Released while the body waits, and acquired again before it continues. */
   readonly #slot: Slot
   readonly #host: CallHost
-  readonly #watch: Watch
-  readonly #unwatch: () => void
-  readonly #bill: CallCost
+  readonly #timeouts: AttemptTimeouts
+  readonly #offStop: () => void
+  readonly #callCost: CallCost
   #context: Context | null = null
-  /** What stopped it first. */
-  #why: Why | null = null
-  #onStop: ((why: Why) => void) | null = null
+  /** The first reason; later ones are ignored. */
+  #stopReason: StopReason | null = null
+  #onStop: ((reason: StopReason) => void) | null = null
 
-  constructor(execution: Execution, tool: Tool, accepted: ValidatedInput, slot: Slot, host: CallHost, bill: CallCost) {
+  constructor(execution: Execution, tool: Tool, input: ValidatedInput, slot: Slot, host: CallHost, callCost: CallCost) {
     this.#execution = execution
     this.#tool = tool
-    this.#accepted = accepted
+    this.#input = input
     this.#slot = slot
-    this.#bill = bill
+    this.#callCost = callCost
     this.#host = host
-    this.#watch = new Watch(host, execution, tool.clocks, (name) => this.#stop(name))
-    this.#unwatch = execution.onStop((why) => {
-      if ('over' in why) this.#context?.abort(why.over)
-      this.#stop(why)
+    this.#timeouts = new AttemptTimeouts(host, execution, tool.clocks, (name) => this.#stop(name))
+    this.#offStop = execution.onStop((reason) => {
+      if ('over' in reason) this.#context?.abort(reason.over)
+      this.#stop(reason)
     })
   }
 
-  run(): MaybePromise<Driven | Full | Lacks> {
-    if (this.#why !== null) return this.#notWanted(this.#why)
-    let given: unknown
+  run(): MaybePromise<Driven | NoRoomResult | MissingConnection> {
+    if (this.#stopReason !== null) return this.#stoppedBeforeStart(this.#stopReason)
+    let result: unknown
     try {
-      // DUR-2: a body that must not run twice waits until its start is on disk; one that may rerun need not.
-      // And so does one that another worker may have died over: what ends its process in its first line must be counted (DUR-8).
+      // A body that must not run twice starts only after its start is durable. So does a claimed one: if it kills the
+      // worker in its first line, that death must be counted.
       const durable = onCrashOf(this.#tool) === 'stop' || this.#execution.claimed
-      given = this.#execution.begin({ durable, places: this.#slot.places }, () => this.#body())
-      if (!isThenable(given)) return this.#ended({ returned: given })
+      result = this.#execution.begin({ durable, slots: this.#slot.slotRequests }, () => this.#body())
+      if (!isThenable(result)) return this.#ended({ returned: result })
     } catch (threw) {
-      // A body that was stopped and then throws at once: the echo of our abort.
-      return this.#why === null ? this.#ended({ threw }) : this.#notWanted(this.#why)
+      // After a stop, an error is only the consequence of our abort.
+      return this.#stopReason === null ? this.#ended({ threw }) : this.#stoppedBeforeStart(this.#stopReason)
     }
-    const body = Promise.resolve(given)
-    return new Promise<Driven | Full | Lacks>((resolve, reject) => {
-      const end = (ended: Ended): void => {
-        if (this.#why !== null) return
+    const body = Promise.resolve(result)
+    return new Promise<Driven | NoRoomResult | MissingConnection>((resolve, reject) => {
+      const end = (ended: BodyResult): void => {
+        if (this.#stopReason !== null) return
         try {
           resolve(this.#ended(ended))
         } catch (error) {
           reject(error)
         }
       }
-      this.#onStop = (why) => resolve(this.#stopped(why, body))
-      if (this.#why !== null) this.#onStop(this.#why)
+      this.#onStop = (reason) => resolve(this.#stopped(reason, body))
+      if (this.#stopReason !== null) this.#onStop(this.#stopReason)
       body.then(
         (returned) => end({ returned }),
         (threw: unknown) => end({ threw }),
@@ -104,59 +113,65 @@ class Attempt implements Pace {
     })
   }
 
-  // The queue is left first and entered first: the clocks run only while the body does.
+  // The slot is released before the timeouts pause and acquired before they resume: they run only while the body does.
   pause(): void {
     this.#slot.leave()
-    if (this.#slot.places.length > 0) this.#execution.places.leave()
-    this.#watch.pause()
+    if (this.#slot.slotRequests.length > 0) this.#execution.semaphores.release()
+    this.#timeouts.pause()
   }
 
   async resume(): Promise<void> {
-    for (let back = false; !back;) {
-      // Who was stopped takes nothing any more, and hears why.
-      if (!(await this.#entered()))
-        throw this.#why === null ? new PawlError('attempt_over') : this.#context?.signal.reason
-      back = this.#slot.places.length === 0 || (await this.#tookPlaces())
+    for (let resumed = false; !resumed;) {
+      // A stopped attempt acquires nothing and throws the reason.
+      if (!(await this.#enterQueue()))
+        throw this.#stopReason === null ? new PawlError('attempt_over') : this.#context?.signal.reason
+      resumed = this.#slot.slotRequests.length === 0 || (await this.#takePlaces())
     }
-    this.#watch.resume()
-    this.look()
+    this.#timeouts.resume()
+    this.assertInTime()
   }
 
-  /** A call above it lost the store as it was brought back: then this execution decides nothing either, and is taken up again with it. */
-  async #entered(): Promise<boolean> {
+  /**
+   * Entering may resume an ancestor. If the ancestor lost the store or its lease, this execution ends too and is
+   * claimed again with it.
+   */
+  async #enterQueue(): Promise<boolean> {
     try {
       return await this.#slot.enter()
     } catch (error) {
-      if (isLoss(error)) this.#execution.end(error)
+      if (isStoreOrLeaseLost(error)) this.#execution.end(error)
       throw error
     }
   }
 
-  look(): void {
-    this.#watch.look()
-    if (this.#why !== null) throw this.#context?.signal.reason ?? new PawlError('attempt_over')
+  assertInTime(): void {
+    this.#timeouts.checkDeadline()
+    if (this.#stopReason !== null) throw this.#context?.signal.reason ?? new PawlError('attempt_over')
   }
 
-  /** Its places in the fleet once more. If others have them, it waits in line for them, and for nothing else meanwhile. */
-  async #tookPlaces(): Promise<boolean> {
-    const { places } = this.#execution
+  /**
+   * Acquires the semaphore slots again. If none is free, the attempt leaves the queue and waits for one. False: enter
+   * the queue again.
+   */
+  async #takePlaces(): Promise<boolean> {
+    const { semaphores } = this.#execution
     try {
-      await places.take(this.#slot.places)
+      await semaphores.acquire(this.#slot.slotRequests)
       return true
     } catch (error) {
-      if (!(error instanceof NoRoom)) throw error
+      if (!(error instanceof NoSlotFree)) throw error
       this.#slot.leave()
-      await places.awaitRoom(this.#slot.places, error, this.#context?.signal as AbortSignal)
+      await semaphores.awaitSlot(this.#slot.slotRequests, error, this.#context?.signal as AbortSignal)
       return false
     }
   }
 
-  deciding(begin: boolean): void {
-    this.#watch.deciding(begin)
+  setDeciding(begin: boolean): void {
+    this.#timeouts.deciding(begin)
   }
 
-  told(end: ToSettle): void {
-    this.#stop({ told: end })
+  taskEnded(end: ToSettle): void {
+    this.#stop({ emittedEnd: end })
   }
 
   abort(aborted: Failure): void {
@@ -164,14 +179,14 @@ class Attempt implements Pace {
   }
 
   progress(): void {
-    this.#watch.progress()
+    this.#timeouts.progress()
   }
 
   #body(): unknown {
-    // It was stopped while its start was written: after a cancel nothing starts.
-    if (this.#why !== null) throw new PawlError('attempt_over')
+    // Stopped while its start was being written: the body must not start after a cancel.
+    if (this.#stopReason !== null) throw new PawlError('attempt_over')
     const execution = this.#execution
-    this.#context = new Context(execution, this.#tool, this.#host, this, this.#accepted.prepared)
+    this.#context = new Context(execution, this.#tool, this.#host, this, this.#input.prepared)
     const about = {
       tool: this.#tool.name,
       callId: execution.callId,
@@ -179,54 +194,53 @@ class Attempt implements Pace {
       logger: this.#host.logger,
     }
     const context = this.#context
-    context.args = this.#accepted.text
-    if (this.#tool.client) return scope.run(about, () => handOut(context))
+    context.args = this.#input.text
+    if (this.#tool.client) return scope.run(about, () => handOutToClient(context))
     const execute = this.#tool.execute as (input: Json, ctx: unknown) => unknown
-    const { args } = this.#accepted
-    if (this.#host.apps) return scope.run(about, () => context.handed((ctx) => execute(args, ctx)))
+    const { args } = this.#input
+    if (this.#host.apps) return scope.run(about, () => context.runWithApp((ctx) => execute(args, ctx)))
     return scope.run(about, execute, args, context.ctx)
   }
 
-  #stop(why: Why): void {
-    if (this.#why !== null) return
-    this.#why = why
+  #stop(reason: StopReason): void {
+    if (this.#stopReason !== null) return
+    this.#stopReason = reason
     this.#slot.close()
-    this.#onStop?.(why)
+    this.#onStop?.(reason)
   }
 
-  /** What it took is charged when the call ends, or parks (POL-8). */
-  #billed(driven: Driven): Driven {
-    if (this.#host.budgets.length > 0) this.#bill.ms += this.#watch.ranMs
-    if ('settle' in driven && driven.settle.cost !== undefined) this.#bill.costs(driven.settle.cost)
+  /** Adds the time and cost of this attempt to the call's. Budgets are charged when the call ends or parks. */
+  #addCost(driven: Driven): Driven {
+    if (this.#host.budgets.length > 0) this.#callCost.ms += this.#timeouts.ranMs
+    if ('settle' in driven && driven.settle.cost !== undefined) this.#callCost.add(driven.settle.cost)
     return driven
   }
 
-  /** Stopped, and nothing of it runs. */
-  #notWanted(why: Why): Driven {
+  #stoppedBeforeStart(reason: StopReason): Driven {
     this.#close()
-    return notStarted(why)
+    return notStarted(reason)
   }
 
-  #ended(ended: Ended): Driven | Full | Lacks {
+  #ended(result: BodyResult): Driven | NoRoomResult | MissingConnection {
     this.#close()
-    if ('threw' in ended && ended.threw instanceof NoRoom) return { full: ended.threw }
-    const driven = this.#billed(settled(ended, this.#execution, this.#host))
-    const connections = this.#context?.told ?? null
-    if ('returned' in ended && ended.returned instanceof RequiredConnection)
-      return { lacks: ended.returned, seen: connections?.seen.get(ended.returned.provider) ?? '' }
+    if ('threw' in result && result.threw instanceof NoSlotFree) return { noRoom: result.threw }
+    const driven = this.#addCost(toDriven(result, this.#execution, this.#host))
+    const connections = this.#context?.usedConnections ?? null
+    if ('returned' in result && result.returned instanceof RequiredConnection)
+      return { missing: result.returned, seen: connections?.seen.get(result.returned.provider) ?? '' }
     return 'settle' in driven ? withoutTokens(driven, connections, this.#tool) : driven
   }
 
-  async #stopped(why: Why, body: Promise<unknown>): Promise<Driven> {
+  async #stopped(reason: StopReason, body: Promise<unknown>): Promise<Driven> {
     if (this.#context === null) {
-      // It will not begin, and says so; whether its start is on record, or was refused, is known then.
-      const known = body.catch(() => {})
-      if (!isOver(why)) await known
-      return this.#notWanted(why)
+      // The body has not begun and will refuse to. Wait until the write of its start has been accepted or rejected.
+      const started = body.catch(() => {})
+      if (!isOver(reason)) await started
+      return this.#stoppedBeforeStart(reason)
     }
     try {
-      return this.#billed(
-        await stoppedBy(why, {
+      return this.#addCost(
+        await awaitStoppedBody(reason, {
           body,
           context: this.#context,
           execution: this.#execution,
@@ -240,29 +254,29 @@ class Attempt implements Pace {
   }
 
   #close(): void {
-    this.#watch.stop()
-    this.#unwatch()
+    this.#timeouts.stop()
+    this.#offStop()
     this.#context?.end()
     this.#slot.close()
-    this.#host.queue.families.ended(this.#execution.request.uid, this)
+    this.#host.queue.nestedCalls.attemptEnded(this.#execution.request.uid, this)
   }
 }
 
-function settled(ended: Ended, execution: Execution, host: CallHost): Driven {
+function toDriven(result: BodyResult, execution: Execution, host: CallHost): Driven {
   try {
-    if ('threw' in ended) throw ended.threw
-    const wait = waitOf(ended.returned, execution.request.uid)
+    if ('threw' in result) throw result.threw
+    const wait = returnedWait(result.returned, execution.request.uid)
     if (wait) return { park: wait }
-    if (ended.returned instanceof RequiredConnection) return required(ended.returned.provider)
-    const outcome = successOf(ended.returned)
-    // Refuses what has no recorded form while the body can still be blamed.
+    if (result.returned instanceof RequiredConnection) return connectionRequiredOutcome(result.returned.provider)
+    const outcome = successOf(result.returned)
+    // Encoded here, so that a value without a recorded form is reported as an error of the body.
     return { settle: outcome, text: encode(outcome) }
   } catch (error) {
-    return { settle: settleThrown(error, execution, host) }
+    return { settle: outcomeOfThrown(error, execution, host) }
   }
 }
 
-interface Running {
+interface StoppedBody {
   readonly body: Promise<unknown>
   readonly context: Context
   readonly execution: Execution
@@ -270,43 +284,47 @@ interface Running {
   readonly graceMs: number
 }
 
-/** Abort, grace, then go on without it. */
-async function stoppedBy(why: Why, { body, context, execution, host, graceMs }: Running): Promise<Driven> {
-  if (isOver(why)) {
-    body.catch(() => {}) // nobody is left to hear of it
-    throw why.over
+/** Aborts the body, waits for the grace period, then continues without it. */
+async function awaitStoppedBody(
+  reason: StopReason,
+  { body, context, execution, host, graceMs }: StoppedBody,
+): Promise<Driven> {
+  if (isOver(reason)) {
+    body.catch(() => {}) // this execution is over; its result is ignored
+    throw reason.over
   }
-  context.abort(wordsOf(why))
-  let callOff = (): void => {}
-  let forget = (): void => {}
-  const patience = new Promise<null>((resolve) => (callOff = host.clock.timer(graceMs, () => resolve(null))))
-  // Should the call be taken from us meanwhile, nothing more is waited for.
+  context.abort(stopMessage(reason))
+  let cancelTimer = (): void => {}
+  let offStop = (): void => {}
+  const grace = new Promise<null>((resolve) => (cancelTimer = host.clock.timer(graceMs, () => resolve(null))))
+  // Stop waiting if this execution loses the call during the grace period.
   const over = new Promise<never>(
-    (_, reject) => (forget = execution.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))),
+    (_, reject) => (offStop = execution.onStop((stop) => ('over' in stop ? reject(stop.over) : undefined))),
   )
   const ended = body.then(
     (returned) => ({ returned }),
     (threw: unknown) => ({ threw }),
   )
-  const last = await Promise.race([ended, patience, over]).finally(() => {
-    callOff()
-    forget()
+  const last = await Promise.race([ended, grace, over]).finally(() => {
+    cancelTimer()
+    offStop()
   })
-  // A result that arrives inside the grace wins, but not over a hook; an error then is only the echo of our abort.
-  if (last && 'returned' in last && !isAbort(why) && !isTold(why)) {
-    const end = settled(last, execution, host)
-    return 'settle' in end ? withoutTokens(end, context.told, context.tool) : end
+  // A result within the grace period wins, except over a hook's abort or an emitted end. An error is only the
+  // consequence of our abort.
+  if (last && 'returned' in last && !isAbort(reason) && !isEmittedEnd(reason)) {
+    const end = toDriven(last, execution, host)
+    return 'settle' in end ? withoutTokens(end, context.usedConnections, context.tool) : end
   }
   const mayStillRun = last === null
-  if (mayStillRun) keepLate(body, context, execution, host)
-  return outcomeOfStop(why, mayStillRun)
+  if (mayStillRun) recordLateResult(body, context, execution, host)
+  return outcomeOfStop(reason, mayStillRun)
 }
 
-/** What a body that was given up returns in the end: on record, never delivered. */
-function keepLate(body: Promise<unknown>, context: Context, execution: Execution, host: CallHost): void {
+/** Records the late result of an abandoned body; it is never delivered. */
+function recordLateResult(body: Promise<unknown>, context: Context, execution: Execution, host: CallHost): void {
   const { attempt: number } = execution
-  const keep = (given: Outcome): Promise<void> => {
-    const outcome = untold(given, context.told)
+  const record = (late: Outcome): Promise<void> => {
+    const outcome = withoutUsedSecrets(late, context.usedConnections)
     let value: string
     try {
       value = encode(outcome)
@@ -314,10 +332,10 @@ function keepLate(body: Promise<unknown>, context: Context, execution: Execution
     } catch {
       value = encode({ status: outcome.status })
     }
-    return execution.late(number, outcome.status === 'success' ? { done: value } : { failed: value })
+    return execution.recordLateEnd(number, outcome.status === 'success' ? { done: value } : { failed: value })
   }
   body
-    .then((returned) => (waitOf(returned, execution.request.uid) ? successOf(null) : successOf(returned)))
-    .then(keep, (error: unknown) => keep(settleThrown(error, execution, host)))
-    .catch(() => {}) // the store is gone or the call is another's: then there is nowhere to keep it
+    .then((returned) => (returnedWait(returned, execution.request.uid) ? successOf(null) : successOf(returned)))
+    .then(record, (error: unknown) => record(outcomeOfThrown(error, execution, host)))
+    .catch(() => {}) // the store is unavailable or another worker owns the call: the result is lost
 }

@@ -1,54 +1,54 @@
-// Many alarms of few lengths. Nearly every attempt has the same timeout, so nearly all of them stand in one row, in the order in which
-// they are due, and one timer of the clock serves the row.
+// Timers for many attempts with few different durations. Timers of the same duration share one bucket, ordered by due
+// time, and one clock timer per bucket.
 
 import type { Clock } from '../../core/clock.ts'
 
 export interface TimeoutTimer {
-  /** By the monotonic clock; set here. */
+  /** Monotonic time; set by TimeoutTimers. */
   due: number
-  ring(): void
+  fire(): void
 }
 
-interface Row {
-  readonly alarms: Set<TimeoutTimer>
-  callOff: () => void
+interface Bucket {
+  readonly timers: Set<TimeoutTimer>
+  cancel: () => void
 }
 
 export class TimeoutTimers {
   readonly #clock: Clock
-  readonly #rows = new Map<number, Row>()
+  readonly #buckets = new Map<number, Bucket>()
 
   constructor(clock: Clock) {
     this.#clock = clock
   }
 
-  set(ms: number, alarm: TimeoutTimer): void {
-    alarm.due = this.#clock.monotonic() + ms
-    const row = this.#rows.get(ms)
-    if (row) row.alarms.add(alarm)
-    else this.#rows.set(ms, { alarms: new Set([alarm]), callOff: this.#clock.timer(ms, () => this.#ring(ms)) })
+  set(ms: number, timer: TimeoutTimer): void {
+    timer.due = this.#clock.monotonic() + ms
+    const bucket = this.#buckets.get(ms)
+    if (bucket) bucket.timers.add(timer)
+    else this.#buckets.set(ms, { timers: new Set([timer]), cancel: this.#clock.timer(ms, () => this.#fireDue(ms)) })
   }
 
-  off(ms: number, alarm: TimeoutTimer): void {
-    const row = this.#rows.get(ms)
-    if (!row?.alarms.delete(alarm) || row.alarms.size > 0) return
-    row.callOff()
-    this.#rows.delete(ms)
+  clear(ms: number, timer: TimeoutTimer): void {
+    const bucket = this.#buckets.get(ms)
+    if (!bucket?.timers.delete(timer) || bucket.timers.size > 0) return
+    bucket.cancel()
+    this.#buckets.delete(ms)
   }
 
-  #ring(ms: number): void {
-    const row = this.#rows.get(ms)
-    if (!row) return
+  #fireDue(ms: number): void {
+    const bucket = this.#buckets.get(ms)
+    if (!bucket) return
     const now = this.#clock.monotonic()
-    for (const alarm of row.alarms) {
-      if (alarm.due > now) {
-        row.callOff = this.#clock.timer(alarm.due - now, () => this.#ring(ms))
+    for (const timer of bucket.timers) {
+      if (timer.due > now) {
+        bucket.cancel = this.#clock.timer(timer.due - now, () => this.#fireDue(ms))
         return
       }
-      row.alarms.delete(alarm)
-      alarm.ring()
+      bucket.timers.delete(timer)
+      timer.fire()
     }
-    // Whoever rang may have emptied this row and begun another.
-    if (this.#rows.get(ms) === row && row.alarms.size === 0) this.#rows.delete(ms)
+    // A fired timer may have emptied this bucket and created another for the same duration.
+    if (this.#buckets.get(ms) === bucket && bucket.timers.size === 0) this.#buckets.delete(ms)
   }
 }

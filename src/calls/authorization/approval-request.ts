@@ -1,26 +1,27 @@
-// People decide (POL-2 to POL-4). A call that has to ask opens a wait, bound to the fingerprint of exactly what would run, and parks: it costs
-// a row, no clock of it runs, and it survives whatever happens to this process. Its answer brings it back here, on whatever worker.
+// Approval requests. A call that needs approval opens a wait, bound to the fingerprint of exactly what would run, and
+// parks: it is only a row in the store, its timeouts are stopped, and any worker resumes it here after the decision.
 //
-// An approval counts only for the same fingerprint, and only if it is enough for what the policy asks now; anything else asks again, under
-// the next number. A denial, an answer and silence end the call, whatever the policy says by then.
+// An approval counts only for the same fingerprint and only if it satisfies the current policy; otherwise a new request
+// is opened under the next number. A denial, an answer or an expired request ends the call whatever the current policy
+// says.
 
-import type { AskedWait, Execution, ToSettle, Wait } from '../../engine/engine.ts'
-import { type Decided, decidedOf, type Vote } from '../../store/records/approval-request.ts'
+import type { ApprovalWait, Execution, ToSettle, Wait } from '../../engine/engine.ts'
+import { type DecisionRecord, decisionOf, type Vote } from '../../store/records/approval-request.ts'
 import { failure } from '../../core/outcome.ts'
-import { fingerprintOf } from '../../policy/approval-fingerprint.ts'
-import { isEnough } from '../../policy/approvers.ts'
-import { type Decision, together } from '../../policy/evaluate.ts'
-import { answeredBy } from '../../policy/match-remembered.ts'
-import { shownText } from '../../tools/hidden-fields.ts'
-import { acceptAgain, stillTaken } from '../admission/validate-input.ts'
-import type { ValidatedInput } from '../admission/validated-input.ts'
-import type { Asking } from '../host-callback.ts'
-import { notStarted } from '../attempts/stop-outcome.ts'
-import { finish } from '../attempts/complete.ts'
-import { itemOf } from './inbox-item.ts'
+import { approvalFingerprint } from '../../policy/approval-fingerprint.ts'
+import { hasQuorum } from '../../policy/approvers.ts'
+import { type Decision, combineTerms } from '../../policy/evaluate.ts'
+import { findRememberedRule } from '../../policy/match-remembered-rules.ts'
+import { maskArgsText } from '../../tools/hidden-arguments.ts'
+import { validateEditedInput, recheckInput } from '../admission/validate-input.ts'
+import type { ValidatedInput } from '../admission/call-input.ts'
+import type { StageContext } from '../run-host-callback.ts'
+import { notStarted } from '../attempts/outcome-when-stopped.ts'
+import { complete } from '../attempts/complete-call.ts'
+import { buildInboxItem } from './inbox-item.ts'
 
-/** It may run, with these arguments; or it ends here; or it waits for people. `note`: what they did, for the model. */
-export type Permit = { readonly go: ValidatedInput; readonly note?: string } | ToSettle | { readonly park: Wait }
+/** The call may run with this input, or it ends, or it waits for people. `note` tells the model what people changed. */
+export type Permit = { readonly input: ValidatedInput; readonly note?: string } | ToSettle | { readonly park: Wait }
 
 const nameOf = (number: number): string => `pawl:approval:${number}`
 
@@ -29,145 +30,157 @@ interface Approval {
   readonly votes: readonly Vote[]
 }
 
-/** What people have said so far. */
-export interface Heard {
-  /** The arguments, with what they changed. */
-  readonly accepted: ValidatedInput
+/** The decisions of people so far. */
+export interface ApprovalState {
+  /** The input, including edits by people. */
+  readonly input: ValidatedInput
   readonly approvals: readonly Approval[]
-  /** The number under which it would ask next. */
+  /** The number of the next request. */
   readonly next: number
   readonly note?: string
-  /** Still being asked. */
-  readonly open?: { readonly asked: AskedWait; readonly name: string; callOff(): Promise<boolean> }
+  /** The request that is still open. */
+  readonly open?: { readonly wait: ApprovalWait; readonly name: string; withdraw(): Promise<boolean> }
 }
 
-export const nothingHeard = (accepted: ValidatedInput): Heard => ({ accepted, approvals: [], next: 1 })
+export const noApprovals = (input: ValidatedInput): ApprovalState => ({ input, approvals: [], next: 1 })
 
-/** Reads what was decided; what is an end is one. */
-export async function heard(asking: Asking, accepted: ValidatedInput): Promise<Heard | ToSettle> {
-  const { execution, tool } = asking
-  const { asks } = execution
+/** Reads the recorded decisions; returns the end of the call if one of them ends it. */
+export async function readApprovals(stage: StageContext, input: ValidatedInput): Promise<ApprovalState | ToSettle> {
+  const { execution, tool } = stage
+  const { approvals: requests } = execution
   const approvals: Approval[] = []
-  let current = accepted
+  let current = input
   let note: string | undefined
   let changed = false
   for (let number = 1; ; number++) {
     const name = nameOf(number)
-    const asked = asks.found(name)
-    if (asked && asked.asks.tool !== tool.fingerprint && !changed) {
+    const wait = requests.find(name)
+    if (wait && wait.asks.tool !== tool.fingerprint && !changed) {
       changed = true
-      const stop = await stillTaken(asking, current)
+      const stop = await recheckInput(stage, current)
       if (stop) return stop
     }
-    const said = { accepted: current, approvals, ...(note === undefined ? {} : { note }) }
-    if (!asked) return { ...said, next: number }
-    const { resolution } = asked
+    const state = { input: current, approvals, ...(note === undefined ? {} : { note }) }
+    if (!wait) return { ...state, next: number }
+    const { resolution } = wait
     if (resolution === null) {
       return {
-        ...said,
+        ...state,
         next: number + 1,
-        open: { asked, name, callOff: () => asks.callOff(name, 'What would have run has changed') },
+        open: { wait, name, withdraw: () => requests.withdraw(name, 'What would have run has changed') },
       }
     }
-    if ('timeout' in resolution) return expired
-    const decided = decidedOf(resolution)
-    // Called off: something had changed, and it was asked anew.
+    if ('timeout' in resolution) return expiredOutcome
+    const decided = decisionOf(resolution)
+    // Withdrawn: something had changed and a new request was opened.
     if (!decided) continue
-    if (decided.decision === 'deny') return denied(decided)
-    if (decided.decision === 'answer') return answered(asking, current, decided)
+    if (decided.decision === 'deny') return deniedOutcome(decided)
+    if (decided.decision === 'answer') return answeredByPerson(stage, current, decided)
     if (decided.decision === 'edit') {
       if (number > (execution.terms?.edited ?? 0)) {
-        const again = await acceptAgain(asking, decided.input, number)
-        if ('settle' in again) return again
-        current = again
+        const edited = await validateEditedInput(stage, decided.input, number)
+        if ('settle' in edited) return edited
+        current = edited
       }
-      note = editNote(decided, shownFor(asking, current))
+      note = editNote(decided, shownArguments(stage, current))
     }
     approvals.push({
-      fingerprint: decided.decision === 'edit' ? decided.fingerprint : (asked.asks.fingerprint ?? ''),
+      fingerprint: decided.decision === 'edit' ? decided.fingerprint : (wait.asks.fingerprint ?? ''),
       votes: decided.votes,
     })
   }
 }
 
-/** An approval that was denied, or that nobody gave in time. */
-export function approvalOver({ asks }: Execution): ToSettle | null {
+/** The end of a call whose approval was denied or has expired. */
+export function approvalEnd({ approvals: requests }: Execution): ToSettle | null {
   for (let number = 1; ; number++) {
-    const asked = asks.found(nameOf(number))
-    if (!asked) return null
-    if (asked.resolution && 'timeout' in asked.resolution) return expired
-    const decided = decidedOf(asked.resolution)
-    if (decided?.decision === 'deny') return denied(decided)
+    const wait = requests.find(nameOf(number))
+    if (!wait) return null
+    if (wait.resolution && 'timeout' in wait.resolution) return expiredOutcome
+    const decided = decisionOf(wait.resolution)
+    if (decided?.decision === 'deny') return deniedOutcome(decided)
   }
 }
 
-/** What the model is told of a call that ran with arguments a person changed, and waited for the outside since. */
-export function noteOfEdit(asking: Asking, accepted: ValidatedInput): string | undefined {
-  const { asks } = asking.execution
+/** The note for the model if a person edited the arguments; for calls that parked after the edit. */
+export function noteOfEdit(stage: StageContext, input: ValidatedInput): string | undefined {
+  const { approvals: requests } = stage.execution
   let note: string | undefined
-  for (let number = 1; asks.any; number++) {
-    const asked = asks.found(nameOf(number))
-    if (!asked) break
-    const decided = decidedOf(asked.resolution)
-    if (decided?.decision === 'edit') note = editNote(decided, shownFor(asking, accepted))
+  for (let number = 1; requests.any; number++) {
+    const wait = requests.find(nameOf(number))
+    if (!wait) break
+    const decided = decisionOf(wait.resolution)
+    if (decided?.decision === 'edit') note = editNote(decided, shownArguments(stage, input))
   }
   return note
 }
 
-/** Approved already, or remembered, or asked now. Null: an answer came first. */
-export async function askPeople(asking: Asking, said: Heard, decision: Decision): Promise<Permit | null> {
-  const { execution, tool, host } = asking
+/**
+ * Uses a recorded approval or a remembered rule, else opens a request. Null: a decision arrived in between; read it
+ * first.
+ */
+export async function requestApproval(
+  stage: StageContext,
+  state: ApprovalState,
+  decision: Decision,
+): Promise<Permit | null> {
+  const { execution, tool, host } = stage
   const { request, options } = execution
   const { position, principal } = request
-  const { accepted, approvals, open } = said
-  const of = decision.asking ?? together([])
-  const fingerprint = fingerprintOf({
+  const { input, approvals, open } = state
+  const required = decision.asking ?? combineTerms([])
+  const fingerprint = approvalFingerprint({
     tenant: position.tenant,
     call: request.uid,
     tool: tool.fingerprint,
-    args: accepted.text,
+    args: input.text,
   })
   const votes = approvals
     .filter((approval) => approval.fingerprint === fingerprint)
     .flatMap((approval) => approval.votes)
-  const go = { go: accepted, ...(said.note === undefined ? {} : { note: said.note }) }
-  if (isEnough(of, principal, votes)) return open && !(await open.callOff()) ? null : go
+  const permit = { input, ...(state.note === undefined ? {} : { note: state.note }) }
+  if (hasQuorum(required, principal, votes)) return open && !(await open.withdraw()) ? null : permit
   if (open) {
-    if (open.asked.asks.fingerprint === fingerprint) return { park: await asked(asking, open.name) }
-    if (!(await open.callOff())) return null
+    if (open.wait.asks.fingerprint === fingerprint) return { park: await existingWait(stage, open.name) }
+    if (!(await open.withdraw())) return null
   }
   const rules = await host.remembered(position)
   const facts = { session: position.session, principal, toolId: tool.id, toolFingerprint: tool.fingerprint }
-  const rule = answeredBy(rules, { ...facts, args: accepted.anew().args, now: host.clock.now() }, of)
+  const rule = findRememberedRule(rules, { ...facts, args: input.copy().args, now: host.clock.now() }, required)
   if (rule) {
     const by = rule.votes[0]?.by ?? ''
-    execution.asks.tell('decision.remembered', { rule: rule.id, decision: rule.then, by, fingerprint })
-    return rule.then === 'approve' ? go : denied({ decision: 'deny', at: rule.madeAt, votes: rule.votes }, true)
+    execution.approvals.appendEvent('decision.remembered', { rule: rule.id, decision: rule.then, by, fingerprint })
+    return rule.then === 'approve'
+      ? permit
+      : deniedOutcome({ decision: 'deny', at: rule.madeAt, votes: rule.votes }, true)
   }
-  if (options.unattended) return unattended(decision.reason)
-  const left =
-    options.deadline === undefined ? of.expiresMs : Math.min(of.expiresMs, options.deadline - host.clock.now())
-  if (left <= 0) return notStarted('total')
-  const about = { kind: 'approval' as const, reason: decision.reason, of, fingerprint, votes }
-  const { item, terms } = await itemOf(asking, accepted, about, {}, { tool: tool.fingerprint })
-  return { park: await execution.wait({ name: nameOf(said.next), deadlineMs: left, terms, item }) }
+  if (options.unattended) return unattendedOutcome(decision.reason)
+  const remainingMs =
+    options.deadline === undefined
+      ? required.expiresMs
+      : Math.min(required.expiresMs, options.deadline - host.clock.now())
+  if (remainingMs <= 0) return notStarted('total')
+  const subject = { kind: 'approval' as const, reason: decision.reason, of: required, fingerprint, votes }
+  const { item, terms } = await buildInboxItem(stage, input, subject, {}, { tool: tool.fingerprint })
+  return { park: await execution.openWait({ name: nameOf(state.next), deadlineMs: remainingMs, terms, item }) }
 }
 
-/** The wait of that name, which is on record. */
-const asked = ({ execution }: Asking, name: string): Promise<Wait> => execution.wait({ name, deadlineMs: 0, terms: {} })
+/** Returns the recorded wait of that name. */
+const existingWait = ({ execution }: StageContext, name: string): Promise<Wait> =>
+  execution.openWait({ name, deadlineMs: 0, terms: {} })
 
-type Denial = Extract<Decided, { decision: 'deny' }>
+type Denial = Extract<DecisionRecord, { decision: 'deny' }>
 
-function denied({ votes }: Denial, before = false): ToSettle {
+function deniedOutcome({ votes }: Denial, remembered = false): ToSettle {
   const { reason } = votes.at(-1) ?? {}
-  const who = before ? 'A person denied such calls earlier' : 'A person denied this call'
+  const who = remembered ? 'A person denied such calls earlier' : 'A person denied this call'
   const message = `${who}${reason === undefined ? '' : `: ${sentenceOf(reason)}`}${reason === undefined ? '.' : ''} It was not run. Do not ask for it again unchanged: do something else, or ask the user.`
   return { settle: failure({ class: 'permission_denied', code: 'denied_by_person', message, source: 'policy' }) }
 }
 
 const sentenceOf = (reason: string): string => (/[.!?…]$/.test(reason) ? reason : `${reason}.`)
 
-const expired: ToSettle = {
+const expiredOutcome: ToSettle = {
   settle: failure({
     class: 'permission_denied',
     code: 'approval_expired',
@@ -177,7 +190,7 @@ const expired: ToSettle = {
   }),
 }
 
-const unattended = (reason: string): ToSettle => ({
+const unattendedOutcome = (reason: string): ToSettle => ({
   settle: failure({
     class: 'permission_denied',
     code: 'approval_required',
@@ -186,24 +199,24 @@ const unattended = (reason: string): ToSettle => ({
   }),
 })
 
-async function answered(
-  asking: Asking,
-  accepted: ValidatedInput,
-  decided: Extract<Decided, { decision: 'answer' }>,
+async function answeredByPerson(
+  stage: StageContext,
+  input: ValidatedInput,
+  decided: Extract<DecisionRecord, { decision: 'answer' }>,
 ): Promise<ToSettle> {
-  const { settle } = await finish(asking, accepted, { settle: { status: 'success', value: decided.value } })
+  const { settle } = await complete(stage, input, { settle: { status: 'success', value: decided.value } })
   const { reason } = decided.votes.at(-1) ?? {}
   const note = `A person answered instead of this tool, which was not run${reason === undefined ? '' : `: ${reason}`}`
   return { settle: { ...settle, note } }
 }
 
-const shownFor = ({ execution, tool, host }: Asking, accepted: ValidatedInput): string =>
-  shownText(tool, accepted, () => host.toolsOf(execution.request))
+const shownArguments = ({ execution, tool, host }: StageContext, input: ValidatedInput): string =>
+  maskArgsText(tool, input, () => host.toolsOf(execution.request))
 
-const mostShown = 1_000
+const maxShownChars = 1_000
 
-function editNote({ votes }: Decided, text: string): string {
+function editNote({ votes }: DecisionRecord, text: string): string {
   const { reason } = votes.at(-1) ?? {}
-  const args = text.length <= mostShown ? text : `${text.slice(0, mostShown).toWellFormed()}…`
+  const args = text.length <= maxShownChars ? text : `${text.slice(0, maxShownChars).toWellFormed()}…`
   return `A person changed the arguments of this call before it ran${reason === undefined ? '' : ` (${reason})`}. It ran with: ${args}`
 }

@@ -1,32 +1,44 @@
-// May the body run: what people have said so far about a call that asked before, what is known of an attempt that was interrupted, and the
-// policy of this moment, with people where it asks them (POL-2, POL-5, DUR-3).
+// Decides whether the body may run: recorded decisions of people, the recovery of an interrupted attempt, and the
+// current policy, which may request approval. Called by the pipeline after validation.
 
 import type { ToSettle } from '../../engine/engine.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import type { ValidatedInput } from '../admission/validated-input.ts'
+import type { ValidatedInput } from '../admission/call-input.ts'
 import { noteOfEdit, type Permit } from './approval-request.ts'
-import type { Asking } from '../host-callback.ts'
-import { connectionHeard } from './connection.ts'
-import { foundOut, orAsked } from './resolve-unknown.ts'
-import { permit } from './check-policy.ts'
+import type { StageContext } from '../run-host-callback.ts'
+import { connectionDecision } from './request-connection.ts'
+import { readFinding, askIfUnknown } from './ask-about-unknown-outcome.ts'
+import { checkPolicy } from './check-policy.ts'
 
-/** `decided`: how the call ends without its body, as far as its interruption goes. At once for one that is new and that nobody has to be asked about. */
-export function mayRun(asking: Asking, accepted: ValidatedInput, decided: ToSettle | null): MaybePromise<Permit> {
-  // Only what was taken from the record can have been interrupted, or have asked before.
-  return decided || asking.execution.claimed ? heardFirst(asking, accepted, decided) : byPolicy(asking, accepted)
+/**
+ * `recovered`: the end of an interrupted call without another run. Synchronous for a new call that needs no approval.
+ */
+export function authorize(
+  stage: StageContext,
+  input: ValidatedInput,
+  recovered: ToSettle | null,
+): MaybePromise<Permit> {
+  // Only a claimed call can have been interrupted or have an earlier request.
+  return recovered || stage.execution.claimed
+    ? authorizeRecovered(stage, input, recovered)
+    : authorizeByPolicy(stage, input)
 }
 
-/** What was told to stop asks for nothing. */
-const byPolicy = (asking: Asking, accepted: ValidatedInput): MaybePromise<Permit> =>
-  asking.execution.stopped ? { go: accepted } : permit(asking, accepted)
+/** A stopped call requests no approval; a later stage ends it. */
+const authorizeByPolicy = (stage: StageContext, input: ValidatedInput): MaybePromise<Permit> =>
+  stage.execution.stopped ? { input } : checkPolicy(stage, input)
 
-async function heardFirst(asking: Asking, accepted: ValidatedInput, decided: ToSettle | null): Promise<Permit> {
-  const connection = await connectionHeard(asking)
-  const ended = connection ?? (decided ? await orAsked(asking, accepted, decided) : await foundOut(asking, accepted))
-  if (!ended) return byPolicy(asking, accepted)
-  return 'park' in ended ? ended : noted(ended, noteOfEdit(asking, accepted))
+async function authorizeRecovered(
+  stage: StageContext,
+  input: ValidatedInput,
+  recovered: ToSettle | null,
+): Promise<Permit> {
+  const connection = await connectionDecision(stage)
+  const end = connection ?? (recovered ? await askIfUnknown(stage, input, recovered) : await readFinding(stage, input))
+  if (!end) return authorizeByPolicy(stage, input)
+  return 'park' in end ? end : withNote(end, noteOfEdit(stage, input))
 }
 
-/** With what people did to the call, for the model. */
-export const noted = (given: ToSettle, note: string | undefined): ToSettle =>
-  note === undefined ? given : { settle: { ...given.settle, note } }
+/** Adds a note for the model about what people changed. */
+export const withNote = (result: ToSettle, note: string | undefined): ToSettle =>
+  note === undefined ? result : { settle: { ...result.settle, note } }

@@ -1,47 +1,48 @@
-// May it run (POL-1 to POL-3): the policy of this moment, and where it says ask, people (approval-request.ts). Asked before the body runs, and again
-// after a recovery or a decision: what is denied by then does not run.
+// Checks a call against the current policy and, if the policy says ask, requests approval (approval-request.ts). Runs
+// before the body, and again after a recovery or a decision, so that a call that has been denied in the meantime does
+// not run.
 
 import type { ToSettle } from '../../engine/engine.ts'
 import { failure } from '../../core/outcome.ts'
-import { recorded, type Json } from '../../core/value.ts'
-import { decide, type Decision, defaultDecision, type Question } from '../../policy/evaluate.ts'
+import { toRecordedForm, type Json } from '../../core/tool-value.ts'
+import { decide, type Decision, defaultDecision, type PolicyQuestion } from '../../policy/evaluate.ts'
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../../policy/rules.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
-import type { ValidatedInput } from '../admission/validated-input.ts'
-import { askPeople, type Heard, heard, nothingHeard, type Permit } from './approval-request.ts'
-import { ask, type Asking, endOf, Unanswered } from '../host-callback.ts'
-import { factsFor } from './preview.ts'
+import type { ValidatedInput } from '../admission/call-input.ts'
+import { requestApproval, type ApprovalState, readApprovals, noApprovals, type Permit } from './approval-request.ts'
+import { runCallback, type StageContext, outcomeOfAbandoned, CallbackAbandoned } from '../run-host-callback.ts'
+import { approvalFacts } from './approval-preview.ts'
 import type { CallHost } from '../ports.ts'
 
-/** At once, unless somebody has to be waited for. */
-export function permit(asking: Asking, accepted: ValidatedInput): MaybePromise<Permit> {
-  const { execution } = asking
-  // Only what was taken from the record can have asked before.
-  if (execution.claimed && execution.asks.any)
-    return heard(asking, accepted).then((found) => ('settle' in found ? found : judged(asking, found)))
-  return judged(asking, nothingHeard(accepted))
+/** Synchronous unless a policy function or a person has to be awaited. */
+export function checkPolicy(stage: StageContext, input: ValidatedInput): MaybePromise<Permit> {
+  const { execution } = stage
+  // Only a claimed call can have an earlier approval request.
+  if (execution.claimed && execution.approvals.any)
+    return readApprovals(stage, input).then((found) => ('settle' in found ? found : applyPolicy(stage, found)))
+  return applyPolicy(stage, noApprovals(input))
 }
 
-function judged(asking: Asking, said: Heard): MaybePromise<Permit> {
-  const concluded = (decision: Decision | ToSettle): MaybePromise<Permit> => {
+function applyPolicy(stage: StageContext, state: ApprovalState): MaybePromise<Permit> {
+  const conclude = (decision: Decision | ToSettle): MaybePromise<Permit> => {
     if ('settle' in decision) return decision
-    if (decision.effect === 'deny') return denied(decision.reason)
-    const go = { go: said.accepted, ...(said.note === undefined ? {} : { note: said.note }) }
-    const { open } = said
-    // An answer that came while nobody was asked any more, or while it was asked about anew, is heard first.
+    if (decision.effect === 'deny') return deniedByPolicy(decision.reason)
+    const permit = { input: state.input, ...(state.note === undefined ? {} : { note: state.note }) }
+    const { open } = state
+    // If the open request was decided before it could be withdrawn, read that decision first.
     if (decision.effect === 'allow')
-      return open ? open.callOff().then((off) => (off ? go : permit(asking, said.accepted))) : go
-    return askPeople(asking, said, decision).then((answer) => answer ?? permit(asking, said.accepted))
+      return open ? open.withdraw().then((withdrawn) => (withdrawn ? permit : checkPolicy(stage, state.input))) : permit
+    return requestApproval(stage, state, decision).then((answer) => answer ?? checkPolicy(stage, state.input))
   }
-  const decision = policyOn(asking, said.accepted.args)
-  return decision instanceof Promise ? decision.then(concluded) : concluded(decision)
+  const decision = evaluatePolicy(stage, state.input.args)
+  return decision instanceof Promise ? decision.then(conclude) : conclude(decision)
 }
 
-/** What the policies say about these arguments. */
-export function policyOn(asking: Asking, args: Json): MaybePromise<Decision | ToSettle> {
-  const { execution, tool, host } = asking
-  const policies = policiesFor(asking)
+/** Evaluates all policies on these arguments. */
+export function evaluatePolicy(stage: StageContext, args: Json): MaybePromise<Decision | ToSettle> {
+  const { execution, tool, host } = stage
+  const policies = policiesFor(stage)
   if (policies.length === 0 && tool.approval === undefined) return byDefault(tool)
   const report = (error: unknown): void =>
     host.logger.error('A policy function failed, so the call is denied', {
@@ -49,20 +50,20 @@ export function policyOn(asking: Asking, args: Json): MaybePromise<Decision | To
       callId: execution.callId,
       error,
     })
-  const deciding = (): MaybePromise<Decision> => decide(policies, questionOf(asking, args), report)
-  const asks = typeof tool.approval === 'function' || policies.some((policy) => policy.decide)
-  const asked = asks ? ask('A policy function', asking, deciding) : deciding()
-  if (!(asked instanceof Promise)) return asked
-  return asked.catch((error: unknown) => {
-    if (!(error instanceof Unanswered)) throw error
-    const end = endOf(error)
+  const evaluate = (): MaybePromise<Decision> => decide(policies, questionOf(stage, args), report)
+  const runsHostCode = typeof tool.approval === 'function' || policies.some((policy) => policy.decide)
+  const evaluating = runsHostCode ? runCallback('A policy function', stage, evaluate) : evaluate()
+  if (!(evaluating instanceof Promise)) return evaluating
+  return evaluating.catch((error: unknown) => {
+    if (!(error instanceof CallbackAbandoned)) throw error
+    const end = outcomeOfAbandoned(error)
     if (end) return end
     report(error)
-    return denied('A policy function did not answer, so the call is denied.')
+    return deniedByPolicy('A policy function did not answer, so the call is denied.')
   })
 }
 
-/** Those of the runtime, and of the session it was asked in. */
+/** The policies of the runtime and of the session. */
 export function policiesFor({
   execution,
   host,
@@ -74,41 +75,44 @@ export function policiesFor({
   return policy === undefined ? host.policies : [...host.policies, sessionPolicy(policy as PolicyDefinition)]
 }
 
-const compiled = new WeakMap<object, Policy>()
+const compiledPolicies = new WeakMap<object, Policy>()
 
 function sessionPolicy(definition: PolicyDefinition): Policy {
-  let policy = compiled.get(definition)
-  if (!policy) compiled.set(definition, (policy = definePolicy(definition)))
+  let policy = compiledPolicies.get(definition)
+  if (!policy) compiledPolicies.set(definition, (policy = definePolicy(definition)))
   return policy
 }
 
-function questionOf(asking: Asking, args: Json): Question {
-  const { execution, tool } = asking
+function questionOf(stage: StageContext, args: Json): PolicyQuestion {
+  const { execution, tool } = stage
   const { position, principal } = execution.request
   const { approval } = tool
-  // Arguments of its own: it cannot change what will run.
-  const own = typeof approval === 'function' ? () => (approval as Approval)(recorded(args), factsFor(asking)) : approval
-  const facts = own === undefined ? toolFacts(tool) : { ...toolFacts(tool), approval: own }
+  // A copy, so that the approval function cannot change what will run.
+  const approve =
+    typeof approval === 'function'
+      ? () => (approval as ApprovalFunction)(toRecordedForm(args), approvalFacts(stage))
+      : approval
+  const facts = approve === undefined ? toolFacts(tool) : { ...toolFacts(tool), approval: approve }
   return { tenant: position.tenant, session: position.session, principal, tool: facts, args }
 }
 
-type Approval = (input: Json, about: ApprovalFacts) => unknown
+type ApprovalFunction = (input: Json, about: ApprovalFacts) => unknown
 
-const defaults = new WeakMap<Tool, Decision>()
+const defaultDecisions = new WeakMap<Tool, Decision>()
 
-/** Without any policy the answer is the same for all calls of a tool. */
+/** Without policies the decision is the same for all calls of a tool. */
 function byDefault(tool: Tool): Decision {
-  let decision = defaults.get(tool)
-  if (!decision) defaults.set(tool, (decision = defaultDecision([], toolFacts(tool))))
+  let decision = defaultDecisions.get(tool)
+  if (!decision) defaultDecisions.set(tool, (decision = defaultDecision([], toolFacts(tool))))
   return decision
 }
 
-/** Policy hears a remote tool's own words about itself, and whether they count. */
+/** For a remote tool the policy gets the provider's hints and whether the provider is trusted. */
 export const toolFacts = ({ name, id, hints, remote }: Tool): ToolFacts =>
   remote
     ? { name, id, hints: remote.hints, remote: true, trusted: remote.trusted }
     : { name, id, hints, remote: false, trusted: true }
 
-const denied = (message: string): ToSettle => ({
+const deniedByPolicy = (message: string): ToSettle => ({
   settle: failure({ class: 'permission_denied', code: 'denied_by_policy', message, source: 'policy' }),
 })

@@ -1,13 +1,14 @@
-// Why a call would run, ask or be denied (POL-1), without running anything: the same evaluation as check-policy.ts, told in full.
+// Explains whether a call would run, need approval or be denied, without running it. Uses the same evaluation as
+// check-policy.ts; called by runtime.explain.
 
 import { PawlError } from '../../core/errors.ts'
-import { decode, encode, type Json } from '../../core/value.ts'
-import { type Explanation, explain, together } from '../../policy/evaluate.ts'
-import { answeredBy, type RememberedRule } from '../../policy/match-remembered.ts'
+import { decode, encode, type Json } from '../../core/tool-value.ts'
+import { type Explanation, explain, combineTerms } from '../../policy/evaluate.ts'
+import { findRememberedRule, type RememberedRule } from '../../policy/match-remembered-rules.ts'
 import { definePolicy, type Effect, type Policy, type PolicyDefinition } from '../../policy/rules.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
-import type { Logger } from '../../tools/context/context.ts'
+import type { Logger } from '../../tools/context/tool-context.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import { describeProblems } from '../admission/read-arguments.ts'
 import { toolFacts } from './check-policy.ts'
@@ -19,31 +20,33 @@ export interface ExplainCall {
   readonly session: string
   readonly tenant?: string
   readonly principal?: string
-  /** The rules of the session, where it has any. */
+  /** The policy of the session, if it has one. */
   readonly policy?: PolicyDefinition
 }
 
 export interface Explained extends Explanation {
-  /** What would happen to the call. `refused`: it would not come to the policy. */
+  /**
+   * The result for the call. 'be refused': the tool is unknown or the input is invalid, so the policy is not evaluated.
+   */
   readonly would: 'run' | 'ask' | 'be denied' | 'be refused'
-  /** A rule that a person made and that answers the ask. */
+  /** The remembered rule that would answer the approval request. */
   readonly remembered?: RememberedRule
 }
 
 export interface ExplainHost {
   readonly toolsOf: (tenant: string, session: string) => Toolset
   readonly policies: readonly Policy[]
-  readonly remembered: (of: { tenant: string; session: string }) => Promise<readonly RememberedRule[]>
+  readonly remembered: (required: { tenant: string; session: string }) => Promise<readonly RememberedRule[]>
   readonly clock: Clock
   readonly logger: Logger
 }
 
 const wouldBe: Readonly<Record<Effect, Explained['would']>> = { allow: 'run', ask: 'ask', deny: 'be denied' }
 
-export async function explainCall(host: ExplainHost, asked: ExplainCall): Promise<Explained> {
-  if (typeof asked?.tool !== 'string' || typeof asked.session !== 'string')
-    throw new PawlError('call_invalid', 'To explain a call takes { tool, input, session }.')
-  const { tool: name, input = {}, session, tenant = 'default', principal = null } = asked
+export async function explainCall(host: ExplainHost, call: ExplainCall): Promise<Explained> {
+  if (typeof call?.tool !== 'string' || typeof call.session !== 'string')
+    throw new PawlError('call_invalid', '`tool` and `session` must be strings. Call explain({ tool, input, session }).')
+  const { tool: name, input = {}, session, tenant = 'default', principal = null } = call
   const entry = host.toolsOf(tenant, session).find(name)
   const tool: Tool | undefined = entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))
   if (!tool) return refusal(`There is no tool '${name}' here.`)
@@ -52,9 +55,9 @@ export async function explainCall(host: ExplainHost, asked: ExplainCall): Promis
     const checked = await tool.input.check(decode(encode(input)))
     if (!checked.ok) return refusal(describeProblems(checked.problems))
     const args = decode(encode(checked.value))
-    const policies = asked.policy === undefined ? host.policies : [...host.policies, definePolicy(asked.policy)]
+    const policies = call.policy === undefined ? host.policies : [...host.policies, definePolicy(call.policy)]
     const facts = { tenant, session, principal, callId: '' }
-    const approval = bound(tool, args, facts)
+    const approval = bindApproval(tool, args, facts)
     const question = {
       tenant,
       session,
@@ -66,8 +69,8 @@ export async function explainCall(host: ExplainHost, asked: ExplainCall): Promis
     const explained = await explain(policies, question, report)
     const { decision } = explained
     if (decision.effect !== 'ask') return { ...explained, would: wouldBe[decision.effect] }
-    const of = decision.asking ?? together([])
-    const known = {
+    const required = decision.asking ?? combineTerms([])
+    const ruleFacts = {
       session,
       principal,
       toolId: tool.id,
@@ -75,7 +78,7 @@ export async function explainCall(host: ExplainHost, asked: ExplainCall): Promis
       args,
       now: host.clock.now(),
     }
-    const rule = answeredBy(await host.remembered({ tenant, session }), known, of)
+    const rule = findRememberedRule(await host.remembered({ tenant, session }), ruleFacts, required)
     if (!rule) return { ...explained, would: 'ask' as const }
     return {
       ...explained,
@@ -85,7 +88,11 @@ export async function explainCall(host: ExplainHost, asked: ExplainCall): Promis
   })
 }
 
-function bound({ approval }: Tool, args: Json, facts: ApprovalFacts): 'always' | 'never' | (() => unknown) | undefined {
+function bindApproval(
+  { approval }: Tool,
+  args: Json,
+  facts: ApprovalFacts,
+): 'always' | 'never' | (() => unknown) | undefined {
   if (typeof approval !== 'function') return approval
   return () => (approval as (input: Json, about: ApprovalFacts) => unknown)(decode(encode(args)), facts)
 }

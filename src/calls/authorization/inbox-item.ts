@@ -1,40 +1,41 @@
-// What a person will see of a call that asks (POL-6): what would run, why they are asked, what it may do, and exactly which arguments.
+// Builds the inbox item that a person sees for a waiting call: the tool, the reason, the possible effect and the exact
+// arguments.
 
 import type { WaitSpec } from '../../engine/engine.ts'
-import type { AskKind, AskTerms } from '../../store/records/approval-terms.ts'
+import type { AskKind, AskTerms } from '../../store/records/approval-wait-terms.ts'
 import type { AskItem, Vote } from '../../store/records/approval-request.ts'
 import type { WaitTerms } from '../../store/records/call-record.ts'
-import type { AskedTogether } from '../../policy/evaluate.ts'
-import { encode } from '../../core/value.ts'
-import { shownArgs } from '../../tools/hidden-fields.ts'
+import type { CombinedApprovalTerms } from '../../policy/evaluate.ts'
+import { encode } from '../../core/tool-value.ts'
+import { maskArgs } from '../../tools/hidden-arguments.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { ValidatedInput } from '../admission/validated-input.ts'
-import type { Asking } from '../host-callback.ts'
-import { previewOf } from './preview.ts'
+import type { ValidatedInput } from '../admission/call-input.ts'
+import type { StageContext } from '../run-host-callback.ts'
+import { previewOf } from './approval-preview.ts'
 
-interface About {
+interface ItemSubject {
   readonly kind: AskKind
   readonly reason: string
-  readonly of: AskedTogether
+  readonly of: CombinedApprovalTerms
   readonly fingerprint: string
   readonly votes?: readonly Vote[]
 }
 
 type Extra = Partial<Pick<AskItem, 'question' | 'provider' | 'interrupted' | 'final' | 'preview'>>
 
-/** The item, and the terms of the wait it lies beside. */
-export async function itemOf(
-  asking: Asking,
-  accepted: ValidatedInput,
-  { kind, reason, of: { quorum, separate, approvers }, fingerprint, votes = [] }: About,
+/** The item and the terms of its wait. */
+export async function buildInboxItem(
+  stage: StageContext,
+  input: ValidatedInput,
+  { kind, reason, of: { quorum, separate, approvers }, fingerprint, votes = [] }: ItemSubject,
   extra: Extra = {},
   terms: Omit<AskTerms, 'kind' | 'fingerprint'> = {},
 ): Promise<{ item: NonNullable<WaitSpec['item']>; terms: WaitTerms }> {
-  const { execution, tool, host } = asking
+  const { execution, tool, host } = stage
   const { request, options, callId } = execution
-  // On record as people read it: another process, which does not know these secrets, shows it too.
+  // Redacted before it is stored: another process that shows the item may not know these secrets.
   const { redact } = host
-  const clean = <T>(value: T): T => (redact.active ? redact.deep(value) : value)
+  const redacted = <T>(value: T): T => (redact.active ? redact.deep(value) : value)
   const item = {
     kind,
     call: request.uid,
@@ -43,10 +44,9 @@ export async function itemOf(
     tool: tool.name,
     title: tool.title ?? tool.name,
     principal: request.principal,
-    // Who runs it gets what it is; who only looks does not see what nobody may read.
-    args:
-      kind === 'client' ? accepted.text : encode(clean(shownArgs(tool, accepted.args, () => host.toolsOf(request)))),
-    reason: clean(reason),
+    // A client runs the tool and needs the real arguments; for people hidden fields are masked.
+    args: kind === 'client' ? input.text : encode(redacted(maskArgs(tool, input.args, () => host.toolsOf(request)))),
+    reason: redacted(reason),
     effect: effectOf(tool),
     fingerprint,
     toolFingerprint: tool.fingerprint,
@@ -54,18 +54,18 @@ export async function itemOf(
     of: { quorum, separate, approvers },
     votes,
     ...extra,
-    preview: clean(extra.preview ?? (await previewOf(asking, accepted))),
+    preview: redacted(extra.preview ?? (await previewOf(stage, input))),
   }
   return { item, terms: { asks: { kind, fingerprint, ...terms } } }
 }
 
 function effectOf({ hints, remote }: Tool): string {
-  const said = remote?.hints ?? hints
-  const words = [
-    said.destructive ? 'may destroy something that cannot be brought back' : null,
-    said.openWorld ? "reaches beyond the host's own systems" : null,
-    said.readOnly && !said.destructive ? 'only reads' : null,
+  const effects = remote?.hints ?? hints
+  const parts = [
+    effects.destructive ? 'may destroy something that cannot be brought back' : null,
+    effects.openWorld ? "reaches beyond the host's own systems" : null,
+    effects.readOnly && !effects.destructive ? 'only reads' : null,
     remote ? `comes from '${remote.provider}'${remote.trusted ? '' : ', which is not trusted'}` : null,
   ].filter((each) => each !== null)
-  return words.length === 0 ? 'It changes something.' : `It ${words.join(', ')}.`
+  return parts.length === 0 ? 'It changes something.' : `It ${parts.join(', ')}.`
 }

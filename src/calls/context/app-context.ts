@@ -1,14 +1,14 @@
-// What the host hands to tools (CALL-9): made by its factory, once per session and process, so that whichever worker takes a call up has it too.
+// ctx.app: the value that the host's factory creates once per session and process, so every worker has it.
 
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
-import type { App } from '../../tools/context/context.ts'
+import type { App } from '../../tools/context/tool-context.ts'
 
-/** Makes what bodies get as `ctx.app`. Asked again in every process, and for a session that was long idle. */
+/** Creates the value of `ctx.app`. Called again in every process, and for a session that was idle for long. */
 export type AppFactory = (of: { readonly tenant: string; readonly session: string }) => App | Promise<App>
 
-/** Of more sessions than this it is forgotten, those first that used it longest ago, and made again when it is needed. */
-const most = 1_000
+/** Cache size. The least recently used session is evicted, and its value is created again when needed. */
+const maxSessions = 1_000
 
 export class AppContexts {
   readonly #make: AppFactory
@@ -18,26 +18,26 @@ export class AppContexts {
     this.#make = make
   }
 
-  /** At once, if it is there. What could not be made is tried again with the next call. */
+  /** Synchronous if the value is cached. After a failure the next call tries again. */
   of({ tenant, session }: { readonly tenant: string; readonly session: string }): MaybePromise<unknown> {
-    const place = frame(tenant, session)
-    const known = this.#made.has(place)
-    const app = known ? this.#made.get(place) : this.#make({ tenant, session })
-    if (!isThenable(app)) return this.#keep(place, app)
+    const key = lengthPrefixed(tenant, session)
+    const known = this.#made.has(key)
+    const app = known ? this.#made.get(key) : this.#make({ tenant, session })
+    if (!isThenable(app)) return this.#remember(key, app)
     if (known) return app
     const made = Promise.resolve(app)
-    this.#keep(place, made)
+    this.#remember(key, made)
     void made.then(
-      (value) => this.#made.get(place) === made && this.#keep(place, value),
-      () => this.#made.get(place) === made && this.#made.delete(place),
+      (value) => this.#made.get(key) === made && this.#remember(key, value),
+      () => this.#made.get(key) === made && this.#made.delete(key),
     )
     return made
   }
 
-  #keep(place: string, app: MaybePromise<unknown>): MaybePromise<unknown> {
-    this.#made.delete(place)
-    this.#made.set(place, app)
-    if (this.#made.size > most) this.#made.delete(this.#made.keys().next().value as string)
+  #remember(key: string, app: MaybePromise<unknown>): MaybePromise<unknown> {
+    this.#made.delete(key)
+    this.#made.set(key, app)
+    if (this.#made.size > maxSessions) this.#made.delete(this.#made.keys().next().value as string)
     return app
   }
 }

@@ -1,16 +1,19 @@
-// Files that go on record with a call, and are kept as long as any call speaks of them (VAL-1): ctx.attachments of a body, and those that a user sends with a
-// message, which belong to the turn that reads it.
+// Attachments: bytes stored with a call for as long as any call refers to them. Used by ctx.attachments and for files
+// that a user sends with a message, which belong to the turn that reads it.
 
 import { createHash, createHmac } from 'node:crypto'
 import type { Execution } from '../../engine/engine.ts'
-import { isSealedUid, sealedUid } from '../../store/records/sealed-uid.ts'
+import { isSealedUid, sealedUid } from '../../store/records/encrypted-call-id.ts'
 import { PawlError } from '../../core/errors.ts'
-import { isName, longestName } from '../../core/ids.ts'
-import { bytesIn, fits, type Sizes } from '../../core/size-limits.ts'
-import { type Attachment, isAttachment, mintAttachment } from '../../core/value.ts'
-import type { Attachments } from '../../tools/context/context.ts'
+import { isName, maxNameLength } from '../../core/ids.ts'
+import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'
+import { type Attachment, isAttachment, mintAttachment } from '../../core/tool-value.ts'
+import type { Attachments } from '../../tools/context/tool-context.ts'
 
-/** Content-addressed: the same bytes of a tenant are one attachment, on a replay too. Sealed ones tell nobody what they hold: one per call. */
+/**
+ * Content-addressed: equal bytes of a tenant are one attachment, also on a replay. For an encrypted call the id is
+ * keyed with a secret of the call, so that the id does not reveal the content.
+ */
 function attachmentId(execution: Execution, mediaType: string, bytes: Uint8Array): string {
   const sealed = isSealedUid(execution.request.uid)
   const hash = sealed ? createHmac('sha256', execution.derive('attachments')) : createHash('sha256')
@@ -27,7 +30,7 @@ export function attachmentsOf(
   return {
     create(data, { mediaType, name: given }): Attachment {
       leaf('attachments.create')
-      // They go on record, and into databases that do not take everything.
+      // Both are stored in databases that do not accept NUL or lone surrogates.
       const name = given ?? undefined
       for (const [what, text] of [
         ['mediaType', mediaType],
@@ -36,13 +39,13 @@ export function attachmentsOf(
         if (!isName(text))
           throw new PawlError(
             'value_invalid',
-            `The ${what} of an attachment must be a text of 1 to ${longestName} characters.`,
+            `The ${what} of an attachment must be a string of 1 to ${maxNameLength} characters without NUL or lone surrogates.`,
           )
       }
       const within = typeof data === 'string' ? fits(data, sizes.attachment) : data.byteLength <= sizes.attachment
       if (!within) {
-        const size = typeof data === 'string' ? bytesIn(data) : data.byteLength
-        throw new PawlError('attachment_too_large', `It has ${size} bytes; at most ${sizes.attachment} are kept.`)
+        const size = typeof data === 'string' ? utf8Bytes(data) : data.byteLength
+        throw new PawlError('attachment_too_large', `It has ${size} bytes; the limit is ${sizes.attachment}.`)
       }
       const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
       const id = attachmentId(execution, mediaType, bytes)
@@ -50,9 +53,14 @@ export function attachmentsOf(
       return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })
     },
     async read(attachment) {
-      if (!isAttachment(attachment)) throw new PawlError('value_invalid', 'This is not an attachment of the record.')
+      if (!isAttachment(attachment))
+        throw new PawlError(
+          'value_invalid',
+          'The value is not an attachment from ctx.attachments or from a recorded value.',
+        )
       const found = await execution.attachment(attachment.ref.id)
-      if (!found) throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} is not in this tenant.`)
+      if (!found)
+        throw new PawlError('value_undecodable', `The attachment ${attachment.ref.id} does not exist in this tenant.`)
       return found.data
     },
   }

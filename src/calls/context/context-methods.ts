@@ -1,12 +1,12 @@
-// What a body can do with its ctx. The rules of steps are kept here (a blank id, an id used twice, nothing recorded inside a step),
-// and values are turned into their recorded form and back, so the first run sees what a replay will see.
+// The methods of ctx. Enforces the rules for steps (no blank id, no duplicate id, no recorded operation inside a step)
+// and converts values to their recorded form and back, so the first run sees what a replay will see.
 
 import { milliseconds } from '../../core/duration.ts'
-import { isLoss, PawlError } from '../../core/errors.ts'
+import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
 import { isName } from '../../core/ids.ts'
 import { abortsTurn } from '../../core/outcome.ts'
 import { fits } from '../../core/size-limits.ts'
-import { decode, encode } from '../../core/value.ts'
+import { decode, encode } from '../../core/tool-value.ts'
 import type {
   Attachments,
   Later,
@@ -15,32 +15,32 @@ import type {
   NestedOutcome,
   StepOptions,
   ToolContext,
-} from '../../tools/context/context.ts'
-import { onCrashOf } from '../../tools/hints.ts'
-import type { Tasks } from '../../tools/context/tasks.ts'
+} from '../../tools/context/tool-context.ts'
+import { onCrashOf } from '../../tools/tool-hints.ts'
+import type { Tasks } from '../../tools/context/task-interfaces.ts'
 import type { Tool } from '../../tools/tool.ts'
-import { WaitError } from '../../store/records/resolution.ts'
-import type { Around } from './call-environment.ts'
+import { WaitError } from '../../store/records/wait-resolution.ts'
+import type { CallEnvironment } from './context-dependencies.ts'
 import { attachmentsOf } from './attachments.ts'
-import { emitting } from '../task-execution/emit-task-event.ts'
-import type { Inside } from './call-environment.ts'
-import { modelsInBody } from './models.ts'
+import { createEmit } from '../task-execution/emit-task-event.ts'
+import type { ContextRules } from './context-dependencies.ts'
+import { contextModels } from './ask-models.ts'
 import { taskContext } from '../task-execution/task-context.ts'
-import { runOf } from '../task-execution/task-run.ts'
-import { tasksInBody } from './tasks.ts'
+import { reporterOf } from '../task-execution/task-run.ts'
+import { contextTasks } from './session-tasks.ts'
 import { waitTerms } from './wait-options.ts'
-import { LaterHandle, parksOn } from './later.ts'
-import { askQuestion } from '../authorization/question.ts'
-import { connectionOf } from '../authorization/connection.ts'
-import { untold } from '../authorization/known-connections.ts'
+import { LaterHandle, registerWait } from './deferred-result.ts'
+import { askQuestion } from '../authorization/ask-question.ts'
+import { connectionOf } from '../authorization/request-connection.ts'
+import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import { scope } from '../async-context.ts'
-import { secretsInBody, valuesInBody } from './values.ts'
-import { runStep, stepError, tooLarge } from './run-step.ts'
+import { contextSecrets, contextValues } from './values-and-secrets.ts'
+import { runStep, stepError, stepTooLarge } from './run-step.ts'
 
 const defaultDeadline = '7d'
 const defaultWaitName = 'later'
 
-type Verb =
+type MethodName =
   | 'ask'
   | 'connection'
   | 'key'
@@ -64,50 +64,48 @@ type Verb =
   | 'turn'
   | 'values'
   | 'secrets'
-export type Verbs = Pick<ToolContext, Verb> & { idempotencyKey(): string }
+export type ContextMethods = Pick<ToolContext, MethodName> & { idempotencyKey(): string }
 
-/** Tools that were warned about, by whose logger was told: once is enough. */
+/** Tools that were already warned about, by logger. */
 const warned = new WeakMap<object, WeakSet<Tool>>()
 
-export function verbsOf(context: Around): Verbs {
-  const { execution, tool, host, pace } = context
+export function createContextMethods(context: CallEnvironment): ContextMethods {
+  const { execution, tool, host, control } = context
   const { request, callId: id } = execution
   const mayRerun = onCrashOf(tool) === 'rerun'
-  const used = new Set<string>()
+  const usedStepIds = new Set<string>()
   const counts = { sleep: 0, now: 0, random: 0, uuid: 0, run: 0, trigger: 0 }
   let entries = 0
-  /** Waiting for the outside: the clocks of the attempt stand still and its place in the queue is free. */
-  const outside = async <T>(wait: () => Promise<T>): Promise<T> => {
-    pace?.pause()
+  /** Pauses the clocks of the attempt and releases its slot in the queue while it waits. */
+  const whileWaiting = async <T>(wait: () => Promise<T>): Promise<T> => {
+    control?.pause()
     try {
       return await wait()
     } finally {
-      await pace?.resume()
+      await control?.resume()
     }
   }
 
-  const leaf = (what: string): void => {
-    if (context.over) throw new PawlError('attempt_over')
+  const assertUsable = (what: string): void => {
+    if (context.ended) throw new PawlError('attempt_over')
     const step = scope.getStore()?.step
     if (step !== undefined) throw new PawlError('step_nested', `ctx.${what} was called in step '${step}'.`)
   }
-  const entry = (): void => {
+  const countEntry = (): void => {
     const most = host.sizes.journal
-    if (++entries > most) throw new PawlError('journal_full', `It may be ${most} entries long.`)
+    if (++entries > most) throw new PawlError('journal_full', `The limit is ${most} entries.`)
   }
   const warnIfStop = (what: string): void => {
     if (mayRerun) return
-    const told = warned.get(host.logger) ?? new WeakSet<Tool>()
-    if (told.has(tool)) return
-    warned.set(host.logger, told.add(tool))
+    const warnedTools = warned.get(host.logger) ?? new WeakSet<Tool>()
+    if (warnedTools.has(tool)) return
+    warned.set(host.logger, warnedTools.add(tool))
     host.logger.warn(
-      `Tool '${tool.name}' uses ctx.${what} but stops after a crash, so what it records is never replayed. Set onCrash: 'rerun'.`,
-      {
-        tool: tool.name,
-      },
+      `Tool '${tool.name}' uses ctx.${what} but is not rerun after a crash, so its records are never replayed. Set onCrash: 'rerun'.`,
+      { tool: tool.name },
     )
   }
-  const needsRerun = (what: string): void => {
+  const requireRerun = (what: string): void => {
     if (!mayRerun) throw new PawlError('wait_needs_rerun', `Tool '${tool.name}' used ${what}.`)
   }
 
@@ -117,17 +115,17 @@ export function verbsOf(context: Around): Verbs {
     if (typeof stepId !== 'string' || stepId.trim() === '') throw new PawlError('step_id_empty')
     if (!isName(stepId))
       throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(stepId).slice(0, 60))}.`)
-    leaf('step')
-    pace?.look()
-    if (used.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
-    used.add(stepId)
-    entry()
+    assertUsable('step')
+    control?.assertInTime()
+    if (usedStepIds.has(stepId)) throw new PawlError('step_id_duplicate', `The id is '${stepId}'.`)
+    usedStepIds.add(stepId)
+    countEntry()
     warnIfStop('step')
     const input = withInput ? encode(rest[0]) : null
-    if (input !== null && !fits(input, host.sizes.step)) throw tooLarge(stepId, 'input', input, host)
+    if (input !== null && !fits(input, host.sizes.step)) throw stepTooLarge(stepId, 'input', input, host)
     const spec = { key: `step:${stepId}`, input, once: options?.once ?? false }
     const about = { tool: tool.name, callId: id, call: request.uid, logger: host.logger, step: stepId }
-    const end = await execution.run(spec, () =>
+    const end = await execution.runStep(spec, () =>
       scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), stepId, options, context)),
     )
     if ('done' in end) return decode(end.done)
@@ -137,130 +135,133 @@ export function verbsOf(context: Around): Verbs {
   const later = async <T>(options: LaterOptions = {}): Promise<Later<T>> => {
     const name = options.name ?? defaultWaitName
     if (name.trim() === '') throw new PawlError('wait_name_empty')
-    // Those that begin like this are ours.
+    // The prefix 'pawl:' is reserved for waits of the runtime.
     if (name.startsWith('pawl:') || !isName(name))
       throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
-    leaf('later')
-    entry()
+    assertUsable('later')
+    countEntry()
     warnIfStop('later')
     const deadlineMs = milliseconds(options.deadline ?? defaultDeadline, 'The deadline of a wait')
-    const wait = await execution.wait({ name, deadlineMs, terms: waitTerms(options, tool, host.sizes) })
+    const wait = await execution.openWait({ name, deadlineMs, terms: waitTerms(options, tool, host.sizes) })
     const handle = new LaterHandle<T>(wait, async () => {
-      leaf('later')
-      needsRerun('await later.value')
-      const resolution = await outside(() => execution.answer(wait, context.signal))
+      assertUsable('later')
+      requireRerun('await later.value')
+      const resolution = await whileWaiting(() => execution.awaitAnswer(wait, context.signal))
       if ('value' in resolution) return resolution.value as T
       throw new WaitError(resolution)
     })
-    return parksOn(handle, wait, request.uid)
+    return registerWait(handle, wait, request.uid)
   }
 
-  const nested = async (calls: readonly { id: string; name: string; input?: unknown }[]): Promise<NestedOutcome[]> => {
-    const outcomes = await host.nested(execution, untold(calls, context.told), {
+  const runNested = async (
+    calls: readonly { id: string; name: string; input?: unknown }[],
+  ): Promise<NestedOutcome[]> => {
+    const outcomes = await host.nested(execution, withoutUsedSecrets(calls, context.usedConnections), {
       name: `run:${++counts.run}`,
-      pace,
+      control,
       signal: context.signal,
     })
     const abort = outcomes.map(abortsTurn).find((each) => each !== null)
-    if (abort) pace?.abort(abort)
+    if (abort) control?.abort(abort)
     return outcomes
   }
 
-  const derived = (purpose: string, bytes: number): Buffer => Buffer.from(execution.derive(purpose)).subarray(0, bytes)
+  const deriveBytes = (purpose: string, bytes: number): Buffer =>
+    Buffer.from(execution.derive(purpose)).subarray(0, bytes)
 
-  const inside: Inside = { leaf, entry, needsRerun, outside }
-  const taskRun = runOf(execution)
-  const task = taskRun && taskContext(context, taskRun, inside)
+  const rules: ContextRules = { assertUsable, countEntry, requireRerun, whileWaiting }
+  const taskReporter = reporterOf(execution)
+  const task = taskReporter && taskContext(context, taskReporter, rules)
   let tasks: Tasks | undefined
   let values: ToolContext['values'] | undefined
   let secrets: ToolContext['secrets'] | undefined
   let log: Logger | undefined
   let attachments: Attachments | undefined
   return {
-    idempotencyKey: () => derived('call', 24).toString('base64url'),
-    key: (name) => derived(`key:${name}`, 24).toString('base64url'),
+    idempotencyKey: () => deriveBytes('call', 24).toString('base64url'),
+    key: (name) => deriveBytes(`key:${name}`, 24).toString('base64url'),
     step: step as ToolContext['step'],
     async sleep(duration) {
-      const ms = milliseconds(duration, 'A sleep')
-      leaf('sleep')
-      needsRerun('ctx.sleep')
-      entry()
+      const ms = milliseconds(duration, 'The duration of ctx.sleep')
+      assertUsable('sleep')
+      requireRerun('ctx.sleep')
+      countEntry()
       const key = `sleep:${++counts.sleep}`
-      await outside(() => execution.sleep(key, ms, context.signal))
+      await whileWaiting(() => execution.sleep(key, ms, context.signal))
     },
     later,
     async ask(question) {
-      leaf('ask')
-      entry()
+      assertUsable('ask')
+      countEntry()
       return askQuestion(context, question, {
         awaited() {
-          leaf('ask')
-          needsRerun('the answer to ctx.ask')
+          assertUsable('ask')
+          requireRerun('the answer to ctx.ask')
         },
         async outside(wait) {
-          pace?.deciding(true)
+          control?.setDeciding(true)
           try {
-            return await outside(wait)
+            return await whileWaiting(wait)
           } finally {
-            pace?.deciding(false)
+            control?.setDeciding(false)
           }
         },
       })
     },
     async connection(provider) {
-      if (context.over) throw new PawlError('attempt_over')
+      if (context.ended) throw new PawlError('attempt_over')
       return connectionOf(context, provider)
     },
     async now() {
-      leaf('now')
-      entry()
+      assertUsable('now')
+      countEntry()
       return execution.now(`now:${++counts.now}`)
     },
     random() {
-      leaf('random')
-      return derived(`random:${++counts.random}`, 6).readUIntBE(0, 6) / 2 ** 48
+      assertUsable('random')
+      return deriveBytes(`random:${++counts.random}`, 6).readUIntBE(0, 6) / 2 ** 48
     },
     uuid() {
-      leaf('uuid')
-      return uuidFrom(derived(`uuid:${++counts.uuid}`, 16))
+      assertUsable('uuid')
+      return uuidFrom(deriveBytes(`uuid:${++counts.uuid}`, 16))
     },
     async run(calls) {
-      leaf('run')
-      return nested(calls)
+      assertUsable('run')
+      return runNested(calls)
     },
     async call(other, input) {
-      leaf('call')
-      const [outcome] = await nested([{ id: other.name, name: other.name, input }])
+      assertUsable('call')
+      const [outcome] = await runNested([{ id: other.name, name: other.name, input }])
       return outcome as never
     },
     progress(progress) {
-      if (context.over) return
-      pace?.progress()
+      if (context.ended) return
+      control?.progress()
       context.live.progress(progress)
     },
     output(text, stream) {
-      if (context.over) return
-      pace?.progress()
+      if (context.ended) return
+      control?.progress()
       context.live.output(text, stream ?? 'stdout')
     },
     task,
     get tasks() {
-      tasks ??= tasksInBody(context, inside)
+      tasks ??= contextTasks(context, rules)
       return tasks
     },
     get values() {
-      return (values ??= valuesInBody(context, inside))
+      return (values ??= contextValues(context, rules))
     },
     get secrets() {
-      return (secrets ??= secretsInBody(context, inside))
+      return (secrets ??= contextSecrets(context, rules))
     },
-    emit: emitting(context, taskRun, inside),
-    ...modelsInBody(context, inside),
+    emit: createEmit(context, taskReporter, rules),
+    ...contextModels(context, rules),
     triggers: {
       async emit(event, payload, how = {}) {
-        leaf('triggers.emit')
-        entry()
-        const key = how?.key ?? derived(`trigger:${++counts.trigger}`, 24).toString('base64url')
+        assertUsable('triggers.emit')
+        countEntry()
+        const key = how?.key ?? deriveBytes(`trigger:${++counts.trigger}`, 24).toString('base64url')
         try {
           await host.trigger(execution, event, payload, {
             ...how,
@@ -269,7 +270,7 @@ export function verbsOf(context: Around): Verbs {
             placed: how?.key === undefined,
           })
         } catch (error) {
-          if (isLoss(error)) execution.end(error) // it is taken up again, and tells again
+          if (isStoreOrLeaseLost(error)) execution.end(error) // the call is claimed again and emits again
           throw error
         }
       },
@@ -279,7 +280,7 @@ export function verbsOf(context: Around): Verbs {
       return log
     },
     get attachments() {
-      attachments ??= attachmentsOf(execution, host.sizes, leaf)
+      attachments ??= attachmentsOf(execution, host.sizes, assertUsable)
       return attachments
     },
   }

@@ -1,52 +1,58 @@
-// What a body is handed: ctx, on whatever engine runs the call, and its life: it can be aborted, and once the attempt is over it records
-// nothing more. What can be done with it is in context-methods.ts, made when a body first asks for any of it: most bodies never do.
+// The ctx of a body and its lifecycle: it can be aborted, and after the attempt has ended it records nothing more. The
+// methods (context-methods.ts) are created on first use, because most bodies never use them.
 
 import type { Execution } from '../../engine/engine.ts'
-import type { SessionFiles } from '../../core/session-files.ts'
-import type { Json } from '../../core/value.ts'
+import type { SessionFiles } from '../../core/session-files-interface.ts'
+import type { Json } from '../../core/tool-value.ts'
 import { PawlError } from '../../core/errors.ts'
 import { isThenable } from '../../core/maybe-promise.ts'
-import type { App, ToolContext } from '../../tools/context/context.ts'
+import type { App, ToolContext } from '../../tools/context/tool-context.ts'
 import { defaultRetry } from '../../tools/tool-options.ts'
 import type { Tool } from '../../tools/tool.ts'
-import { type SearchContext, searching } from '../../tools/tool-search.ts'
-import type { Pace } from '../scheduling/nested-calls.ts'
+import { type SearchContext, toolSearchKey } from '../../tools/tool-search.ts'
+import type { AttemptControl } from '../scheduling/nested-calls.ts'
 import type { CallHost } from '../ports.ts'
-import type { Connections } from '../authorization/known-connections.ts'
-import { filesInBody } from './files.ts'
-import { type Live, liveOf } from './live-output.ts'
-import type { Around } from './call-environment.ts'
+import type { UsedConnections } from '../authorization/used-connections.ts'
+import { contextFiles } from './session-files.ts'
+import { type LiveOutput, createLiveOutput } from './live-output.ts'
+import type { CallEnvironment } from './context-dependencies.ts'
 import { searchTools } from './tool-search.ts'
-import { type Verbs, verbsOf } from './context-methods.ts'
+import { type ContextMethods, createContextMethods } from './context-methods.ts'
 
-export class Context implements Around {
+export class Context implements CallEnvironment {
   readonly execution: Execution
   readonly tool: Tool
   readonly host: CallHost
-  readonly pace: Pace | null
+  readonly control: AttemptControl | null
   readonly ctx: ToolContext
-  /** What the host hands to tools, once it is there. */
+  /** The value of ctx.app, once the factory has returned it. */
   app: unknown
-  over = false
-  /** The arguments it runs with, recorded form; those on record where it is none of a body. */
+  ended = false
+  /** The arguments of the body, in recorded form. Null in a callback, which uses the recorded arguments. */
   args: string | null = null
   #abort: AbortController | null = null
-  #abortedFor: Error | null = null
-  #live: Live | null = null
+  #abortReason: Error | null = null
+  #live: LiveOutput | null = null
   #files: SessionFiles | null = null
-  #connections: Connections | null = null
+  #connections: UsedConnections | null = null
   #listeners: Set<() => void> | null = null
 
-  constructor(execution: Execution, tool: Tool, host: CallHost, pace: Pace | null = null, prepared: Json = null) {
+  constructor(
+    execution: Execution,
+    tool: Tool,
+    host: CallHost,
+    control: AttemptControl | null = null,
+    prepared: Json = null,
+  ) {
     this.execution = execution
     this.tool = tool
     this.host = host
-    this.pace = pace
+    this.control = control
     this.ctx = new BodyContext(this, prepared)
   }
 
-  /** Runs it with what the host hands to tools: at once, if that is there. */
-  handed<T>(run: (ctx: ToolContext) => T): T | Promise<T> {
+  /** Runs the function with ctx.app set. Synchronous if the app value is available. */
+  runWithApp<T>(run: (ctx: ToolContext) => T): T | Promise<T> {
     const { apps } = this.host
     const app = apps === null ? undefined : apps.of(this.execution.request.position)
     if (!isThenable(app)) {
@@ -54,71 +60,71 @@ export class Context implements Around {
       return run(this.ctx)
     }
     return (app as Promise<unknown>).then((made) => {
-      // Nobody wants it any more: then it does not begin.
-      if (this.unwanted) throw new PawlError('attempt_over')
+      // The attempt was aborted or ended meanwhile: do not start the body.
+      if (this.stopRequested) throw new PawlError('attempt_over')
       this.app = made
       return run(this.ctx)
     })
   }
 
-  /** Made when somebody asks for it: most bodies never look. */
+  /** Created on first use: most bodies never read it. */
   get signal(): AbortSignal {
     this.#abort ??= new AbortController()
-    if (this.#abortedFor && !this.#abort.signal.aborted) this.#abort.abort(this.#abortedFor)
+    if (this.#abortReason && !this.#abort.signal.aborted) this.#abort.abort(this.#abortReason)
     return this.#abort.signal
   }
 
-  /** What it was told of connections. */
-  get connections(): Connections {
+  /** Connections and secrets that the body has read. */
+  get connections(): UsedConnections {
     this.#connections ??= { seen: new Map(), tokens: [] }
     return this.#connections
   }
 
-  /** The same, if it was told anything. */
-  get told(): Connections | null {
+  /** The same; null if the body has read none. */
+  get usedConnections(): UsedConnections | null {
     return this.#connections
   }
 
   get files(): SessionFiles {
-    this.#files ??= filesInBody(this)
+    this.#files ??= contextFiles(this)
     return this.#files
   }
 
-  get live(): Live {
-    this.#live ??= liveOf(this.execution, this.host)
+  get live(): LiveOutput {
+    this.#live ??= createLiveOutput(this.execution, this.host)
     return this.#live
   }
 
-  /** Tells the body that its work is no longer wanted. */
+  /** Aborts the signal of the body. */
   abort(reason: string | Error): void {
-    this.#abortedFor ??= typeof reason === 'string' ? new DOMException(reason, 'AbortError') : reason
-    this.#abort?.abort(this.#abortedFor)
-    this.#tell()
+    this.#abortReason ??= typeof reason === 'string' ? new DOMException(reason, 'AbortError') : reason
+    this.#abort?.abort(this.#abortReason)
+    this.#notify()
   }
 
-  /** The attempt is over: the ctx records nothing more. */
+  /** The attempt is over: from now on the ctx records nothing. */
   end(): void {
-    this.over = true
+    this.ended = true
     this.#live?.end()
-    this.#tell()
+    this.#notify()
   }
 
-  get unwanted(): boolean {
-    return this.over || this.#abortedFor !== null
+  get stopRequested(): boolean {
+    return this.ended || this.#abortReason !== null
   }
 
-  onUnwanted(listener: () => void): () => void {
+  onStopRequested(listener: () => void): () => void {
     this.#listeners ??= new Set()
     this.#listeners.add(listener)
     return () => void this.#listeners?.delete(listener)
   }
 
-  #tell(): void {
+  #notify(): void {
     for (const listener of this.#listeners ?? []) listener()
   }
 }
 
-/** Getters, so that what they give can be taken out of ctx and used alone. */
+/** Uses getters so that bodies can destructure ctx and use its methods alone. */
 class BodyContext implements SearchContext {
   readonly tenant: string
   readonly session: string
@@ -130,7 +136,7 @@ class BodyContext implements SearchContext {
   readonly maxAttempts: number
   readonly prepared: Json
   readonly #context: Context
-  #made: Verbs | null = null
+  #made: ContextMethods | null = null
 
   constructor(context: Context, prepared: Json) {
     const { execution, tool } = context
@@ -147,8 +153,8 @@ class BodyContext implements SearchContext {
     this.#context = context
   }
 
-  get #verbs(): Verbs {
-    this.#made ??= verbsOf(this.#context)
+  get #methods(): ContextMethods {
+    this.#made ??= createContextMethods(this.#context)
     return this.#made
   }
 
@@ -159,81 +165,81 @@ class BodyContext implements SearchContext {
     return this.#context.signal
   }
   get idempotencyKey(): string {
-    return this.#verbs.idempotencyKey()
+    return this.#methods.idempotencyKey()
   }
   get key(): ToolContext['key'] {
-    return this.#verbs.key
+    return this.#methods.key
   }
   get step(): ToolContext['step'] {
-    return this.#verbs.step
+    return this.#methods.step
   }
   get sleep(): ToolContext['sleep'] {
-    return this.#verbs.sleep
+    return this.#methods.sleep
   }
   get later(): ToolContext['later'] {
-    return this.#verbs.later
+    return this.#methods.later
   }
   get ask(): ToolContext['ask'] {
-    return this.#verbs.ask
+    return this.#methods.ask
   }
   get connection(): ToolContext['connection'] {
-    return this.#verbs.connection
+    return this.#methods.connection
   }
   get now(): ToolContext['now'] {
-    return this.#verbs.now
+    return this.#methods.now
   }
   get random(): ToolContext['random'] {
-    return this.#verbs.random
+    return this.#methods.random
   }
   get uuid(): ToolContext['uuid'] {
-    return this.#verbs.uuid
+    return this.#methods.uuid
   }
   get run(): ToolContext['run'] {
-    return this.#verbs.run
+    return this.#methods.run
   }
   get call(): ToolContext['call'] {
-    return this.#verbs.call
+    return this.#methods.call
   }
   get progress(): ToolContext['progress'] {
-    return this.#verbs.progress
+    return this.#methods.progress
   }
   get output(): ToolContext['output'] {
-    return this.#verbs.output
+    return this.#methods.output
   }
   get log(): ToolContext['log'] {
-    return this.#verbs.log
+    return this.#methods.log
   }
   get attachments(): ToolContext['attachments'] {
-    return this.#verbs.attachments
+    return this.#methods.attachments
   }
   get files(): ToolContext['files'] {
     return this.#context.files
   }
   get values(): ToolContext['values'] {
-    return this.#verbs.values
+    return this.#methods.values
   }
   get secrets(): ToolContext['secrets'] {
-    return this.#verbs.secrets
+    return this.#methods.secrets
   }
   get task(): ToolContext['task'] {
-    return this.#verbs.task
+    return this.#methods.task
   }
   get tasks(): ToolContext['tasks'] {
-    return this.#verbs.tasks
+    return this.#methods.tasks
   }
   get triggers(): ToolContext['triggers'] {
-    return this.#verbs.triggers
+    return this.#methods.triggers
   }
   get emit(): ToolContext['emit'] {
-    return this.#verbs.emit
+    return this.#methods.emit
   }
   get complete(): ToolContext['complete'] {
-    return this.#verbs.complete
+    return this.#methods.complete
   }
   get turn(): ToolContext['turn'] {
-    return this.#verbs.turn
+    return this.#methods.turn
   }
-  [searching](query: string): Promise<Json> {
+  [toolSearchKey](query: string): Promise<Json> {
     return searchTools(this.#context, query)
   }
   get outputs(): ToolContext['outputs'] {

@@ -1,54 +1,56 @@
-// What reaches watchers while a body runs and is not kept (CALL-10): progress, at most ten times a second with the last one winning,
-// and output, gathered and bounded.
+// Live events of a running body, which are not stored: progress (at most ten times a second, the latest wins) and
+// output (collected and limited in size).
 
 import type { Execution } from '../../engine/engine.ts'
 import type { RedactedStream } from '../../security/redact.ts'
-import type { Progress } from '../../tools/context/context.ts'
+import type { Progress } from '../../tools/context/tool-context.ts'
 import type { CallHost } from '../ports.ts'
-import { runOf } from '../task-execution/task-run.ts'
+import { reporterOf } from '../task-execution/task-run.ts'
 
 const everyMs = 100
 
-export interface Live {
+export interface LiveOutput {
   progress(progress: Progress): void
   output(text: string, stream: string): void
-  /** Tells what is left, then nothing more. */
+  /** Flushes the rest; later output is ignored. */
   end(): void
 }
 
-export function liveOf(execution: Execution, host: CallHost): Live {
+export function createLiveOutput(execution: Execution, host: CallHost): LiveOutput {
   let progress: Progress | null = null
   let output: { stream: string; text: string }[] = []
   let characters = 0
-  let callOff: (() => void) | null = null
-  let over = false
-  /** By stream: a secret may come in two pieces. */
+  let cancelTimer: (() => void) | null = null
+  let ended = false
+  /** One redactor per stream, because a secret may be split over two chunks. */
   const streams = new Map<string, RedactedStream>()
-  const most = host.sizes.event
-  const task = runOf(execution)
+  const maxCharacters = host.sizes.event
+  const task = reporterOf(execution)
 
-  const tell = (): void => {
+  const flush = (): void => {
     if (progress) host.live(execution, 'call.progress', progress)
     progress = null
     for (const chunk of output) host.live(execution, 'call.output', chunk)
     output = []
   }
-  /** The first is told at once; those that follow within the interval are told together at its end. */
-  const soon = (): void => {
-    if (callOff) return
-    tell()
-    callOff = host.clock.timer(everyMs, () => {
-      callOff = null
-      if (!over && (progress || output.length > 0)) soon()
+  /** Sends the first event immediately and those within the interval together at its end. */
+  const flushSoon = (): void => {
+    if (cancelTimer) return
+    flush()
+    cancelTimer = host.clock.timer(everyMs, () => {
+      cancelTimer = null
+      if (!ended && (progress || output.length > 0)) flushSoon()
     })
   }
-  /** Cut after secrets were taken out: half of one would not be known again. */
+  /** Truncates after redaction: half of a secret would not be recognized. */
   const add = (text: string, stream: string): void => {
     if (text !== '') task?.output(text, stream)
-    if (characters > most || text === '') return
-    const room = most - characters
+    if (characters > maxCharacters || text === '') return
+    const room = maxCharacters - characters
     const shown =
-      text.length > room ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${most} characters]` : text
+      text.length > room
+        ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${maxCharacters} characters]`
+        : text
     characters += text.length
     const last = output.at(-1)
     if (last?.stream === stream) last.text += shown
@@ -57,34 +59,34 @@ export function liveOf(execution: Execution, host: CallHost): Live {
   return {
     progress(next) {
       try {
-        const shown = host.redact.deep({ ...next }) // as it is now: the body may go on to use the object
+        const shown = host.redact.deep({ ...next }) // a copy: the body may change the object later
         const { label } = shown
         progress =
-          typeof label === 'string' && label.length > most
-            ? { ...shown, label: label.slice(0, most).toWellFormed() }
+          typeof label === 'string' && label.length > maxCharacters
+            ? { ...shown, label: label.slice(0, maxCharacters).toWellFormed() }
             : shown
         task?.progress(progress)
       } catch (error) {
-        return host.logger.warn('A progress could not be read', {
+        return host.logger.warn('ctx.progress was called with a value that cannot be read', {
           tool: execution.request.tool,
           callId: execution.callId,
           error,
         })
       }
-      soon()
+      flushSoon()
     },
     output(given, stream) {
-      if (over || given === '' || (characters > most && !task?.takesOutput)) return
+      if (ended || given === '' || (characters > maxCharacters && !task?.takesOutput)) return
       let redacted = streams.get(stream)
       if (!redacted) streams.set(stream, (redacted = host.redact.stream()))
       add(redacted.push(given), stream)
-      soon()
+      flushSoon()
     },
     end() {
-      over = true
-      callOff?.()
+      ended = true
+      cancelTimer?.()
       for (const [stream, redacted] of streams) add(redacted.end(), stream)
-      tell()
+      flush()
     },
   }
 }

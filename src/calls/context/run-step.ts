@@ -1,76 +1,76 @@
-// The function of a step while it runs: its tries, its timeout, and what is recorded of its end.
+// Runs the function of a step: retries, timeout, and the recorded form of its result or error. Called by ctx.step.
 
 import type { Execution, StepEnd } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure, type Failure, ToolFailure } from '../../core/outcome.ts'
-import { bytesIn, fits, startOf } from '../../core/size-limits.ts'
-import { decode, encode } from '../../core/value.ts'
-import type { StepOptions } from '../../tools/context/context.ts'
-import { type Connections, untold } from '../authorization/known-connections.ts'
+import { utf8Bytes, fits, truncateToBytes } from '../../core/size-limits.ts'
+import { decode, encode } from '../../core/tool-value.ts'
+import type { StepOptions } from '../../tools/context/tool-context.ts'
+import { type UsedConnections, withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
 
-/** The attempt that a step is in. */
-export interface Around {
+/** The attempt in which a step runs. */
+export interface StepEnvironment {
   readonly host: CallHost
   readonly execution: Execution
   /** The attempt is over. */
-  readonly over: boolean
-  /** It is, or was told to stop. */
-  readonly unwanted: boolean
-  /** Hears of that. What it gives back stops listening. */
-  onUnwanted(listener: () => void): () => void
-  /** What it was told in confidence: errors must not tell it on. */
-  readonly told: Connections | null
+  readonly ended: boolean
+  /** The attempt is over or was aborted. */
+  readonly stopRequested: boolean
+  /** Calls the listener when `stopRequested` becomes true. Returns a function that removes it. */
+  onStopRequested(listener: () => void): () => void
+  /** Tokens and secrets that the body has read. They are redacted from recorded errors. */
+  readonly usedConnections: UsedConnections | null
 }
 
-/** Runs the function of a step: its tries, its timeout; every end is a value to record. */
+/** Never throws what the step function throws: every result or error is returned as a value to record. */
 export async function runStep(
   run: () => unknown,
   id: string,
   options: StepOptions | undefined,
-  around: Around,
+  environment: StepEnvironment,
 ): Promise<StepEnd> {
-  const { host, execution } = around
+  const { host, execution } = environment
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
   if (!(Number.isInteger(attempts) && attempts >= 1))
-    throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}.`)
+    throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}; it must be a positive integer.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
-    // Nobody waits for it any more: the body has returned, or was given up, while this was on its way.
-    if (around.over) throw new PawlError('attempt_over')
+    // The body returned or was abandoned before the step started.
+    if (environment.ended) throw new PawlError('attempt_over')
     try {
-      const value = encode(await timed(run, id, options, host))
-      // It ran: trying again would repeat the effect and give the same.
+      const value = encode(await runWithTimeout(run, id, options, host))
+      // The function succeeded, so a value that is too large is not retried: that would repeat the side effect.
       return fits(value, host.sizes.step)
         ? { done: value }
-        : { failed: failed(tooLarge(id, 'value', value, host), around) }
+        : { failed: encodeFault(stepTooLarge(id, 'value', value, host), environment) }
     } catch (error) {
-      if (attempt >= attempts) return { failed: failed(error, around) }
-      await pause(delay, around)
-      // Nobody wants it any more: another try would be an effect that nobody records.
+      if (attempt >= attempts) return { failed: encodeFault(error, environment) }
+      await waitForRetry(delay, environment)
+      // Do not retry after a stop: the side effect of another try would not be recorded.
       const { stopped } = execution
       if (stopped && 'over' in stopped) throw stopped.over
-      if (around.unwanted) throw new PawlError('attempt_over')
+      if (environment.stopRequested) throw new PawlError('attempt_over')
       delay = Math.min(delay * 2, 30_000)
     }
   }
 }
 
-/** Until the delay is over, or nobody waits for it any more: then no timer stays behind. */
-async function pause(ms: number, around: Around): Promise<void> {
-  let forget = (): void => {}
-  let callOff = (): void => {}
+/** Waits for the delay, or until the attempt is stopped. Leaves no timer behind. */
+async function waitForRetry(ms: number, environment: StepEnvironment): Promise<void> {
+  let unsubscribe = (): void => {}
+  let cancelTimer = (): void => {}
   await new Promise<void>((resolve) => {
-    callOff = around.host.clock.timer(ms, resolve)
-    forget = around.onUnwanted(resolve)
-    if (around.unwanted) resolve()
+    cancelTimer = environment.host.clock.timer(ms, resolve)
+    unsubscribe = environment.onStopRequested(resolve)
+    if (environment.stopRequested) resolve()
   })
-  callOff()
-  forget()
+  cancelTimer()
+  unsubscribe()
 }
 
-async function timed(
+async function runWithTimeout(
   run: () => unknown,
   id: string,
   options: StepOptions | undefined,
@@ -78,38 +78,37 @@ async function timed(
 ): Promise<unknown> {
   if (options?.timeout === undefined) return run()
   const ms = milliseconds(options.timeout, `The timeout of step '${id}'`)
-  let callOff = (): void => {}
-  const late = new Promise<never>((_, reject) => {
-    callOff = host.clock.timer(ms, () => reject(new PawlError('step_timeout', `Step '${id}' had ${ms} ms.`)))
+  let cancelTimer = (): void => {}
+  const timeout = new Promise<never>((_, reject) => {
+    cancelTimer = host.clock.timer(ms, () => reject(new PawlError('step_timeout', `Step '${id}' had ${ms} ms.`)))
   })
   try {
-    return await Promise.race([run(), late])
+    return await Promise.race([run(), timeout])
   } finally {
-    callOff()
+    cancelTimer()
   }
 }
 
-/** Of a step's input or value. */
-export function tooLarge(id: string, what: 'input' | 'value', text: string, host: CallHost): PawlError {
+export function stepTooLarge(id: string, what: 'input' | 'value', text: string, host: CallHost): PawlError {
   return new PawlError(
     'step_too_large',
-    `The ${what} of step '${id}' has ${bytesIn(text)} bytes; at most ${host.sizes.step} are kept.`,
+    `The ${what} of step '${id}' has ${utf8Bytes(text)} bytes; the limit is ${host.sizes.step}.`,
   )
 }
 
-/** The recorded form of a step's error. One that is too long itself keeps its code and the beginning of its message. */
-function failed(error: unknown, { host: { sizes }, told }: Around): string {
-  const fault = untold(describe(error), told)
+/** The recorded form of a step's error. If it is too large, only the code and the start of the message are kept. */
+function encodeFault(error: unknown, { host: { sizes }, usedConnections: told }: StepEnvironment): string {
+  const fault = withoutUsedSecrets(toFault(error), told)
   const text = encode(fault)
   if (fits(text, sizes.step)) return text
   const { code, message } = 'failure' in fault ? fault.failure : fault
-  return encode({ code: startOf(code, 200), message: startOf(message, Math.floor(sizes.step / 8)) })
+  return encode({ code: truncateToBytes(code, 200), message: truncateToBytes(message, Math.floor(sizes.step / 8)) })
 }
 
 type StepFault = { failure: Failure; cost?: number } | { code: string; message: string }
 
-/** What is recorded of a step's error. A declared failure keeps all of itself; of others, what a body may branch on. */
-function describe(error: unknown): StepFault {
+/** A declared failure is recorded completely; of other errors, code and message. */
+function toFault(error: unknown): StepFault {
   if (error instanceof ToolFailure)
     return { failure: error.failure, ...(error.cost === undefined ? {} : { cost: error.cost }) }
   const { code, message } = (
@@ -121,10 +120,10 @@ function describe(error: unknown): StepFault {
   }
 }
 
-/** What a body catches when a step failed: the recorded error, on the first run as on every replay. */
+/** Thrown by ctx.step if the step failed. Made from the recorded error, on the first run as on every replay. */
 export class StepError extends Error {
   override readonly name = 'StepError'
-  /** The code of what the step threw, or `step_failed`. */
+  /** The code of the error that the step threw, or `step_failed`. */
   readonly code: string
   readonly step: string
   constructor(step: string, fault: { code: string; message: string }) {

@@ -1,26 +1,29 @@
-// tool_search, seen from its body (SESS-8): it looks through the tools of its turn, on whatever worker it runs, and what it finds is revealed to the
-// session in the write that settles the call.
+// The body of tool_search. It searches the tools of its turn; the tools it finds are revealed to the session in the
+// same commit that settles the call.
 
 import { revealedName } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
-import type { Json } from '../../core/value.ts'
-import { findTools, foundTools, toolSearchTool } from '../../tools/tool-search.ts'
-import { only } from '../../tools/toolset.ts'
-import type { Around } from './call-environment.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { findTools, searchResult, toolSearchTool } from '../../tools/tool-search.ts'
+import { restrictToolset } from '../../tools/toolset.ts'
+import type { CallEnvironment } from './context-dependencies.ts'
 
-export async function searchTools(around: Pick<Around, 'execution' | 'host' | 'over'>, query: string): Promise<Json> {
-  const { execution, host } = around
+export async function searchTools(
+  environment: Pick<CallEnvironment, 'execution' | 'host' | 'ended'>,
+  query: string,
+): Promise<Json> {
+  const { execution, host } = environment
   const { request, options } = execution
   const all = host.toolsOf(request)
-  const set = options.within ? only(all, options.within) : all
-  // A worker that takes it up may have fetched none of them yet. Who is away has said so in the log.
+  const set = options.within ? restrictToolset(all, options.within) : all
+  // This worker may not have loaded all providers yet. A provider that fails to load has logged it.
   await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
-  if (around.over) throw new PawlError('attempt_over')
+  if (environment.ended) throw new PawlError('attempt_over')
   const tools = set.tools.filter((each) => each !== toolSearchTool)
   const found = findTools(tools, query)
   const rows = found
     .filter(({ defer }) => defer !== 'never')
     .map(({ id }) => ({ ...revealedName(request.position, id), value: '1' }))
-  if (rows.length > 0) execution.attached.keep(...rows)
-  return foundTools(tools, found, query)
+  if (rows.length > 0) execution.attached.writeDocuments(...rows)
+  return searchResult(tools, found, query)
 }

@@ -1,40 +1,41 @@
-// TOOL-7: output with a schema is checked; a mismatch is an internal failure of the tool, not the model's. So is a schema that throws or does
-// not answer: what it would have said is not known, and the body has run.
+// Validates the result of a body against the output schema of its tool. A mismatch is an internal failure of the tool,
+// not of the model; so is a schema that throws or does not return in time, because the body has already run.
 
 import type { ToSettle } from '../../engine/engine.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { decode, encode } from '../../core/value.ts'
-import type { Checked } from '../../tools/schema.ts'
-import { ask, type Asking, Unanswered } from '../host-callback.ts'
-import { recordDiagnostics } from '../diagnostics.ts'
+import { decode, encode } from '../../core/tool-value.ts'
+import type { CheckResult } from '../../tools/schema.ts'
+import { runCallback, type StageContext, CallbackAbandoned } from '../run-host-callback.ts'
+import { recordDiagnostics } from '../record-diagnostics.ts'
 
-export function checkOutput(asking: Asking, given: ToSettle): MaybePromise<ToSettle> {
-  const { output } = asking.tool
+export function checkOutput(stage: StageContext, given: ToSettle): MaybePromise<ToSettle> {
+  const { output } = stage.tool
   const { settle: outcome } = given
   if (outcome.status !== 'success' || !output) return given
-  const judge = (found: Checked): ToSettle =>
+  const toOutcome = (found: CheckResult): ToSettle =>
     found.ok
       ? given
-      : mismatch(asking, 'A tool returned something its output schema does not allow', { problems: found.problems })
+      : invalidOutput(stage, 'A tool returned something its output schema does not allow', { problems: found.problems })
   const failed = (error: unknown): ToSettle => {
-    // Lost, not late: then it is nobody's to settle here.
-    if (error instanceof Unanswered && typeof error.why === 'object' && 'over' in error.why) throw error.why.over
-    return mismatch(
-      asking,
-      error instanceof Unanswered ? 'An output schema did not answer' : 'An output schema threw',
+    // The lease or the store was lost: this worker must not settle the call.
+    if (error instanceof CallbackAbandoned && typeof error.reason === 'object' && 'over' in error.reason)
+      throw error.reason.over
+    return invalidOutput(
+      stage,
+      error instanceof CallbackAbandoned ? 'An output schema did not answer' : 'An output schema threw',
       { error },
     )
   }
   try {
-    const checked = ask('An output schema', asking, () => output.check(decode(encode(outcome.value))))
-    return checked instanceof Promise ? checked.then(judge, failed) : judge(checked)
+    const checked = runCallback('An output schema', stage, () => output.check(decode(encode(outcome.value))))
+    return checked instanceof Promise ? checked.then(toOutcome, failed) : toOutcome(checked)
   } catch (error) {
     return failed(error)
   }
 }
 
-function mismatch({ execution, tool, host }: Asking, what: string, more: object): ToSettle {
+function invalidOutput({ execution, tool, host }: StageContext, what: string, more: object): ToSettle {
   host.logger.error(what, { tool: tool.name, callId: execution.callId, ...more })
   recordDiagnostics(what, 'error' in more ? more.error : more, execution, host)
   return { settle: failure({ class: 'internal', code: 'invalid_output', message: internalErrorMessage }) }

@@ -1,22 +1,22 @@
-// What is shown of an outcome, without secrets (DUR-12). The outcome itself stays as it is: code gets the value.
+// Redacts secrets from the shown form of an outcome. The recorded outcome is not changed; programs get the full value.
 
 import type { Outcome } from '../../core/outcome.ts'
 import type { Redactor } from '../../security/redact.ts'
-import { encode } from '../../core/value.ts'
-import { clean } from './truncate.ts'
+import { encode } from '../../core/tool-value.ts'
+import { cleanOutcome } from './truncate.ts'
 
 /**
- * All of it, for a model. The recorded form tells quickly that there is nothing to do. Terminal codes, which are escaped there, are cleaned
- * first: without them a text may spell what it did not spell with them.
+ * Redacts the whole outcome, for a model. The recorded form shows quickly whether there is anything to redact. Terminal
+ * codes are removed first, because they could split a secret.
  */
-export function withoutSecrets(outcome: Outcome, text: string | undefined, redact: Redactor): Outcome {
+export function redactOutcome(outcome: Outcome, text: string | undefined, redact: Redactor): Outcome {
   const recorded = text ?? encode(outcome)
-  if (recorded.includes('\\')) return redact.deep(clean(outcome))
+  if (recorded.includes('\\')) return redact.deep(cleanOutcome(outcome))
   return redact.text(recorded) === recorded ? outcome : redact.deep(outcome)
 }
 
-/** Its words alone: what a program is given as value, raw or evidence is what the tool gave. */
-export function wordsWithoutSecrets(given: Outcome, redact: Redactor): Outcome {
+/** Redacts only the messages. Programs get value, raw and evidence unchanged. */
+export function redactMessages(given: Outcome, redact: Redactor): Outcome {
   const outcome = given.note === undefined ? given : { ...given, note: redact.text(given.note) }
   switch (outcome.status) {
     case 'success':

@@ -1,41 +1,41 @@
-// Counting for fit: what text and values cost in UTF-8 bytes, and where text may be cut (VAL-7). Pure.
+// Measures text and values in UTF-8 bytes and finds positions where text may be cut. Pure; used by the truncation code.
 
-import { isAttachment, type Json } from '../../core/value.ts'
-import { fromTerminal } from './terminal-text.ts'
+import { isAttachment, type Json } from '../../core/tool-value.ts'
+import { hasTerminalCodes } from './clean-terminal-text.ts'
 
-/** Where the text will stand: as it is, or inside a JSON string, where quotes and newlines cost more. */
-export type Place = 'text' | 'json'
+/** How the text will be written: as it is, or inside a JSON string, where quotes and newlines take more bytes. */
+export type Encoding = 'text' | 'json'
 
 export interface Room {
   readonly bytes: number
   readonly lines: number
 }
 
-/** A part of a text, from one index up to another. */
-export interface Stretch {
+/** A range of a text; `to` is exclusive. */
+export interface TextRange {
   readonly from: number
   readonly to: number
 }
 
 export const bytesOf = (text: string): number => Buffer.byteLength(text)
 
-/** 1234567 as 1,234,567, whatever the locale of the host. */
-export const grouped = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
+/** 1234567 as 1,234,567, independent of the host's locale. */
+export const formatCount = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
 
-export const plural = (count: number, noun: string): string => `${grouped(count)} ${noun}${count === 1 ? '' : 's'}`
+export const plural = (count: number, noun: string): string => `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`
 
-/** Whether a pair of surrogates, one character, begins here. */
+/** True if a surrogate pair starts at this index. */
 export const isPairAt = (text: string, at: number): boolean =>
   (text.charCodeAt(at) & 0xfc00) === 0xd800 && (text.charCodeAt(at + 1) & 0xfc00) === 0xdc00
 
-/** What the character that begins here costs. A half without its other half is written as U+FFFD, or escaped in JSON. */
-export function costAt(text: string, at: number, place: Place): number {
+/** Bytes of the character at this index. A lone surrogate is written as U+FFFD, or escaped in JSON. */
+export function costAt(text: string, at: number, encoding: Encoding): number {
   const code = text.charCodeAt(at)
-  if (code < 0x80) return place === 'text' ? 1 : jsonCost(code)
+  if (code < 0x80) return encoding === 'text' ? 1 : jsonCost(code)
   if (code < 0x800) return 2
   if (code < 0xd800 || code > 0xdfff) return 3
   if (isPairAt(text, at)) return 4
-  return place === 'text' ? 3 : 6
+  return encoding === 'text' ? 3 : 6
 }
 
 function jsonCost(code: number): number {
@@ -44,31 +44,31 @@ function jsonCost(code: number): number {
   return code === 0x08 || code === 0x09 || code === 0x0a || code === 0x0c || code === 0x0d ? 2 : 6
 }
 
-/** What a stretch of text costs; its ends must be the ends of characters. */
-export function costOf(text: string, place: Place): number {
-  if (place === 'text') return bytesOf(text)
+/** Bytes of a text that does not start or end inside a surrogate pair. */
+export function costOf(text: string, encoding: Encoding): number {
+  if (encoding === 'text') return bytesOf(text)
   if (text.length > 64) return bytesOf(JSON.stringify(text)) - 2
   let cost = 0
-  for (let at = 0; at < text.length; at += isPairAt(text, at) ? 2 : 1) cost += costAt(text, at, place)
+  for (let at = 0; at < text.length; at += isPairAt(text, at) ? 2 : 1) cost += costAt(text, at, encoding)
   return cost
 }
 
 export interface Size {
   bytes: number
   attachments: number
-  /** A string in it came from a terminal and must be cleaned first. */
+  /** A string in the value has terminal codes and must be cleaned first. */
   terminal: boolean
 }
 
-/** The size of a value as compact JSON with attachments read as null. Past `cap` it stops: what is too big is only known to be so. */
+/** The size of a value as compact JSON, with attachments as null. Counting stops above `cap`. */
 export function sizeOf(
   value: Json,
   cap: number = Infinity,
   size: Size = { bytes: 0, attachments: 0, terminal: false },
 ): Size {
   if (typeof value === 'string') {
-    // No character takes fewer bytes than UTF-16 units, so a long string need not be looked at.
-    size.terminal ||= cap === Infinity && fromTerminal(value)
+    // A string has at least as many bytes as UTF-16 units, so a long string need not be scanned.
+    size.terminal ||= cap === Infinity && hasTerminalCodes(value)
     size.bytes += 2 + (size.bytes + value.length > cap ? value.length : costOf(value, 'json'))
   } else if (typeof value !== 'object') size.bytes += String(value).length
   else if (value === null) size.bytes += 4
@@ -93,15 +93,17 @@ export function sizeOf(
   return size
 }
 
-/** A key, its quotes and its colon. */
+/** Bytes of a key with its quotes and colon. */
 export const keyCost = (key: string): number => costOf(key, 'json') + 3
 
 let segmenter: Intl.Segmenter | undefined
-/** How far around a cut is looked for what belongs together: enough for all but hostile text, and its cost does not grow with it. */
+/** Search distance around a cut. Enough for real text, and it bounds the work for hostile text. */
 const nearby = 64
 
-/** The nearest place at or before `given` (or at or after it) where what people see as one character ends: flags and families stay whole. */
-export function characterEdge(text: string, given: number, toward: 'before' | 'after'): number {
+/**
+ * The nearest grapheme boundary at or before `given` (or at or after it), so that flags and emoji families stay whole.
+ */
+export function graphemeBoundary(text: string, given: number, toward: 'before' | 'after'): number {
   const step = toward === 'before' ? -1 : 1
   const at = isPairAt(text, given - 1) ? given + step : given
   if (at <= 0 || at >= text.length) return Math.max(0, Math.min(at, text.length))
@@ -113,17 +115,17 @@ export function characterEdge(text: string, given: number, toward: 'before' | 'a
   const found = segmenter.segment(text.slice(from, at + nearby)).containing(at - from)
   if (!found || from + found.index === at) return at
   const edge = from + found.index + (toward === 'before' ? 0 : found.segment.length)
-  // One "character" that fills what was looked at is a pile of combining marks: then only pairs are kept whole.
+  // A grapheme that fills the whole search distance is a pile of combining marks; then only surrogate pairs stay whole.
   return Math.abs(edge - at) >= nearby ? at : edge
 }
 
-/** Two of these make a flag. */
+/** A regional indicator. Two of them make a flag. */
 function isFlagHalf(text: string, at: number): boolean {
   const point = at >= 0 ? text.codePointAt(at) : undefined
   return point !== undefined && point >= 0x1f1e6 && point <= 0x1f1ff
 }
 
-/** Only their count from the start of the run says which two. */
+/** Which two indicators form a flag depends on their count from the start of the run. */
 function isInsideFlag(text: string, at: number): boolean {
   let start = at
   while (isFlagHalf(text, start - 2)) start -= 2

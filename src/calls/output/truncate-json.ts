@@ -1,38 +1,38 @@
-// A shorter view of a JSON value for fit (VAL-7): still a value, so what the model reads stays valid JSON (VAL-3). Pure.
+// Shortens a JSON value. The result is still a value, so the model reads valid JSON. Pure.
 //
-// Room is shared like water: each item takes what it needs up to a common level, so small fields survive whole and the big ones
-// give way. What is left out is counted where it stood. Nothing is looked at further than the room reaches.
+// Room is shared by max-min fairness: each item gets its size up to a common level, so small fields stay complete and
+// big ones are shortened. A count replaces omitted items. The work depends on the size of the result, not of the value.
 
-import { isAttachment, type Json } from '../../core/value.ts'
+import { isAttachment, type Json } from '../../core/tool-value.ts'
 import { bytesOf, costOf, keyCost, plural, type Size, sizeOf } from './text-size.ts'
-import { LongText } from './long-text.ts'
+import { LongText } from './measure-long-text.ts'
 import { shortenText } from './truncate-text.ts'
 
 export interface ShortValue {
   readonly value: Json
   /** Bytes of the view. */
   readonly bytes: number
-  /** Bytes of it that are the original's: all but the markers. */
+  /** Bytes of original content in the view, without markers. */
   readonly shown: number
   readonly attachments: number
 }
 
-/** What every value can be shown in, if only as what it is. */
-export const leastRoom = 48
-/** Of what does not fit, nothing is shown that lies deeper. What fits is shown at any depth. */
-const depthShown = 32
-/** At most so many big items share an array's room, and so many big fields an object's; the others after them are counted. */
-const bigItems = 8
-const bigFields = 32
+/** Bytes that suffice for any value, at least as a marker with its type. */
+export const minRoom = 48
+/** Below this depth values that do not fit are replaced by a marker. Values that fit are shown at any depth. */
+const maxShortenedDepth = 32
+/** Maximum number of big items shown of an array or big fields shown of an object. The rest is only counted. */
+const maxBigItems = 8
+const maxBigFields = 32
 
-/** Long strings that were counted already: a view may be made more than once. */
+/** Cache of measured strings, because a view may be computed several times. */
 export type Texts = Map<string, LongText>
 
-/** The value, which is too big, in at most so many bytes of compact JSON with attachments as null. Needs `leastRoom`. */
+/** Shortens a value that is too big to `room` bytes of compact JSON, with attachments as null. `room` >= `minRoom`. */
 export function shortenJson(value: Json, room: number, texts: Texts, depth = 0): ShortValue {
   if (typeof value === 'string') return shortenString(value, room, texts)
   if (typeof value !== 'object' || value === null || isAttachment(value)) return marker('…')
-  if (depth >= depthShown) return summary(value)
+  if (depth >= maxShortenedDepth) return summary(value)
   return Array.isArray(value) ? shortenArray(value, room, texts, depth) : shortenObject(value, room, texts, depth)
 }
 
@@ -55,7 +55,7 @@ function shortenString(value: string, room: number, texts: Texts): ShortValue {
 
 function shortenArray(items: readonly Json[], room: number, texts: Texts, depth: number): ShortValue {
   const rest = (count: number): string => `… ${plural(count, 'more item')}`
-  const share = new Share(room - 2 - bytesOf(rest(items.length)) - 3, bigItems)
+  const share = new Share(room - 2 - bytesOf(rest(items.length)) - 3, maxBigItems)
   for (const item of items) if (!share.add(item, 1)) break
   if (share.count === 0) return summary(items as Json[])
   const shown = items.slice(0, share.count)
@@ -70,10 +70,11 @@ function shortenObject(value: { [key: string]: Json }, room: number, texts: Text
   let restKey = '…'
   while (Object.hasOwn(value, restKey)) restKey += '…'
   const rest = (count: number): string => plural(count, 'more key')
-  const share = new Share(room - 2 - keyCost(restKey) - bytesOf(rest(keys.length)) - 3, bigFields)
+  const share = new Share(room - 2 - keyCost(restKey) - bytesOf(rest(keys.length)) - 3, maxBigFields)
   const shown: string[] = []
   for (const key of keys) {
-    // A key cannot be shortened without becoming another: one that takes too much is left out, and the next may still fit.
+    // A key cannot be shortened, because that would be another key. An oversized key is omitted; the next may still
+    // fit.
     if (key.length > room / 4 && keyCost(key) > room / 4) continue
     if (!share.add(value[key] as Json, keyCost(key) + 1)) break
     shown.push(key)
@@ -87,7 +88,7 @@ function shortenObject(value: { [key: string]: Json }, room: number, texts: Text
   const entries = shown.map((key, index): [string, Json] => [key, (views[index] as ShortValue).value])
   if (shown.length < keys.length) entries.push([restKey, rest(keys.length - shown.length)])
   const keysCost = shown.reduce((sum, key) => sum + keyCost(key), 0)
-  // fromEntries defines keys: `__proto__` stays an ordinary one.
+  // fromEntries defines keys, so `__proto__` stays an ordinary key.
   return total(Object.fromEntries(entries), views, 2 + keysCost + shown.length - 1)
 }
 
@@ -103,7 +104,7 @@ function total(value: Json, views: readonly ShortValue[], around: number): Short
 /** The room of one array or object, divided among its first items. */
 class Share {
   readonly #room: number
-  /** What the first items can surely have; the number of items shown follows from it. */
+  /** The guaranteed size per item. Determines how many items are shown. */
   readonly #floor: number
   readonly #sizes: Size[] = []
   #around = 0
@@ -111,14 +112,14 @@ class Share {
 
   constructor(room: number, bigOnes: number) {
     this.#room = room
-    this.#floor = Math.max(leastRoom, Math.floor(room / bigOnes))
+    this.#floor = Math.max(minRoom, Math.floor(room / bigOnes))
   }
 
   get count(): number {
     return this.#sizes.length
   }
 
-  /** False when the item has no place any more. `around` is what stands with it: a comma, a key. */
+  /** Returns false if there is no room for the item. `around` is the size of its comma and key. */
   add(item: Json, around: number): boolean {
     const size = sizeOf(item, this.#room)
     const needed = Math.min(size.bytes, this.#floor) + around
@@ -131,7 +132,7 @@ class Share {
 
   divide(items: readonly Json[], texts: Texts, depth: number): ShortValue[] {
     const level = this.#level()
-    // What one item does not use of its share, the next big one may.
+    // The next big item may use what an earlier one left of its share.
     let spare = 0
     return items.map((item, index) => {
       const { bytes, attachments } = this.#sizes[index] as Size
@@ -144,7 +145,7 @@ class Share {
     })
   }
 
-  /** The highest common level at which all of them together stay within the room. */
+  /** The largest size limit per item at which all items together fit into `room`. */
   #level(): number {
     const ascending = this.#sizes.map((size) => size.bytes).toSorted((a, b) => a - b)
     let left = this.#room - this.#around

@@ -1,38 +1,39 @@
-// What the model reads of an outcome that may be too long: project's parts, or a shorter view of them and how to read on (VAL-7).
+// Fits an outcome into the output budget of the model: its projection, or a shorter view with a hint how to read on.
 //
-// The whole outcome is on record before this is asked, so nothing here is lost. In order: clean terminal output, count once, and if
-// it is over the budget choose what to show: fit-text for texts, fit-json for values. Pure.
+// The whole outcome is already recorded, so nothing is lost here. The steps: clean terminal output, measure once, and
+// if the text exceeds the budget, shorten it (truncate-text.ts for text, truncate-json.ts for values). Pure.
 //
-// "The whole text" everywhere below is what project gives of the cleaned outcome, with attachments inside JSON read as null. Counts,
-// offsets and readOutput all speak of that one text.
+// "The whole text" below is the projection of the cleaned outcome, with attachments inside JSON as null. All counts,
+// offsets and readOutput refer to that text.
 
 import { createRequire } from 'node:module'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import { type Json, maxDepth } from '../../core/value.ts'
-import type { OutputPage } from '../../tools/context/context.ts'
-import { bytesOf, grouped, plural, type Room, sizeOf } from './text-size.ts'
-import { leastRoom, shortenJson, type Texts } from './truncate-json.ts'
-import { LongText } from './long-text.ts'
+import { type Json, maxDepth } from '../../core/tool-value.ts'
+import type { OutputPage } from '../../tools/context/tool-context.ts'
+import { bytesOf, formatCount, plural, type Room, sizeOf } from './text-size.ts'
+import { minRoom, shortenJson, type Texts } from './truncate-json.ts'
+import { LongText } from './measure-long-text.ts'
 import { shortenText } from './truncate-text.ts'
-import { type ModelPart, project } from '../../models/model-parts.ts'
-import { cleanValue } from './terminal-text.ts'
+import { type ModelPart, projectOutcome } from '../../models/outcome-to-model-parts.ts'
+import { cleanValue } from './clean-terminal-text.ts'
 
 export interface OutputBudget {
-  /** UTF-8 bytes of the text. */
+  /** Limit in UTF-8 bytes. Default 16 KiB. */
   readonly bytes?: number
-  /** Estimated tokens of the text; counts instead of bytes when given. */
+  /** Limit in estimated tokens; replaces the limit in bytes. */
   readonly tokens?: number
+  /** Limit in lines. Default 400. */
   readonly lines: number
 }
 
 export const defaultBudget = { bytes: 16 * 1024, lines: 400 } as const satisfies OutputBudget
 
-/** What was cut; null when nothing was. */
+/** Describes a shortened view. */
 export interface Cut {
   readonly totalBytes: number
   readonly totalLines: number
-  /** How much of the whole text stands in the view; markers and the notice are no part of it. */
+  /** Bytes of the whole text in the view, without markers and notice. */
   readonly shownBytes: number
   readonly handle: string | null
 }
@@ -42,16 +43,19 @@ export interface Fitted {
   readonly cut: Cut | null
 }
 
-/** Estimators give long runs of spaces for nothing; no model does. Past this many bytes a token the text is over, and not estimated. */
+/**
+ * Upper bound per token. Estimators count long runs of spaces as almost nothing; a text above the bound is not
+ * estimated.
+ */
 const bytesPerToken = 16
 
-/** A budget from options, with the defaults filled in. Throws config_invalid. */
+/** The budget from options, with defaults. Throws config_invalid. */
 export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   const atLeast = (name: string, value: number, least: number): number => {
     if (Number.isSafeInteger(value) && value >= least) return value
     throw new PawlError(
       'config_invalid',
-      `The output budget's ${name} must be a whole number, at least ${least}; it is ${value}.`,
+      `The output budget has ${name} ${value}; it must be an integer, at least ${least}.`,
     )
   }
   const lines = atLeast('lines', given.lines ?? defaultBudget.lines, 10)
@@ -59,30 +63,36 @@ export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
   return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
 }
 
-/** Where the whole is: `handle` is what read_output takes to give the rest. */
-interface Reading {
+/** How the rest can be read: `handle` is the argument of read_output. */
+interface ReadHandle {
   readonly handle: string
-  /** Whether the model has read_output. */
-  readonly byModel: boolean
+  /** True if the model has the tool read_output. */
+  readonly hasReadOutput: boolean
 }
 
 /**
- * What the model reads within the budget. `text` is the outcome's recorded form. How to read on is only said to a model that can, and not
- * at all with a handle of null: then nothing is stored, or what is stored is not for the model.
+ * The model's view within the budget. `text` is the recorded form of the outcome. The hint about read_output is only
+ * shown to a model that has this tool, and never if `handle` is null (nothing stored, or not meant for the model).
  */
-export function fit(outcome: Outcome, budget: OutputBudget, handle: string | null, text = '', byModel = true): Fitted {
+export function fitToBudget(
+  outcome: Outcome,
+  budget: OutputBudget,
+  handle: string | null,
+  text = '',
+  hasReadOutput = true,
+): Fitted {
   const short = shortText(outcome, budget, text)
   if (short !== undefined) return { parts: short === '' ? [] : [{ type: 'text', text: short }], cut: null }
-  const reading = handle === null ? null : { handle, byModel }
-  const whole = describe(outcome)
+  const reading = handle === null ? null : { handle, hasReadOutput }
+  const whole = measure(outcome)
   const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
   const within = whole.bytes <= most && whole.lines <= budget.lines
-  if (within && tokensOf(whole.outcome, project(whole.outcome), budget) <= (budget.tokens ?? 0)) {
-    return { parts: project(whole.outcome), cut: null }
+  if (within && tokensOf(whole.outcome, projectOutcome(whole.outcome), budget) <= (budget.tokens ?? 0)) {
+    return { parts: projectOutcome(whole.outcome), cut: null }
   }
 
-  const shape = structured(whole)
-  // A view never outgrows the text it is of.
+  const shape = parseJsonText(whole)
+  // A view is never larger than the text.
   let bytes = Math.min(most, whole.bytes)
   for (;;) {
     const room = { bytes, lines: budget.lines }
@@ -92,7 +102,8 @@ export function fit(outcome: Outcome, budget: OutputBudget, handle: string | nul
       const cut = { totalBytes: whole.bytes, totalLines: whole.lines, shownBytes: view.shown, handle }
       return { parts: view.parts, cut }
     }
-    // Bytes for tokens: a few rounds of a proportional guess. No character has more tokens than bytes, so this ends.
+    // Guess the bytes in proportion to the tokens and repeat. No character has more tokens than bytes, so this
+    // terminates.
     bytes = Math.floor(bytes * Math.min(0.9, (budget.tokens ?? 0) / tokens))
   }
 }
@@ -100,8 +111,8 @@ export function fit(outcome: Outcome, budget: OutputBudget, handle: string | nul
 const successText = '{"status":"success","value":'
 
 /**
- * Most results are short and plain: what the model reads of them stands in the recorded form already. Without a backslash there is no
- * line break, no terminal code and nothing escaped in it, and without a tag no attachment.
+ * Fast path for short, plain results: their view is part of the recorded form. Without a backslash there is no line
+ * break, terminal code or escape in it, and without a tag no attachment.
  */
 function shortText(outcome: Outcome, budget: OutputBudget, text: string): string | undefined {
   if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\'))
@@ -115,37 +126,42 @@ function shortText(outcome: Outcome, budget: OutputBudget, text: string): string
 type Estimate = (text: string) => number
 let estimate: Estimate | undefined
 
-/** Loaded when a budget first counts in tokens; require() because fitting is synchronous. */
+/** Loaded when a budget first uses tokens. Uses require() because truncation is synchronous. */
 function estimator(): Estimate {
   estimate ??= (createRequire(import.meta.url)('tokenx') as { estimateTokenCount: Estimate }).estimateTokenCount
   return estimate
 }
 
-/** None where they are not what counts. */
+/** 0 if the budget has no token limit. */
 const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputBudget): number =>
   budget.tokens === undefined ? 0 : estimator()(textOf(outcome, parts))
 
-/** A page of the whole text by UTF-8 bytes. Both ends round down to a character; a page has at least one, so reading always gets on. */
+/**
+ * A page of the whole text by UTF-8 bytes. Both ends are rounded down to a character boundary; a page is never empty.
+ */
 export function readOutput(
   outcome: Outcome,
   where: { readonly offset?: number; readonly limit?: number } = {},
 ): OutputPage {
-  return pageOf(Buffer.from(wholeText(clean(outcome))), where)
+  return pageOf(Buffer.from(wholeText(cleanOutcome(outcome))), where)
 }
 
-/** What a tool may say around a page. */
-const around = { bytes: 256, tokens: 128, lines: 2 }
+/** Room for the text that a tool puts around a page. */
+const reservedForTool = { bytes: 256, tokens: 128, lines: 2 }
 
-/** The longest page that a model can read at once: within the budget, with room for a few words around it. */
+/** The longest page that fits the budget together with the text around it. */
 export function readablePage(outcome: Outcome, offset: number | undefined, budget: OutputBudget): OutputPage {
-  const whole = Buffer.from(wholeText(clean(outcome)))
-  const lines = budget.lines - around.lines
+  const whole = Buffer.from(wholeText(cleanOutcome(outcome)))
+  const lines = budget.lines - reservedForTool.lines
   const { bytes = defaultBudget.bytes, tokens } = budget
-  const room = tokens === undefined ? { bytes: bytes - around.bytes, lines } : { tokens: tokens - around.tokens, lines }
+  const room =
+    tokens === undefined
+      ? { bytes: bytes - reservedForTool.bytes, lines }
+      : { tokens: tokens - reservedForTool.tokens, lines }
   let limit = room.bytes ?? room.tokens * bytesPerToken
   for (;;) {
     const page = pageOf(whole, { ...(offset === undefined ? {} : { offset }), limit })
-    if (limit < 1 || fit({ status: 'success', value: page.text }, room, null).cut === null) return page
+    if (limit < 1 || fitToBudget({ status: 'success', value: page.text }, room, null).cut === null) return page
     limit = Math.floor(limit * 0.8)
   }
 }
@@ -168,20 +184,22 @@ function pageOf(whole: Buffer, where: { readonly offset?: number; readonly limit
 
 const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
-/** What a model asks for may be anything. */
+/** The number comes from a model and may be any number. */
 const wholeNumber = (given: number | undefined, otherwise: number): number =>
   given === undefined || Number.isNaN(given) ? otherwise : Math.max(0, Math.floor(given))
 
-/** Attachments inside JSON read as null, so that offsets mean the same whoever renders the parts; those after a failure are no text. */
+/**
+ * Attachments inside JSON count as null, so that offsets do not depend on the renderer; those of a failure add no text.
+ */
 function textOf(outcome: Outcome, parts: readonly ModelPart[]): string {
   const attachment = outcome.status === 'success' ? 'null' : ''
   return parts.map((part) => (part.type === 'text' ? part.text : attachment)).join('')
 }
 
-const wholeText = (outcome: Outcome): string => textOf(outcome, project(outcome))
+const wholeText = (outcome: Outcome): string => textOf(outcome, projectOutcome(outcome))
 
-/** Without terminal codes and redraws. */
-export function clean(outcome: Outcome): Outcome {
+/** The outcome without terminal codes and redraws. */
+export function cleanOutcome(outcome: Outcome): Outcome {
   switch (outcome.status) {
     case 'success':
       return { ...outcome, value: cleanValue(outcome.value) }
@@ -196,36 +214,36 @@ export function clean(outcome: Outcome): Outcome {
 
 const cleanText = (text: string): string => cleanValue(text) as string
 
-/** An outcome and the size of its whole text. A text has a fixed first line (of a failure) and a body that may be shortened. */
+/** A measured outcome. The text of a failure has a fixed first line (`head`) and a body that may be shortened. */
 type Whole = WholeText | WholeJson
 
-interface WholeText extends Counted {
+interface WholeText extends Measured {
   readonly kind: 'text'
   readonly head: string
   readonly body: LongText
 }
 
-interface WholeJson extends Counted {
+interface WholeJson extends Measured {
   readonly kind: 'json'
   readonly value: Json
   readonly attachments: number
   readonly texts: Texts
 }
 
-interface Counted {
+interface Measured {
   readonly outcome: Outcome
   readonly bytes: number
   readonly lines: number
 }
 
-function describe(given: Outcome): Whole {
+function measure(given: Outcome): Whole {
   if (given.status === 'success' && typeof given.value !== 'string') {
     const size = sizeOf(given.value)
-    if (size.terminal) return describe({ ...given, value: cleanValue(given.value) })
+    if (size.terminal) return measure({ ...given, value: cleanValue(given.value) })
     const { bytes, attachments } = size
     return { kind: 'json', outcome: given, value: given.value, bytes, attachments, lines: 1, texts: new Map() }
   }
-  const outcome = clean(given)
+  const outcome = cleanOutcome(given)
   const text = wholeText(outcome)
   const head = outcome.status === 'success' ? '' : text.slice(0, text.indexOf('\n') + 1)
   const body = new LongText(text.slice(head.length))
@@ -239,19 +257,19 @@ function describe(given: Outcome): Whole {
   }
 }
 
-/** Nothing that is not so: a model without read_output is only told where the whole is. Beside JSON the handle stands on its own. */
-function readOn(reading: Reading | null, offset?: number): string {
+/** A model without read_output only gets the handle. In a JSON view the handle is a separate field. */
+function readOnNotice(reading: ReadHandle | null, offset?: number): string {
   if (reading === null) return ''
-  const { handle, byModel } = reading
+  const { handle, hasReadOutput } = reading
   const stored = ' The whole result is stored'
-  if (offset === undefined) return `${stored}${byModel ? ': read it with read_output' : ' under this handle'}`
-  return `${stored}${byModel ? `: read it with read_output ${JSON.stringify({ handle, offset })}` : ` as ${JSON.stringify(handle)}`}`
+  if (offset === undefined) return `${stored}${hasReadOutput ? ': read it with read_output' : ' under this handle'}`
+  return `${stored}${hasReadOutput ? `: read it with read_output ${JSON.stringify({ handle, offset })}` : ` as ${JSON.stringify(handle)}`}`
 }
 
-function onwardOf(reading: Reading | null): { [key: string]: Json } {
+function readOnFields(reading: ReadHandle | null): { [key: string]: Json } {
   if (reading === null) return {}
-  const { handle, byModel } = reading
-  return byModel ? { read_output: { handle, offset: 0 } } : { handle }
+  const { handle, hasReadOutput } = reading
+  return hasReadOutput ? { read_output: { handle, offset: 0 } } : { handle }
 }
 
 interface View {
@@ -259,17 +277,17 @@ interface View {
   readonly shown: number
 }
 
-function textView(whole: WholeText, room: Room, reading: Reading | null): View {
+function textView(whole: WholeText, room: Room, reading: ReadHandle | null): View {
   const notices = [
     (shown: number, offset: number): string =>
-      `[Shortened: ${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}.` +
-      `${readOn(reading, offset)}]`,
+      `[Shortened: ${formatCount(shown)} of ${formatCount(whole.bytes)} bytes shown${whole.lines > 1 ? ` (${plural(whole.lines, 'line')} in all)` : ''}.` +
+      `${readOnNotice(reading, offset)}]`,
     (): string =>
-      reading?.byModel ? `[Shortened: read_output ${JSON.stringify({ handle: reading.handle })}]` : '[Shortened]',
+      reading?.hasReadOutput ? `[Shortened: read_output ${JSON.stringify({ handle: reading.handle })}]` : '[Shortened]',
     (): string => '',
   ]
   const headBytes = bytesOf(whole.head)
-  // A text of many short lines can be over the budget and yet smaller than the notice, which then gives way to the text.
+  // A text of many short lines can exceed the budget and still be smaller than the notice; then the notice is omitted.
   const reserve = (notice: (typeof notices)[number]): number => bytesOf(notice(whole.bytes, whole.bytes)) + 1
   const notice =
     notices.find((candidate) => room.lines > 2 && reserve(candidate) <= (room.bytes - headBytes) * 0.75) ??
@@ -278,21 +296,21 @@ function textView(whole: WholeText, room: Room, reading: Reading | null): View {
   const inner = { bytes: room.bytes - reserve(notice) - headBytes, lines: room.lines - linesAround }
   const short = shortenText(whole.body, inner, 'text', whole.bytes)
   const shown = headBytes + short.shown
-  const told = notice(shown, headBytes + whole.body.bytesOf(0, short.firstGap))
+  const noticeText = notice(shown, headBytes + whole.body.bytesOf(0, short.firstGap))
   const body = whole.head + short.text
-  const text = told === '' || body === '' || body.endsWith('\n') ? body + told : `${body}\n${told}`
-  const attachments = project(whole.outcome).filter((part) => part.type === 'attachment')
+  const text = noticeText === '' || body === '' || body.endsWith('\n') ? body + noticeText : `${body}\n${noticeText}`
+  const attachments = projectOutcome(whole.outcome).filter((part) => part.type === 'attachment')
   return { parts: [...(text === '' ? [] : [{ type: 'text', text } as const]), ...attachments], shown }
 }
 
-/** One JSON document that holds the shorter value, and beside it what is missing and how to get it. */
-function jsonView(whole: WholeJson, room: Room, reading: Reading | null): View {
-  const onward = onwardOf(reading)
+/** One JSON document with the shortened value, the amount that is missing, and how to read it. */
+function jsonView(whole: WholeJson, room: Room, reading: ReadHandle | null): View {
+  const onward = readOnFields(reading)
   const wrappers = [
     (inner: Json, shown: number, missing: number): Json => ({
       shortened:
-        `${grouped(shown)} of ${grouped(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}.` +
-        readOn(reading),
+        `${formatCount(shown)} of ${formatCount(whole.bytes)} bytes shown${missing > 0 ? `, ${plural(missing, 'attachment')} left out` : ''}.` +
+        readOnNotice(reading),
       ...onward,
       value: inner,
     }),
@@ -301,7 +319,7 @@ function jsonView(whole: WholeJson, room: Room, reading: Reading | null): View {
   ]
   for (const wrap of wrappers) {
     const reserve = sizeOf(wrap('', whole.bytes, whole.attachments)).bytes - 2
-    if (reserve + leastRoom > room.bytes && wrap !== wrappers.at(-1)) continue
+    if (reserve + minRoom > room.bytes && wrap !== wrappers.at(-1)) continue
     const short =
       wrap.length > 0
         ? shortenJson(whole.value, room.bytes - reserve, whole.texts)
@@ -310,16 +328,19 @@ function jsonView(whole: WholeJson, room: Room, reading: Reading | null): View {
       status: 'success',
       value: wrap(short.value, short.shown, whole.attachments - short.attachments),
     }
-    return { parts: project(view), shown: short.shown }
+    return { parts: projectOutcome(view), shown: short.shown }
   }
   return { parts: [], shown: 0 }
 }
 
-/** Texts longer than this are not read as JSON: it would take longer than it is worth. */
+/** Longer texts are not parsed as JSON, to bound the work. */
 const longestJsonText = 4 * 1024 * 1024
 
-/** A text that is compact JSON to the letter, as tools that stringify for themselves return it, is a value: it stays valid JSON. */
-function structured(whole: Whole): Whole {
+/**
+ * A string that is exactly compact JSON (from a tool that stringifies its result) is treated as a value and stays valid
+ * JSON.
+ */
+function parseJsonText(whole: Whole): Whole {
   if (whole.kind === 'json' || whole.head !== '') return whole
   const { text } = whole.body
   if (text.length > longestJsonText || !/^[[{]/.test(text)) return whole

@@ -1,7 +1,7 @@
-// The order of one batch (SCHED-1). The model's order means something: parallel-safe and keyed calls run together; any other call is a
-// barrier, after all before it and before all after it. The batch is cut into segments, a run of free calls or one barrier; a segment
-// may start when everything in the one before has left. A call that waits for the outside has left. Equal keys of a segment are in
-// turn as well: the next one may start when the one before has left, however often that one is tried.
+// The order of the calls in one batch. Parallel-safe and keyed calls run concurrently; any other call is a barrier that
+// runs after all calls before it and before all calls after it. A batch consists of segments: a run of concurrent
+// calls, or one barrier. A segment starts when all calls of the previous one have left the order (settled or parked).
+// Calls with the same key in a segment run one after the other, in the order of the model, including their retries.
 
 import type { CallPosition } from '../../store/records/call-record.ts'
 import type { Concurrency } from '../../tools/tool-options.ts'
@@ -9,41 +9,44 @@ import type { Concurrency } from '../../tools/tool-options.ts'
 interface Segment {
   readonly at: number
   readonly barrier: boolean
-  /** How many of its calls have not left yet. */
-  staying: number
-  /** Who waits for the segments before it. */
-  waiting: Place[]
-  readonly keyed: Place[]
-  /** The first of the keyed that has neither asked for its turn nor left: keys are told in the model's order. */
-  asking: number
-  readonly byKey: Map<string, Place[]>
+  /** Calls that have not left yet. */
+  remaining: number
+  /** Calls that wait for earlier segments. */
+  waiting: BatchEntry[]
+  readonly keyed: BatchEntry[]
+  /**
+   * Index of the first keyed call whose key is not known yet and that has not left. Keys register in the model's order.
+   */
+  nextKeyed: number
+  readonly byKey: Map<string, BatchEntry[]>
 }
 
-/** A call's place in the order of its batch. */
-export class Place {
-  readonly line: BatchOrder
+/** One call in the order of its batch. */
+export class BatchEntry {
+  readonly order: BatchOrder
   readonly segment: Segment
   readonly position: CallPosition
   left = false
-  /** Known when it has asked for its turn. */
+  /** Set when the call first asks whether it may run. */
   key: string | undefined
   wake: (() => void) | null = null
-  /** How many have a word in when it leaves: the runs that gather its outcome, and after a crash the call itself. */
+  /** Reference count: the runs that collect its outcome, plus the call itself if `heldByCall`. */
   holders = 1
-  /** It came back after a crash, and nobody may be there to gather its outcome. */
-  returned = false
-  /** Its batch stops at a failure, and nobody gathers it here. */
-  stops = false
-  /** A run that gathers it stops at a failure. */
-  strict = false
-  /** What it gives back only when it leaves. */
-  slot: { done(): void } | null = null
-  /** The same call in other batches, which leave with it; and the one they leave with. */
-  others: Place[] | null = null
-  of: Place | null = null
+  /** The call was recovered after a crash, so there may be no run that collects its outcome. */
+  heldByCall = false
+  /** The batch stops at a failure, and no run in this process collects the outcome. */
+  stopsBatch = false
+  /** A run that collects the outcome stops at a failure. */
+  stopsOnFailure = false
+  /** Released only when the entry leaves. */
+  slot: { release(): void } | null = null
+  /** Entries of the same call in other batches, which leave together with this one. */
+  duplicates: BatchEntry[] | null = null
+  /** The entry with which this duplicate leaves. */
+  primary: BatchEntry | null = null
 
-  constructor(line: BatchOrder, segment: Segment, position: CallPosition) {
-    this.line = line
+  constructor(order: BatchOrder, segment: Segment, position: CallPosition) {
+    this.order = order
     this.segment = segment
     this.position = position
   }
@@ -51,94 +54,102 @@ export class Place {
 
 export class BatchOrder {
   readonly name: string
-  /** A call of it has failed, and those that stop at that do not start. */
+  /** A call of the batch has failed. Entries with `stopsBatch` do not start any more. */
   failed = false
   readonly #segments: Segment[] = []
   #current = 0
-  #staying = 0
+  #remaining = 0
 
   constructor(name: string) {
     this.name = name
   }
 
-  /** Says that a call of the batch is coming, after all that came before. */
-  expect(position: CallPosition, kind: Concurrency['kind']): Place {
+  /** Adds a call at the end of the order. */
+  expect(position: CallPosition, kind: Concurrency['kind']): BatchEntry {
     const barrier = kind === 'barrier' || kind === 'exclusive'
     let segment = this.#segments.at(-1)
     if (!segment || barrier || segment.barrier) {
-      segment = { at: this.#segments.length, barrier, staying: 0, waiting: [], keyed: [], asking: 0, byKey: new Map() }
+      segment = {
+        at: this.#segments.length,
+        barrier,
+        remaining: 0,
+        waiting: [],
+        keyed: [],
+        nextKeyed: 0,
+        byKey: new Map(),
+      }
       this.#segments.push(segment)
     }
-    const place = new Place(this, segment, position)
-    segment.staying++
-    this.#staying++
-    if (kind === 'keyed') segment.keyed.push(place)
+    const entry = new BatchEntry(this, segment, position)
+    segment.remaining++
+    this.#remaining++
+    if (kind === 'keyed') segment.keyed.push(entry)
     this.#advance()
-    return place
+    return entry
   }
 
-  /** Whether everything before it that it must wait for has left. */
-  mayRun(place: Place, key: string | null): boolean {
-    const { segment } = place
-    if (place.left) return true
+  /** True if all calls that must run before it have left. */
+  mayRun(entry: BatchEntry, key: string | null): boolean {
+    const { segment } = entry
+    if (entry.left) return true
     if (segment.at > this.#current) return false
     if (key === null || segment.keyed.length === 0) return true
-    if (place.key === undefined) {
-      if (segment.keyed[segment.asking] !== place) return false
-      place.key = key
+    if (entry.key === undefined) {
+      if (segment.keyed[segment.nextKeyed] !== entry) return false
+      entry.key = key
       const same = segment.byKey.get(key)
-      if (same) same.push(place)
-      else segment.byKey.set(key, [place])
-      this.#nextAsks(segment)
+      if (same) same.push(entry)
+      else segment.byKey.set(key, [entry])
+      this.#advanceKeyed(segment)
     }
-    return segment.byKey.get(place.key)?.[0] === place
+    return segment.byKey.get(entry.key)?.[0] === entry
   }
 
-  wait(place: Place, wake: () => void): void {
-    place.wake = wake
-    if (place.segment.at > this.#current) place.segment.waiting.push(place)
+  wait(entry: BatchEntry, wake: () => void): void {
+    entry.wake = wake
+    if (entry.segment.at > this.#current) entry.segment.waiting.push(entry)
   }
 
-  /** It has settled, parked, or will never come. */
-  left(place: Place): void {
-    const { segment } = place
-    place.left = true
-    segment.staying--
-    this.#staying--
-    if (segment.keyed.length > 0) this.#keyedLeft(place, segment)
+  /** The call has settled, parked, or will never run. */
+  leave(entry: BatchEntry): void {
+    const { segment } = entry
+    entry.left = true
+    segment.remaining--
+    this.#remaining--
+    if (segment.keyed.length > 0) this.#keyedLeft(entry, segment)
     this.#advance()
   }
 
   get done(): boolean {
-    return this.#staying === 0
+    return this.#remaining === 0
   }
 
-  #keyedLeft({ key }: Place, segment: Segment): void {
-    this.#nextAsks(segment)
+  #keyedLeft({ key }: BatchEntry, segment: Segment): void {
+    this.#advanceKeyed(segment)
     const same = key === undefined ? undefined : segment.byKey.get(key)
     if (!same) return
     while (same[0]?.left) same.shift()
     wake(same[0])
   }
 
-  #nextAsks(segment: Segment): void {
-    const { keyed, asking } = segment
-    let next = keyed[asking]
-    while (next && (next.left || next.key !== undefined)) next = keyed[++segment.asking]
-    if (segment.asking > asking) wake(next)
+  #advanceKeyed(segment: Segment): void {
+    const { keyed, nextKeyed: before } = segment
+    let next = keyed[before]
+    while (next && (next.left || next.key !== undefined)) next = keyed[++segment.nextKeyed]
+    if (segment.nextKeyed > before) wake(next)
   }
 
   #advance(): void {
-    while (this.#current < this.#segments.length - 1 && this.#segments[this.#current]?.staying === 0) {
+    while (this.#current < this.#segments.length - 1 && this.#segments[this.#current]?.remaining === 0) {
       const { waiting } = this.#segments[++this.#current] as Segment
-      for (const place of waiting.splice(0)) wake(place)
+      for (const entry of waiting.splice(0)) wake(entry)
     }
   }
 }
 
-function wake(place: Place | undefined): void {
-  const woken = place?.wake
-  if (!place || !woken) return
-  place.wake = null
-  woken()
+function wake(entry: BatchEntry | undefined): void {
+  const callback = entry?.wake
+  if (!entry || !callback) return
+  entry.wake = null
+  callback()
 }

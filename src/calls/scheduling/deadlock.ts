@@ -1,49 +1,49 @@
-// Circles of nested calls (SCHED-4). Whoever waits in the queue holds nothing itself, but the calls it runs under hold their keys and the
-// places of their tools, and wait for it. A wait that could only end when those calls do would never end: it is refused.
+// Deadlock detection for nested calls. A waiting call holds nothing itself, but its ancestors hold their keys and tool
+// slots and wait for it. A wait that can only end when those ancestors end would never end, so it is rejected.
 
-import { type Gate, type Guest, LendingGate } from './gates.ts'
+import { type Gate, type Acquirer, LendingGate } from './semaphore-gates.ts'
 
 export class DeadlockDetector {
-  /** By the calls they run under: those that wait. */
-  readonly #below = new Map<string, Map<Guest, LendingGate>>()
+  /** Waiting calls, by the uid of each of their ancestors. */
+  readonly #waitersByAncestor = new Map<string, Map<Acquirer, LendingGate>>()
 
-  waits(guest: Guest, gate: Gate): void {
+  addWaiter(acquirer: Acquirer, gate: Gate): void {
     if (!(gate instanceof LendingGate)) return
-    for (const uid of guest.above) {
-      let waiting = this.#below.get(uid)
-      if (!waiting) this.#below.set(uid, (waiting = new Map()))
-      waiting.set(guest, gate)
+    for (const uid of acquirer.ancestors) {
+      let waiting = this.#waitersByAncestor.get(uid)
+      if (!waiting) this.#waitersByAncestor.set(uid, (waiting = new Map()))
+      waiting.set(acquirer, gate)
     }
   }
 
-  goesOn(guest: Guest): void {
-    for (const uid of guest.above) {
-      const waiting = this.#below.get(uid)
-      if (waiting?.delete(guest) && waiting.size === 0) this.#below.delete(uid)
+  removeWaiter(acquirer: Acquirer): void {
+    for (const uid of acquirer.ancestors) {
+      const waiting = this.#waitersByAncestor.get(uid)
+      if (waiting?.delete(acquirer) && waiting.size === 0) this.#waitersByAncestor.delete(uid)
     }
   }
 
-  /** Whether waiting for it would close a circle: in each of its places is somebody who waits, through whatever chain, for this one. */
-  closes(guest: Guest, gate: Gate): boolean {
-    if (guest.above.length === 0 || !(gate instanceof LendingGate)) return false
-    const stuck = new Set([guest.uid, ...guest.above])
-    const looking = new Set<string>()
-    const isStuck = ({ uid }: Guest): boolean => {
+  /** True if every slot of the gate has a holder that waits, directly or through a chain, for this call. */
+  wouldDeadlock(acquirer: Acquirer, gate: Gate): boolean {
+    if (acquirer.ancestors.length === 0 || !(gate instanceof LendingGate)) return false
+    const stuck = new Set([acquirer.uid, ...acquirer.ancestors])
+    const visiting = new Set<string>()
+    const isStuck = ({ uid }: Acquirer): boolean => {
       if (stuck.has(uid)) return true
-      if (looking.has(uid)) return false
-      looking.add(uid)
-      for (const [waiter, at] of this.#below.get(uid) ?? []) {
-        if (!isClosed(waiter, at)) continue
+      if (visiting.has(uid)) return false
+      visiting.add(uid)
+      for (const [waiter, at] of this.#waitersByAncestor.get(uid) ?? []) {
+        if (!isBlocked(waiter, at)) continue
         stuck.add(uid)
         break
       }
-      looking.delete(uid)
+      visiting.delete(uid)
       return stuck.has(uid)
     }
-    const isClosed = (waiter: Guest, at: LendingGate): boolean => {
-      const places = at.blockers(waiter)
-      return places.length > 0 && places.every((inIt) => inIt.some(isStuck))
+    const isBlocked = (waiter: Acquirer, at: LendingGate): boolean => {
+      const units = at.blockers(waiter)
+      return units.length > 0 && units.every((holders) => holders.some(isStuck))
     }
-    return isClosed(guest, gate)
+    return isBlocked(acquirer, gate)
   }
 }

@@ -1,127 +1,140 @@
-// The queue stage seen from a call: its turn, its clocks while it waits, and what it means when it does not come.
+// The queue stage of the pipeline: waits for a slot, runs the queue timeout meanwhile, and turns a refusal into an
+// outcome.
 
-import type { Execution, NoRoom, ToSettle } from '../../engine/engine.ts'
+import type { Execution, NoSlotFree, ToSettle } from '../../engine/engine.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
 import type { TaskTerms } from '../../store/records/task-terms.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
-import { type Json, recorded } from '../../core/value.ts'
+import { type Json, toRecordedForm } from '../../core/tool-value.ts'
 import type { Tool } from '../../tools/tool.ts'
-import { type Asking, contained } from '../host-callback.ts'
-import { notStarted } from '../attempts/stop-outcome.ts'
-import { type ClockName, clockMs, tooLateAt } from '../attempts/timeouts.ts'
-import { settleThrown } from '../attempts/error-to-outcome.ts'
-import type { Entry, Refused, Slot } from './slot.ts'
+import { type StageContext, runContained } from '../run-host-callback.ts'
+import { notStarted } from '../attempts/outcome-when-stopped.ts'
+import { type TimeoutName, timeoutMs, effectiveDeadline } from '../attempts/attempt-timeouts.ts'
+import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
+import type { QueueEntry, QueueRefusal, Slot } from './slot.ts'
 
-/** At once, if it is free to run. */
-export function enterQueue(asking: Asking, args: Json): MaybePromise<{ slot: Slot } | ToSettle> {
-  const { execution, tool, host } = asking
+/** Synchronous if the call may run immediately. */
+export function enterQueue(stage: StageContext, args: Json): MaybePromise<{ slot: Slot } | ToSettle> {
+  const { execution, tool, host } = stage
   let key: string | null = null
   if (tool.concurrency.kind === 'keyed') {
     const { key: keyOf } = tool.concurrency
     try {
-      key = contained('A key function', asking, () => keyOf(recorded(args)))
+      key = runContained('A key function', stage, () => keyOf(toRecordedForm(args)))
       if (typeof key !== 'string')
-        throw new TypeError(`The key function of '${tool.name}' gave ${typeof key}, not a string`)
+        throw new TypeError(`The key function of '${tool.name}' returned ${typeof key}; it must return a string`)
     } catch (error) {
-      return { settle: settleThrown(error, execution, host) }
+      return { settle: outcomeOfThrown(error, execution, host) }
     }
   }
-  const waiting = new Waiting(execution, tool, key, host.clock)
-  const turn = host.queue.enter(waiting)
-  return turn instanceof Promise ? turn.then((given) => entered(given, waiting)) : entered(turn, waiting)
+  const call = new QueuedCall(execution, tool, key, host.clock)
+  const granted = host.queue.enter(call)
+  return granted instanceof Promise ? granted.then((given) => toQueueResult(given, call)) : toQueueResult(granted, call)
 }
 
-function entered(turn: Slot | Refused, { execution, ranOut }: Waiting): { slot: Slot } | ToSettle {
-  if (typeof turn === 'object') return { slot: turn }
-  if (turn === 'batch_failed') return notStarted({ cancel: 'A call before it in its batch failed', by: null })
-  if (turn !== 'stopped') return { settle: failure({ class: 'resource_limit', ...refusals[turn] }) }
-  return notStarted(execution.stopped ?? ranOut ?? 'queue')
+function toQueueResult(
+  result: Slot | QueueRefusal,
+  { execution, expiredClock }: QueuedCall,
+): { slot: Slot } | ToSettle {
+  if (typeof result === 'object') return { slot: result }
+  if (result === 'batch_failed') return notStarted({ cancel: 'A call before it in its batch failed', by: null })
+  if (result !== 'stopped') return { settle: failure({ class: 'resource_limit', ...refusals[result] }) }
+  return notStarted(execution.stopped ?? expiredClock ?? 'queue')
 }
 
-/** Refused a place that other workers have: holds nothing while it stands in line for it, then asks again. */
+/**
+ * Other workers hold a slot that the call needs. Releases everything, waits for that slot, then enters the queue again.
+ */
 export async function enterAgain(
-  { execution, host }: Asking,
+  { execution, host }: StageContext,
   slot: Slot,
-  lacks: NoRoom,
+  missing: NoSlotFree,
 ): Promise<{ slot: Slot } | ToSettle> {
-  const waiting = slot.entry as Waiting
-  slot.done()
-  if (!host.queue.beginsToWait(waiting)) return entered('overloaded', waiting)
-  waiting.admitted = true
+  const call = slot.entry as QueuedCall
+  slot.release()
+  if (!host.queue.startWaiting(call)) return toQueueResult('overloaded', call)
+  call.admitted = true
   const abort = new AbortController()
-  const forget = waiting.onStop(() => abort.abort())
+  const unsubscribe = call.onStop(() => abort.abort())
   try {
-    await execution.places.awaitRoom(slot.places, lacks, abort.signal)
+    await execution.semaphores.awaitSlot(slot.slotRequests, missing, abort.signal)
   } catch (error) {
-    if (error instanceof PawlError && error.code === 'would_deadlock') return entered('would_deadlock', waiting)
+    if (error instanceof PawlError && error.code === 'would_deadlock') return toQueueResult('would_deadlock', call)
     throw error
   } finally {
-    forget()
-    host.queue.hasWaited()
+    unsubscribe()
+    host.queue.stopWaiting()
   }
-  return abort.signal.aborted ? entered('stopped', waiting) : entered(await host.queue.enter(waiting), waiting)
+  return abort.signal.aborted ? toQueueResult('stopped', call) : toQueueResult(await host.queue.enter(call), call)
 }
 
-/** A task that follows others: nothing of it happens, and nobody is asked about it, until they have settled; whatever they wait for meanwhile. */
-export function followed(asking: Asking): MaybePromise<ToSettle | null> {
-  const { options, stopped, attempt } = asking.execution
+/**
+ * Waits until the tasks listed in `after` have settled. Before that the task does nothing, not even ask for approval.
+ */
+export function awaitPredecessors(stage: StageContext): MaybePromise<ToSettle | null> {
+  const { options, stopped, attempt } = stage.execution
   const { after } = options.task ?? {}
-  return after === undefined || stopped || attempt > 0 ? null : afterThose(asking, after)
+  return after === undefined || stopped || attempt > 0 ? null : waitForTasks(stage, after)
 }
 
-async function afterThose({ execution, tool, host }: Asking, before: readonly string[]): Promise<ToSettle | null> {
-  const waiting = new Waiting(execution, tool, null, host.clock)
+async function waitForTasks(
+  { execution, tool, host }: StageContext,
+  before: readonly string[],
+): Promise<ToSettle | null> {
+  const call = new QueuedCall(execution, tool, null, host.clock)
   const abort = new AbortController()
-  const forget = waiting.onStop(() => abort.abort())
+  const unsubscribe = call.onStop(() => abort.abort())
   const tasks = host.tasks(execution)
   try {
-    // One that is forgotten has settled.
+    // A task that was erased has settled.
     for (const id of before) if (await tasks.get(id)) await tasks.wait(id, { signal: abort.signal })
   } catch (error) {
-    if (abort.signal.aborted) return notStarted(execution.stopped ?? waiting.ranOut ?? 'queue')
-    // The store or the runtime is away. It decides nothing by that: whoever takes it up waits again.
+    if (abort.signal.aborted) return notStarted(execution.stopped ?? call.expiredClock ?? 'queue')
+    // The store or the runtime is unavailable: end without an outcome. The next worker waits again.
     if (error instanceof PawlError) execution.end(error)
     throw error
   } finally {
-    forget()
+    unsubscribe()
   }
   return null
 }
 
 const none: readonly string[] = []
 
-/** The calls it runs under, the outermost first. */
-export function aboveOf({ options: { root, above } }: Pick<Execution, 'options'>): readonly string[] {
+/** The uids of the calls that this call is nested in, outermost first. */
+export function ancestorsOf({ options: { root, above } }: Pick<Execution, 'options'>): readonly string[] {
   return root === undefined ? none : above === undefined ? [root] : [root, ...above]
 }
 
-/** It waits for somebody and has no place yet: what it runs under may wait as well. */
-export function parkedAhead({ execution, host }: Pick<Asking, 'execution' | 'host'>): void {
-  const above = aboveOf(execution)
-  if (above.length > 0) host.queue.families.left({ uid: execution.request.uid, above })
+/** The call waits (for a person, for example) before it has a slot, so its parents may be paused as well. */
+export function markAwayBeforeSlot({ execution, host }: Pick<StageContext, 'execution' | 'host'>): void {
+  const ancestors = ancestorsOf(execution)
+  if (ancestors.length > 0) host.queue.nestedCalls.callAway({ uid: execution.request.uid, ancestors })
 }
 
-/** A call in the queue, and how long it stays there. */
-class Waiting implements Entry {
+/** A call in the queue, with its timeouts. */
+class QueuedCall implements QueueEntry {
   readonly execution: Execution
   readonly tool: Tool
   readonly key: string | null
-  ranOut: ClockName | null = null
-  /** Its body had begun before, it stood in line long enough, or it is a task. */
+  expiredClock: TimeoutName | null = null
+  /**
+   * The body started before, the call already waited for another slot, or it is a task. Never rejected as overloaded.
+   */
   admitted: boolean
   readonly #clock: Clock
-  /** An instant, not a span: whatever it waits for one after the other, the clock goes on. */
-  #until: number | undefined
+  /** An instant, because the queue timeout covers all waits of the call together. */
+  #queueDeadline: number | undefined
 
   constructor(execution: Execution, tool: Tool, key: string | null, clock: Clock) {
     this.execution = execution
     this.tool = tool
     this.key = key
     this.#clock = clock
-    // A task is on record, and waits as long as it takes: nobody is refused who could try again.
+    // A task is already recorded and has no caller that could try again, so it is never rejected as overloaded.
     this.admitted = execution.attempt > 0 || execution.options.task !== undefined
   }
 
@@ -131,8 +144,8 @@ class Waiting implements Entry {
   get position(): CallPosition {
     return this.execution.request.position
   }
-  get above(): readonly string[] {
-    return aboveOf(this.execution)
+  get ancestors(): readonly string[] {
+    return ancestorsOf(this.execution)
   }
   get task(): TaskTerms | undefined {
     return this.execution.options.task
@@ -141,21 +154,21 @@ class Waiting implements Entry {
   onStop(stop: () => void): () => void {
     const { options } = this.execution
     const { clocks } = this.tool
-    this.#until ??= this.#clock.now() + (clockMs('queue', options, clocks) ?? Infinity)
-    const callOff = [this.execution.onStop(stop)]
-    const clock = (name: ClockName, until: number | undefined): void => {
+    this.#queueDeadline ??= this.#clock.now() + (timeoutMs('queue', options, clocks) ?? Infinity)
+    const unsubscribes = [this.execution.onStop(stop)]
+    const clock = (name: TimeoutName, until: number | undefined): void => {
       if (until === undefined || until === Infinity) return
-      callOff.push(
+      unsubscribes.push(
         this.#clock.timer(until - this.#clock.now(), () => {
-          this.ranOut = name
+          this.expiredClock = name
           stop()
         }),
       )
     }
-    clock('queue', this.#until)
-    clock('total', tooLateAt(this.execution, clocks))
+    clock('queue', this.#queueDeadline)
+    clock('total', effectiveDeadline(this.execution, clocks))
     return () => {
-      for (const each of callOff) each()
+      for (const each of unsubscribes) each()
     }
   }
 }
@@ -164,6 +177,6 @@ const refusals = {
   overloaded: { code: 'overloaded', message: 'Too many calls are waiting; this one was not started. Try again later.' },
   would_deadlock: {
     code: 'would_deadlock',
-    message: 'This call and those that hold what it needs would wait for each other for ever; it was not started.',
+    message: 'This call would deadlock with the calls that hold what it needs. It was not started.',
   },
 } as const

@@ -1,10 +1,10 @@
-// What of a call's place is counted across all workers, not only in this process (SCHED-2, SCHED-3). Keys, exclusives, the limits of a tool
-// and rates always are: another worker may come at any time. The limits of a session and a tenant are while there are other workers, so
-// that alone a call costs nothing for them.
+// The semaphore slots that a call takes across all workers, in addition to the gates of this process. Keys,
+// `exclusive`, tool limits and rates are always counted in the store, because another worker may start at any time.
+// Session and tenant limits are counted there only while there are other workers, so a single worker pays nothing.
 
-import type { FleetPlace } from '../../engine/engine.ts'
+import type { SlotRequest } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { Rate } from '../../tools/tool-options.ts'
 import type { Slot } from './slot.ts'
 
@@ -16,33 +16,36 @@ export interface FleetLimits {
   readonly rate?: { readonly perTool?: Rate; readonly perTenant?: Rate }
 }
 
-const none: readonly FleetPlace[] = []
+const none: readonly SlotRequest[] = []
 
-export function fleetPlaces(
-  { entry, above, back }: Slot,
+export function fleetSlotRequests(
+  { entry, ancestors, reentering }: Slot,
   limits: FleetLimits,
-  inCompany: boolean,
-): readonly FleetPlace[] {
+  hasOtherWorkers: boolean,
+): readonly SlotRequest[] {
   const { position, tool, key, task } = entry
   const { tenant, session } = position
-  const isRoot = above.length === 0
-  let places: FleetPlace[] | null = null
+  const isRoot = ancestors.length === 0
+  let requests: SlotRequest[] | null = null
   const add = (name: string, capacity: number, lastsMs?: number): void => {
-    places ??= []
-    places.push(lastsMs === undefined ? { name, capacity } : { name, capacity, lastsMs })
+    requests ??= []
+    requests.push(lastsMs === undefined ? { name, capacity } : { name, capacity, lastsMs })
   }
-  if (tool.concurrency.kind === 'exclusive') add(frame('exclusive', tenant, session), 1)
-  else if (key !== null) add(frame('key', tenant, key), 1)
+  if (tool.concurrency.kind === 'exclusive') add(lengthPrefixed('exclusive', tenant, session), 1)
+  else if (key !== null) add(lengthPrefixed('key', tenant, key), 1)
   const toolLimit = tool.limits.concurrent ?? limits.perTool
-  if (toolLimit !== Infinity) add(frame('tool', tool.id), toolLimit)
-  if (isRoot && inCompany && limits.perSession !== Infinity) add(frame('session', tenant, session), limits.perSession)
-  if (isRoot && inCompany && limits.perTenant !== Infinity) add(frame('tenant', tenant), limits.perTenant)
-  if (task && limits.tasksPerSession !== Infinity) add(frame('tasks', tenant, session), limits.tasksPerSession)
-  // Rates are for starts.
+  if (toolLimit !== Infinity) add(lengthPrefixed('tool', tool.id), toolLimit)
+  if (isRoot && hasOtherWorkers && limits.perSession !== Infinity)
+    add(lengthPrefixed('session', tenant, session), limits.perSession)
+  if (isRoot && hasOtherWorkers && limits.perTenant !== Infinity)
+    add(lengthPrefixed('tenant', tenant), limits.perTenant)
+  if (task && limits.tasksPerSession !== Infinity) add(lengthPrefixed('tasks', tenant, session), limits.tasksPerSession)
+  // Rates count starts only.
   const toolRate = tool.limits.rate ?? limits.rate?.perTool
-  if (!back && toolRate) add(frame('tool rate', tool.id), toolRate.count, milliseconds(toolRate.per, 'rate'))
+  if (!reentering && toolRate)
+    add(lengthPrefixed('tool rate', tool.id), toolRate.count, milliseconds(toolRate.per, 'rate'))
   const tenantRate = limits.rate?.perTenant
-  if (!back && isRoot && tenantRate)
-    add(frame('tenant rate', tenant), tenantRate.count, milliseconds(tenantRate.per, 'rate'))
-  return places ?? none
+  if (!reentering && isRoot && tenantRate)
+    add(lengthPrefixed('tenant rate', tenant), tenantRate.count, milliseconds(tenantRate.per, 'rate'))
+  return requests ?? none
 }

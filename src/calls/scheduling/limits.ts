@@ -1,24 +1,28 @@
-// How many calls run at once, and how many may wait; checked when the runtime is made.
+// The `limits` option: how many calls run concurrently and how many may wait. Checked when the runtime is created.
 
 import { PawlError } from '../../core/errors.ts'
 import { checkLimit, checkRate, type Rate } from '../../tools/tool-options.ts'
 
 export interface Limits {
-  /** At once in this process. */
+  /** Concurrent calls in this process. Default 256. */
   readonly perWorker?: number
+  /** Concurrent calls of one session, on all workers. Default 32. */
   readonly perSession?: number
+  /** Concurrent calls of one tenant, on all workers. Default: no limit. */
   readonly perTenant?: number
-  /** For tools that do not set their own. */
+  /** Concurrent calls of one tool that sets no limit itself, on all workers. Default: no limit. */
   readonly perTool?: number
-  /** Tasks of one session that run at once, on all workers; and of all sessions in this process. */
+  /** Concurrent tasks of one session, on all workers. Default 5. */
   readonly tasksPerSession?: number
+  /** Concurrent tasks in this process. Default 64. */
   readonly tasksPerWorker?: number
-  /** Calls that may wait for their turn; more are refused as overloaded. */
+  /** Calls that may wait for a slot in this process. Further calls fail with `overloaded`. Default 10,000. */
   readonly waiting?: number
+  /** Starts per time window, on all workers. Default: no limit. */
   readonly rate?: { readonly perTool?: Rate; readonly perTenant?: Rate }
 }
 
-export const defaults = {
+export const defaultLimits = {
   perWorker: 256,
   perSession: 32,
   perTenant: Infinity,
@@ -27,18 +31,18 @@ export const defaults = {
   tasksPerWorker: 64,
   waiting: 10_000,
 }
-const known = [...Object.keys(defaults), 'rate']
+const known = [...Object.keys(defaultLimits), 'rate']
 const knownRates = ['perTool', 'perTenant']
 
 export function checkLimits(limits: Limits): void {
-  const wrong = (why: string): never => {
+  const refuse = (why: string): never => {
     throw new PawlError('config_invalid', `limits: ${why}.`)
   }
   const rates = limits.rate ?? {}
   for (const name of Object.keys(limits))
-    if (!known.includes(name)) wrong(`there is no ${name}; there are ${known.join(', ')}`)
+    if (!known.includes(name)) refuse(`there is no limit ${name}; the limits are ${known.join(', ')}`)
   for (const name of Object.keys(rates))
-    if (!knownRates.includes(name)) wrong(`there is no rate.${name}; there are ${knownRates.join(', ')}`)
+    if (!knownRates.includes(name)) refuse(`there is no limit rate.${name}; the rates are ${knownRates.join(', ')}`)
   for (const name of [
     'perWorker',
     'perSession',
@@ -48,7 +52,7 @@ export function checkLimits(limits: Limits): void {
     'tasksPerWorker',
     'waiting',
   ] as const) {
-    if (limits[name] !== undefined) checkLimit(limits[name], name, wrong)
+    if (limits[name] !== undefined) checkLimit(limits[name], name, refuse)
   }
-  for (const name of ['perTool', 'perTenant'] as const) if (rates[name]) checkRate(rates[name], `rate.${name}`, wrong)
+  for (const name of ['perTool', 'perTenant'] as const) if (rates[name]) checkRate(rates[name], `rate.${name}`, refuse)
 }

@@ -1,137 +1,138 @@
-// A call and those it runs under it (SCHED-2). While all of them wait for the outside, so does the call: its clocks stand still, and its
-// place and its keys are free. Whoever comes back first brings it back first, as it is in its place that a nested call runs.
+// Calls and their nested calls. While all nested calls of a body are away (parked or waiting), the body is paused too:
+// its clocks stop, and its slot and keys are free. The first nested call that returns resumes its parent first, because
+// it runs in the slot of the parent.
 
 import type { ToSettle } from '../../engine/engine.ts'
 import type { Failure } from '../../core/outcome.ts'
-import type { Guest } from './gates.ts'
+import type { Acquirer } from './semaphore-gates.ts'
 
-/** The clocks of the attempt and its place in the queue: both stand still while the body waits for the outside. */
-export interface Pace {
+/** Controls the clocks and the slot of an attempt. Both are paused while the body waits. */
+export interface AttemptControl {
   pause(): void
   resume(): Promise<void>
   progress(): void
-  /** People begin to decide, or have decided: the total time does not count meanwhile (TIME-2). */
-  deciding(begin: boolean): void
-  /** Throws if its time is over, whether or not a timer has said so. */
-  look(): void
-  /** A task has told its end: nothing of its body counts any more. */
-  told(end: ToSettle): void
-  /** A hook ended the turn in a call under it. */
+  /** People start to decide, or have decided. The total timeout is paused in between. */
+  setDeciding(begin: boolean): void
+  /** Throws if the time of the attempt is over, even if the timer has not fired yet. */
+  assertInTime(): void
+  /** The task emitted its end: the result of the body is ignored from now on. */
+  taskEnded(end: ToSettle): void
+  /** A hook ended the turn in a nested call. */
   abort(why: Failure): void
 }
 
-/** The calls under one body. */
+/** The nested calls of one attempt. */
 export class NestedCalls {
-  readonly pace: Pace
+  readonly control: AttemptControl
   readonly #away = new Set<string>()
-  /** Those of them that people decide about. */
+  /** Nested calls that wait for a person's decision. */
   readonly #deciding = new Set<string>()
   #open = 0
   #paused = false
-  #coming: Promise<void> | null = null
+  #resuming: Promise<void> | null = null
 
-  constructor(pace: Pace) {
-    this.pace = pace
+  constructor(control: AttemptControl) {
+    this.control = control
   }
 
-  get none(): boolean {
+  get isEmpty(): boolean {
     return this.#open === 0
   }
 
-  began(calls: number): void {
+  addCalls(calls: number): void {
     this.#open += calls
   }
 
-  left(uid: string): void {
+  callAway(uid: string): void {
     this.#away.add(uid)
-    this.#look()
+    this.#pauseIfAllAway()
   }
 
-  back(uid: string): Promise<void> | null {
+  callReturned(uid: string): Promise<void> | null {
     this.#away.delete(uid)
-    return this.together()
+    return this.bringBack()
   }
 
-  deciding(uid: string, begin: boolean): void {
+  setDeciding(uid: string, begin: boolean): void {
     if (begin === this.#deciding.has(uid)) return
     if (begin) this.#deciding.add(uid)
     else this.#deciding.delete(uid)
-    this.pace.deciding(begin)
+    this.control.setDeciding(begin)
   }
 
-  settled(uid: string): void {
-    this.deciding(uid, false)
+  callSettled(uid: string): void {
+    this.setDeciding(uid, false)
     this.#away.delete(uid)
     this.#open--
-    this.#look()
+    this.#pauseIfAllAway()
   }
 
-  /** The body is about to go on: brings it back, if it is away. */
-  together(): Promise<void> | null {
-    if (!this.#paused) return this.#coming
+  /** Resumes the body if it is paused. */
+  bringBack(): Promise<void> | null {
+    if (!this.#paused) return this.#resuming
     this.#paused = false
-    this.#coming = this.pace
+    this.#resuming = this.control
       .resume()
       .catch((error: unknown) => {
-        // It is still away: whoever comes next tries again, and the body itself hears of it in the end.
+        // Still paused: the next returning call tries again, and finally the body itself gets the error.
         this.#paused = true
         throw error
       })
-      .finally(() => (this.#coming = null))
-    return this.#coming
+      .finally(() => (this.#resuming = null))
+    return this.#resuming
   }
 
-  #look(): void {
+  #pauseIfAllAway(): void {
     if (this.#paused || this.#open === 0 || this.#away.size < this.#open) return
     this.#paused = true
-    this.pace.pause()
+    this.control.pause()
   }
 }
 
 export class NestedCallGroups {
-  readonly #families = new Map<string, NestedCalls>()
+  readonly #groups = new Map<string, NestedCalls>()
   readonly #away = new Set<string>()
 
-  of(parent: string, pace: Pace): NestedCalls {
-    let family = this.#families.get(parent)
-    // Another attempt has clocks of its own.
-    if (family?.pace !== pace) this.#families.set(parent, (family = new NestedCalls(pace)))
-    return family
+  of(parent: string, control: AttemptControl): NestedCalls {
+    let group = this.#groups.get(parent)
+    // A new attempt has its own clocks.
+    if (group?.control !== control) this.#groups.set(parent, (group = new NestedCalls(control)))
+    return group
   }
 
-  over(parent: string, family: NestedCalls): void {
-    if (family.none && this.#families.get(parent) === family) this.#families.delete(parent)
+  releaseIfEmpty(parent: string, group: NestedCalls): void {
+    if (group.isEmpty && this.#groups.get(parent) === group) this.#groups.delete(parent)
   }
 
-  /** An attempt is over: what comes back under its call has nothing to do with it, and waits for the one that is to come. */
-  ended(parent: string, pace: Pace): void {
-    if (this.#families.size > 0 && this.#families.get(parent)?.pace === pace) this.#families.delete(parent)
+  /** The attempt is over: nested calls that return later wait for the next attempt. */
+  attemptEnded(parent: string, control: AttemptControl): void {
+    if (this.#groups.size > 0 && this.#groups.get(parent)?.control === control) this.#groups.delete(parent)
   }
 
-  /** A call under another that waits for the outside: its parent may come to it only later, after a crash or a retry. */
+  /** True if the nested call is away. Its parent may reach it only later, after a crash or a retry. */
   isAway(uid: string): boolean {
     return this.#away.has(uid)
   }
 
-  /** Its pipeline is through. */
-  gone(uid: string): void {
+  /** The pipeline of the call has finished. */
+  pipelineDone(uid: string): void {
     if (this.#away.size > 0) this.#away.delete(uid)
   }
 
-  left({ uid, above }: Pick<Guest, 'uid' | 'above'>): void {
+  callAway({ uid, ancestors: above }: Pick<Acquirer, 'uid' | 'ancestors'>): void {
     if (above.length === 0) return
     this.#away.add(uid)
-    this.#families.get(above.at(-1) ?? '')?.left(uid)
+    this.#groups.get(above.at(-1) ?? '')?.callAway(uid)
   }
 
-  /** People begin to decide about a call, or have decided: the total time of what waits for it stands still as well (TIME-2). */
-  deciding(above: readonly string[], uid: string, begin: boolean): void {
-    for (const parent of above) this.#families.get(parent)?.deciding(uid, begin)
+  /** People start to decide about a call, or have decided. The total timeout of its ancestors is paused in between. */
+  setDeciding(above: readonly string[], uid: string, begin: boolean): void {
+    for (const parent of above) this.#groups.get(parent)?.setDeciding(uid, begin)
   }
 
-  back({ uid, above }: Guest): Promise<void> | null {
+  callReturned({ uid, ancestors: above }: Acquirer): Promise<void> | null {
     if (above.length === 0) return null
     this.#away.delete(uid)
-    return this.#families.get(above.at(-1) ?? '')?.back(uid) ?? null
+    return this.#groups.get(above.at(-1) ?? '')?.callReturned(uid) ?? null
   }
 }

@@ -1,191 +1,196 @@
-// The queue stage: when a call may run. First its turn in the batch (batch-order.ts), then keys, places and rates (gates.ts), all of them or none:
-// who waits for one holds no other, so a call that waits never stands in the way of one that runs. A nested call uses its parent's place;
-// what it still needs (keys, the limits of its own tool) its parents lend it.
+// Decides when a call may run: first its position in the batch (batch-order.ts), then keys, semaphores and rates
+// (semaphore-gates.ts), all of them or none. A call that waits for one gate holds no other, so it never blocks a running call. A
+// nested call runs in the slot of its outermost parent; keys and tool slots are lent by its parents.
 
 import { milliseconds } from '../../core/duration.ts'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Rate } from '../../tools/tool-options.ts'
 import { DeadlockDetector } from './deadlock.ts'
 import { NestedCallGroups } from './nested-calls.ts'
-import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './gates.ts'
-import { fleetPlaces } from './fleet-limits.ts'
-import { PoisonSuspects } from './serialize-poison-suspects.ts'
-import { checkLimits, defaults, type Limits } from './limits.ts'
-import type { Place } from './batch-order.ts'
-import { type Entry, type Refused, Slot } from './slot.ts'
-import { BatchPositions } from './batch-positions.ts'
+import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './semaphore-gates.ts'
+import { fleetSlotRequests } from './fleet-limits.ts'
+import { PoisonSuspects } from './run-poison-suspects-alone.ts'
+import { checkLimits, defaultLimits, type Limits } from './limits.ts'
+import type { BatchEntry } from './batch-order.ts'
+import { type QueueEntry, type QueueRefusal, Slot } from './slot.ts'
+import { BatchPositions } from './track-batch-order.ts'
 
 const none: readonly Gate[] = []
 
-/** Tasks may run for hours: one tenant never has all the places of a worker, so that another's first task need not wait that long (SCHED-3). */
-const mostOfTasks = 7 / 8
+/** Share of a worker's task slots that one tenant may use. Tasks may run for hours; others must not wait that long. */
+const maxTaskShare = 7 / 8
 
 export class Queue {
   readonly #clock: Clock
   readonly #limits: Required<Omit<Limits, 'rate'>> & Pick<Limits, 'rate'>
   readonly #gates = new Map<string, Gate>()
-  /** By tenant and session: looked up by every call, so no name is made of them. */
+  /** By tenant and session. Every call looks it up, so no combined key is built. */
   readonly #sessions = new Map<string, Map<string, CountGate>>()
   readonly #worker: CountGate
   readonly #tasks: CountGate
   readonly #tasksPerTenant: number
-  readonly #circles = new DeadlockDetector()
-  readonly families = new NestedCallGroups()
-  readonly turns = new BatchPositions(this.families)
-  readonly lastChances: PoisonSuspects
-  /** Other workers live: then the limits of sessions and tenants are counted across all of them. */
-  inCompany: () => boolean = () => false
+  readonly #deadlocks = new DeadlockDetector()
+  readonly nestedCalls = new NestedCallGroups()
+  readonly batches = new BatchPositions(this.nestedCalls)
+  readonly poisonSuspects: PoisonSuspects
+  /** With other workers, session and tenant limits are counted in the store too. Set by the runtime. */
+  hasOtherWorkers: () => boolean = () => false
   #waiting = 0
 
   constructor(clock: Clock, limits: Limits = {}) {
     checkLimits(limits)
     this.#clock = clock
-    this.lastChances = new PoisonSuspects(clock)
-    this.#limits = { ...defaults, ...limits }
+    this.poisonSuspects = new PoisonSuspects(clock)
+    this.#limits = { ...defaultLimits, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
     this.#tasks = new CountGate(this.#limits.tasksPerWorker)
-    this.#tasksPerTenant = Math.ceil(this.#limits.tasksPerWorker * mostOfTasks)
+    this.#tasksPerTenant = Math.ceil(this.#limits.tasksPerWorker * maxTaskShare)
   }
 
   get tasksPerSession(): number {
     return this.#limits.tasksPerSession
   }
 
-  /** How many lines, turns and gates there are: none when nobody waits or runs. */
-  get kept(): number {
-    return this.turns.kept + this.#gates.size + this.#sessions.size + this.lastChances.kept
+  /** Number of orders, entries and gates. Zero when no call waits or runs. */
+  get size(): number {
+    return this.batches.size + this.#gates.size + this.#sessions.size + this.poisonSuspects.size
   }
 
-  /** It waits for what other workers have: that counts like any wait. False if too many wait already. */
-  beginsToWait(entry: Entry): boolean {
+  /** Counts a call that waits for slots of other workers. False if too many calls are waiting already. */
+  startWaiting(entry: QueueEntry): boolean {
     if (!entry.admitted && this.#waiting >= this.#limits.waiting) return false
     this.#waiting++
     return true
   }
 
-  hasWaited(): void {
+  stopWaiting(): void {
     this.#waiting--
   }
 
-  /** Waits for its turn. */
-  enter(entry: Entry): MaybePromise<Slot | Refused> {
-    const place = this.turns.place(entry.position)
-    // Who had its turn before does not wait for it again: after a crash it may have what those before it need, which had left the line.
-    if (place && !entry.admitted && !place.line.mayRun(place, entry.key)) return this.#enterInTurn(entry, place)
-    if (place && isOver(place, entry)) return 'batch_failed'
-    return this.#slot(entry, place)
+  /** Waits until the call may run. Synchronous if it may run immediately. */
+  enter(entry: QueueEntry): MaybePromise<Slot | QueueRefusal> {
+    const batchEntry = this.batches.entryAt(entry.position)
+    // An admitted call does not wait for its batch again: after a crash it may hold what earlier calls of the batch
+    // need.
+    if (batchEntry && !entry.admitted && !batchEntry.order.mayRun(batchEntry, entry.key))
+      return this.#enterInTurn(entry, batchEntry)
+    if (batchEntry && isBatchStopped(batchEntry, entry)) return 'batch_failed'
+    return this.#slot(entry, batchEntry)
   }
 
-  async #enterInTurn(entry: Entry, place: Place): Promise<Slot | Refused> {
-    const slot = new Slot(this, entry, place)
-    while (!place.line.mayRun(place, entry.key)) {
-      const stopped = await this.#waitFor(slot, (waiter) => place.line.wait(place, waiter.wake))
+  async #enterInTurn(entry: QueueEntry, batchEntry: BatchEntry): Promise<Slot | QueueRefusal> {
+    const slot = new Slot(this, entry, batchEntry)
+    while (!batchEntry.order.mayRun(batchEntry, entry.key)) {
+      const stopped = await this.#waitFor(slot, (waiter) => batchEntry.order.wait(batchEntry, waiter.wake))
       if (stopped) return stopped
     }
-    if (isOver(place, entry)) return 'batch_failed'
-    return this.#slot(entry, place)
+    if (isBatchStopped(batchEntry, entry)) return 'batch_failed'
+    return this.#slot(entry, batchEntry)
   }
 
-  #slot(entry: Entry, place: Place | undefined): MaybePromise<Slot | Refused> {
-    const slot = new Slot(this, entry, place)
+  #slot(entry: QueueEntry, batchEntry: BatchEntry | undefined): MaybePromise<Slot | QueueRefusal> {
+    const slot = new Slot(this, entry, batchEntry)
     const refused = this.take(slot)
     if (refused instanceof Promise) return refused.then((why) => why ?? slot)
     return refused ?? slot
   }
 
-  /** Everything it needs, at once or in turn. Null when the slot has it all. */
-  take(slot: Slot): MaybePromise<Refused | null> {
+  /** Enters all gates of the slot. Returns null on success. */
+  take(slot: Slot): MaybePromise<QueueRefusal | null> {
     slot.gates = this.#gatesOf(slot)
-    slot.places = fleetPlaces(slot, this.#limits, this.inCompany())
-    for (const gate of slot.gates) gate.used(1)
-    const lacks = tryAll(slot, -1)
-    if (lacks === -1) return null
-    // Overload is for newcomers: who comes back, from the outside, for another try or after a crash, was admitted long ago.
-    if (slot.back || slot.entry.admitted || this.#waiting < this.#limits.waiting) return this.#takeInTurn(slot, lacks)
-    this.#forget(slot)
+    slot.slotRequests = fleetSlotRequests(slot, this.#limits, this.hasOtherWorkers())
+    for (const gate of slot.gates) gate.addUsers(1)
+    const missing = tryEnterAll(slot, -1)
+    if (missing === -1) return null
+    // Only new calls are rejected as overloaded. A call that resumes, retries or was recovered has been admitted
+    // before.
+    if (slot.reentering || slot.entry.admitted || this.#waiting < this.#limits.waiting)
+      return this.#takeInTurn(slot, missing)
+    this.#detachGates(slot)
     return 'overloaded'
   }
 
-  async #takeInTurn(slot: Slot, lacks: number): Promise<Refused | null> {
-    const been = new Set<number>()
-    for (let at = lacks; at !== -1; at = tryAll(slot, at)) {
+  async #takeInTurn(slot: Slot, missing: number): Promise<QueueRefusal | null> {
+    const granted = new Set<number>()
+    for (let at = missing; at !== -1; at = tryEnterAll(slot, at)) {
       const gate = slot.gates[at] as Gate
-      if (this.#circles.closes(slot, gate)) {
-        this.#forget(slot)
+      if (this.#deadlocks.wouldDeadlock(slot, gate)) {
+        this.#detachGates(slot)
         return 'would_deadlock'
       }
-      this.#circles.waits(slot, gate)
-      const stopped = await this.#waitFor(slot, (waiter) => gate.wait(waiter, been.has(at)))
-      this.#circles.goesOn(slot)
+      this.#deadlocks.addWaiter(slot, gate)
+      const stopped = await this.#waitFor(slot, (waiter) => gate.wait(waiter, granted.has(at)))
+      this.#deadlocks.removeWaiter(slot)
       if (stopped) {
-        this.#forget(slot)
+        this.#detachGates(slot)
         return stopped
       }
-      been.add(at)
+      granted.add(at)
     }
     return null
   }
 
   release(slot: Slot): void {
     for (let at = slot.gates.length - 1; at >= 0; at--) slot.gates[at]?.leave(slot, true)
-    this.#forget(slot)
+    this.#detachGates(slot)
   }
 
-  #forget(slot: Slot): void {
-    for (const gate of slot.gates) gate.used(-1)
+  #detachGates(slot: Slot): void {
+    for (const gate of slot.gates) gate.addUsers(-1)
     slot.gates = none
   }
 
-  /** Waits to be woken or stopped. Woken and stopped at once counts as woken: what was handed over is given back by the caller. */
-  #waitFor(slot: Slot, join: (waiter: Waiter) => void): Promise<Refused | null> {
+  /** Waits to be woken or stopped. If both happen, it counts as woken; the caller gives back what was handed over. */
+  #waitFor(slot: Slot, join: (waiter: Waiter) => void): Promise<QueueRefusal | null> {
     this.#waiting++
-    return new Promise<Refused | null>((resolve) => {
-      let forget = (): void => {}
-      let over = false
-      const finish = (how: Refused | null): void => {
-        if (over) return
-        over = true
-        forget()
+    return new Promise<QueueRefusal | null>((resolve) => {
+      let unsubscribe = (): void => {}
+      let finished = false
+      const finish = (result: QueueRefusal | null): void => {
+        if (finished) return
+        finished = true
+        unsubscribe()
         this.#waiting--
-        resolve(how)
+        resolve(result)
       }
-      const waiter: Waiter = { guest: slot, gone: false, wake: () => finish(null) }
-      forget = slot.onStop(() => {
-        if (over) return
-        waiter.gone = true
+      const waiter: Waiter = { acquirer: slot, cancelled: false, wake: () => finish(null) }
+      unsubscribe = slot.onStop(() => {
+        if (finished) return
+        waiter.cancelled = true
         finish('stopped')
       })
-      if (over) forget()
+      if (finished) unsubscribe()
       else join(waiter)
     })
   }
 
-  /** Nested calls are in the place of their outermost call. Rates are for starts. */
-  #gatesOf({ entry, above, back }: Slot): Gate[] {
+  /** Nested calls run in the slot of their outermost call. Rates count starts only. */
+  #gatesOf({ entry, ancestors: above, reentering: back }: Slot): Gate[] {
     const { position, tool, key, task } = entry
     const { tenant, session } = position
     const { perSession, perTenant, perTool, tasksPerSession, rate } = this.#limits
     const gates: Gate[] = []
-    if (tool.concurrency.kind === 'exclusive') gates.push(this.#lending(frame('exclusive', tenant, session), 1))
-    else if (key !== null) gates.push(this.#lending(frame('key', tenant, key), 1))
+    if (tool.concurrency.kind === 'exclusive')
+      gates.push(this.#lending(lengthPrefixed('exclusive', tenant, session), 1))
+    else if (key !== null) gates.push(this.#lending(lengthPrefixed('key', tenant, key), 1))
     const toolLimit = tool.limits.concurrent ?? perTool
-    if (toolLimit !== Infinity) gates.push(this.#lending(frame('tool', tool.id), toolLimit))
+    if (toolLimit !== Infinity) gates.push(this.#lending(lengthPrefixed('tool', tool.id), toolLimit))
     const isRoot = above.length === 0
     if (isRoot) {
       if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
-      if (perTenant !== Infinity) gates.push(this.#count(frame('tenant', tenant), perTenant))
-      // Counted across workers as well (fleet-limits.ts); here, so that those who wait for each other in this process do not ask the store.
+      if (perTenant !== Infinity) gates.push(this.#count(lengthPrefixed('tenant', tenant), perTenant))
+      // Also counted across workers (fleet-limits.ts). The local gate avoids store requests within this process.
       if (task && tasksPerSession !== Infinity)
-        gates.push(this.#count(frame('tasks', tenant, session), tasksPerSession))
-      if (task) gates.push(this.#count(frame('tasks of', tenant), this.#tasksPerTenant), this.#tasks)
+        gates.push(this.#count(lengthPrefixed('tasks', tenant, session), tasksPerSession))
+      if (task) gates.push(this.#count(lengthPrefixed('tasks of', tenant), this.#tasksPerTenant), this.#tasks)
       gates.push(this.#worker)
     }
     if (back) return gates
     const toolRate = tool.limits.rate ?? rate?.perTool
-    if (toolRate) gates.push(this.#rate(frame('tool rate', tool.id), toolRate))
-    if (isRoot && rate?.perTenant) gates.push(this.#rate(frame('tenant rate', tenant), rate.perTenant))
+    if (toolRate) gates.push(this.#rate(lengthPrefixed('tool rate', tool.id), toolRate))
+    if (isRoot && rate?.perTenant) gates.push(this.#rate(lengthPrefixed('tenant rate', tenant), rate.perTenant))
     return gates
   }
 
@@ -226,15 +231,16 @@ export class Queue {
   }
 }
 
-/** One before it has failed, and its batch stops at that. */
-const isOver = (place: Place, entry: Entry): boolean => place.stops && place.line.failed && !entry.admitted
+/** True if an earlier call failed and the batch stops at failures. */
+const isBatchStopped = (batchEntry: BatchEntry, entry: QueueEntry): boolean =>
+  batchEntry.stopsBatch && batchEntry.order.failed && !entry.admitted
 
-/** Takes all it needs or nothing; `has` was handed to it already. Gives the one it lacks, or -1. */
-function tryAll(slot: Slot, has: number): number {
+/** Enters all gates or none; the gate `granted` is already held. Returns the index of the gate that is full, or -1. */
+function tryEnterAll(slot: Slot, granted: number): number {
   const { gates } = slot
   for (let at = 0; at < gates.length; at++) {
-    if (at === has || gates[at]?.tryEnter(slot)) continue
-    for (let back = 0; back < gates.length; back++) if (back < at || back === has) gates[back]?.leave(slot, false)
+    if (at === granted || gates[at]?.tryEnter(slot)) continue
+    for (let back = 0; back < gates.length; back++) if (back < at || back === granted) gates[back]?.leave(slot, false)
     return at
   }
   return -1

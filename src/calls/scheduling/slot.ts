@@ -1,66 +1,66 @@
-// A call's place among those that run: left while it waits for the outside, taken again when it comes back.
+// The slot of a running call: all gates it holds. Released while the call waits, and acquired again when it resumes.
 
 import { PawlError } from '../../core/errors.ts'
 import type { NestedCallGroups } from './nested-calls.ts'
-import type { Gate, Guest } from './gates.ts'
-import type { Place } from './batch-order.ts'
+import type { Gate, Acquirer } from './semaphore-gates.ts'
+import type { BatchEntry } from './batch-order.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
 import type { TaskTerms } from '../../store/records/task-terms.ts'
-import type { FleetPlace } from '../../engine/engine.ts'
+import type { SlotRequest } from '../../engine/engine.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Tool } from '../../tools/tool.ts'
 
-export interface Entry {
+export interface QueueEntry {
   readonly uid: string
   readonly position: CallPosition
   readonly tool: Tool
-  /** For keyed tools. */
+  /** Concurrency key; null if the tool is not keyed. */
   readonly key: string | null
-  /** The calls it runs under, the outermost first. */
-  readonly above: readonly string[]
-  /** It is a task. */
+  /** The calls that this call is nested in, outermost first. */
+  readonly ancestors: readonly string[]
+  /** Set if the call is a task. */
   readonly task: TaskTerms | undefined
-  /** Its body had begun before. */
+  /** The call is not rejected as overloaded and does not wait for its batch. */
   readonly admitted: boolean
-  /** Tells it when it is no longer wanted, for as long as it waits. */
+  /** Calls `stop` when the call is cancelled or times out while it waits. Returns a function that removes it. */
   onStop(stop: () => void): () => void
 }
 
-/** Why a call did not get its turn. */
-export type Refused = 'overloaded' | 'would_deadlock' | 'batch_failed' | 'stopped'
+/** Why a call did not get a slot. */
+export type QueueRefusal = 'overloaded' | 'would_deadlock' | 'batch_failed' | 'stopped'
 
-/** The queue as a slot sees it. */
+/** The part of the queue that a slot uses. */
 interface SlotQueue {
-  take(slot: Slot): MaybePromise<Refused | null>
+  take(slot: Slot): MaybePromise<QueueRefusal | null>
   release(slot: Slot): void
-  readonly turns: { left(place: Place): void }
-  readonly families: NestedCallGroups
+  readonly batches: { leave(entry: BatchEntry): void }
+  readonly nestedCalls: NestedCallGroups
 }
 
 const none: readonly Gate[] = []
-const nowhere: readonly FleetPlace[] = []
+const nowhere: readonly SlotRequest[] = []
 
-export class Slot implements Guest {
-  readonly entry: Entry
-  readonly above: readonly string[]
-  /** All of them are held, or it waits for one and holds none. */
+export class Slot implements Acquirer {
+  readonly entry: QueueEntry
+  readonly ancestors: readonly string[]
+  /** Either all gates are held, or the slot waits for one and holds none. */
   gates: readonly Gate[] = none
-  /** What of it is counted across all workers; taken with the record that it begins. */
-  places: readonly FleetPlace[] = nowhere
-  /** It was inside before. */
-  back = false
+  /** Slots that are counted across all workers; taken in the commit that starts the attempt. */
+  slotRequests: readonly SlotRequest[] = nowhere
+  /** The slot was held before and is being acquired again. */
+  reentering = false
   readonly #queue: SlotQueue
-  readonly #place: Place | undefined
+  readonly #batchEntry: BatchEntry | undefined
   #inside = true
-  #coming: Promise<boolean> | null = null
-  #over = false
-  #callOff: (() => void) | null = null
+  #reentry: Promise<boolean> | null = null
+  #closed = false
+  #onStop: (() => void) | null = null
 
-  constructor(queue: SlotQueue, entry: Entry, place: Place | undefined) {
+  constructor(queue: SlotQueue, entry: QueueEntry, batchEntry: BatchEntry | undefined) {
     this.#queue = queue
-    this.#place = place
+    this.#batchEntry = batchEntry
     this.entry = entry
-    this.above = entry.above
+    this.ancestors = entry.ancestors
   }
 
   get uid(): string {
@@ -70,60 +70,60 @@ export class Slot implements Guest {
     return this.entry.position.tenant
   }
 
-  /** It waits for the outside: others may go. */
+  /** The body waits: other calls may run. */
   leave(): void {
-    if (!this.#inside || this.#coming || this.#over) return
-    if (this.#place) this.#queue.turns.left(this.#place)
+    if (!this.#inside || this.#reentry || this.#closed) return
+    if (this.#batchEntry) this.#queue.batches.leave(this.#batchEntry)
     this.#inside = false
     this.#queue.release(this)
-    this.#queue.families.left(this)
+    this.#queue.nestedCalls.callAway(this)
   }
 
-  /** Back from the outside: limits and keys again, but not the order of its batch. False if its attempt is over. */
+  /** The body resumes: acquires the gates again, but not the batch order. False if the attempt is over. */
   async enter(): Promise<boolean> {
-    if (this.#over || this.#inside) return !this.#over
-    this.#coming ??= this.#come()
-    return this.#coming
+    if (this.#closed || this.#inside) return !this.#closed
+    this.#reentry ??= this.#reenter()
+    return this.#reentry
   }
 
-  async #come(): Promise<boolean> {
-    this.back = true
+  async #reenter(): Promise<boolean> {
+    this.reentering = true
     try {
-      await this.#queue.families.back(this)
-      if (this.#over) return false
+      await this.#queue.nestedCalls.callReturned(this)
+      if (this.#closed) return false
       const refused = await this.#queue.take(this)
       if (refused === 'would_deadlock') throw new PawlError('would_deadlock', `The call is ${this.uid}.`)
       if (refused) return false
       this.#inside = true
-      // Its end came while it was handed what it needs.
-      if (this.#over) this.done()
-      return !this.#over
+      // The attempt ended while the gates were being acquired.
+      if (this.#closed) this.release()
+      return !this.#closed
     } finally {
-      this.#coming = null
+      this.#reentry = null
     }
   }
 
-  /** How it hears, while it waits, that it is no longer wanted: as a newcomer from its call, later from its attempt. */
+  /** Stop notification while waiting: from the call before the first start, from the attempt afterwards. */
   onStop(stop: () => void): () => void {
-    if (!this.back) return this.entry.onStop(stop)
-    this.#callOff = stop
-    return () => void (this.#callOff = null)
+    if (!this.reentering) return this.entry.onStop(stop)
+    this.#onStop = stop
+    return () => void (this.#onStop = null)
   }
 
-  /** The attempt is stopped or over: it keeps what it has, and takes nothing more. */
+  /** The attempt is stopped or over: it keeps the gates it holds and acquires no more. */
   close(): void {
-    this.#over = true
-    this.#callOff?.()
+    this.#closed = true
+    this.#onStop?.()
   }
 
-  /** Its call waits for the outside without it. */
+  /** The call has parked, without a running body. */
   parked(): void {
-    this.done()
-    this.#queue.families.left(this)
+    this.release()
+    this.#queue.nestedCalls.callAway(this)
   }
 
-  /** Gives all back. */
-  done(): void {
+  /** Releases all gates. */
+  release(): void {
     this.close()
     if (!this.#inside) return
     this.#inside = false

@@ -1,31 +1,35 @@
-// ctx.emit (TASK-7): a task tells an event that its tool declares, once for each key or place in the body, however often the body runs. One that
-// is declared as terminal ends the task, also when its worker dies before the body has ended.
+// `ctx.emit`: a task emits an event that its tool declares, once per key or per position in the body, however often the
+// body runs. A terminal event ends the task, even if its worker dies before the body has ended.
 
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { emittedName } from '../../store/records/task-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
-import { bytesIn, fits } from '../../core/size-limits.ts'
-import { decode, encode, type Json } from '../../core/value.ts'
+import { utf8Bytes, fits } from '../../core/size-limits.ts'
+import { decode, encode, type Json } from '../../core/tool-value.ts'
 import { successOf } from '../../tools/result.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import type { Around } from '../context/call-environment.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import type { CallEnvironment } from '../context/context-dependencies.ts'
 import { describeProblems } from '../admission/read-arguments.ts'
-import { untold } from '../authorization/known-connections.ts'
-import type { Inside } from '../context/call-environment.ts'
-import type { RunOfTask } from './task-run.ts'
+import { withoutUsedSecrets } from '../authorization/used-connections.ts'
+import type { ContextRules } from '../context/context-dependencies.ts'
+import type { TaskReporter } from './task-run.ts'
 
 const terminalKey = 'emitted'
 
-export function emitting(around: Around, run: RunOfTask | null, inside: Inside): ToolContext['emit'] {
-  const { execution, tool, host } = around
+export function createEmit(
+  environment: CallEnvironment,
+  reporter: TaskReporter | null,
+  rules: ContextRules,
+): ToolContext['emit'] {
+  const { execution, tool, host } = environment
   let count = 0
   return async (type, payload, { key } = {}) => {
-    inside.leaf('emit')
-    inside.entry()
-    const place = ++count
-    const declared = run && typeof type === 'string' ? tool.events.get(type) : undefined
-    if (!run) throw new PawlError('emit_invalid', 'This is not a task: nobody would hear of it.')
+    rules.assertUsable('emit')
+    rules.countEntry()
+    const index = ++count
+    const declared = reporter && typeof type === 'string' ? tool.events.get(type) : undefined
+    if (!reporter) throw new PawlError('emit_invalid', 'ctx.emit is only available in a task.')
     if (!declared) {
       const known = [...tool.events.keys()].map((each) => `'${each}'`).join(', ')
       throw new PawlError(
@@ -34,54 +38,54 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
       )
     }
     if (key !== undefined && (typeof key !== 'string' || key.trim() === '' || key.length > 256))
-      throw new PawlError('emit_invalid', 'The key of an event must be a text of 1 to 256 characters.')
-    const said = encode(payload ?? null)
-    const checked = declared.schema ? await declared.schema.check(decode(said)) : null
+      throw new PawlError(
+        'emit_invalid',
+        'The `key` of an event must be a string of 1 to 256 characters that is not blank.',
+      )
+    const encodedPayload = encode(payload ?? null)
+    const checked = declared.schema ? await declared.schema.check(decode(encodedPayload)) : null
     if (checked && !checked.ok)
       throw new PawlError(
         'emit_invalid',
-        `The payload of '${type}' is not as declared: ${describeProblems(checked.problems)}`,
+        `The payload of '${type}' does not match its schema: ${describeProblems(checked.problems)}`,
       )
-    // As a result, it does not hold what the body was told in confidence.
-    const value = encode(untold(decode(said), around.connections))
+    // Like a result, the payload must not contain secrets that the body received.
+    const value = encode(withoutUsedSecrets(decode(encodedPayload), environment.connections))
     if (!fits(value, host.sizes.step))
-      throw new PawlError(
-        'emit_invalid',
-        `The payload has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`,
-      )
-    const id = declared.terminal ? terminalKey : key === undefined ? `emit:${place}` : `emit:key:${key}`
-    // Without a key the place in the body names it, and what it says may differ from run to run.
+      throw new PawlError('emit_invalid', `The payload has ${utf8Bytes(value)} bytes; the limit is ${host.sizes.step}.`)
+    const id = declared.terminal ? terminalKey : key === undefined ? `emit:${index}` : `emit:key:${key}`
+    // Without a key the event is identified by its position in the body, and its payload may differ between runs.
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
-      await execution.run({ key: id, input, once: false }, async () => {
-        inside.leaf('emit') // what is not recorded is not kept beside it either
+      await execution.runStep({ key: id, input, once: false }, async () => {
+        rules.assertUsable('emit') // not recorded, then not attached either
         const { position } = execution.request
-        const { id: task } = run.terms
-        // In the order in which they are told, over all attempts: one may begin where the one before had come to.
-        const number = run.run.emitted + 1
-        run.update({ emitted: number })
-        run.gather()
+        const { id: task } = reporter.terms
+        // Numbered in order of emission over all attempts; a new attempt continues the numbers of the previous one.
+        const number = reporter.run.emitted + 1
+        reporter.update({ emitted: number })
+        reporter.attachPending()
         const row = { type, payload: JSON.parse(value) as Json, at: host.clock.now() }
-        const kept = { ...emittedName(position, task, number), value: JSON.stringify(row) }
+        const document = { ...emittedName(position, task, number), value: JSON.stringify(row) }
         const notice = declared.wake
-          ? run.notice('event', `${type}: ${host.redact.text(value)}`)
-          : { documents: [], tells: [] }
+          ? reporter.notice('event', `${type}: ${host.redact.text(value)}`)
+          : { documents: [], events: [] }
         return {
           done: declared.terminal ? encode({ ended: declared.terminal, payload: decode(value) }) : 'null',
-          beside: {
-            documents: [kept, ...notice.documents],
-            tells: [{ type: 'task.event', body: { task, type, number } }, ...notice.tells],
+          attached: {
+            documents: [document, ...notice.documents],
+            events: [{ type: 'task.event', body: { task, type, number } }, ...notice.events],
           },
         }
       })
-      // From here on it is over, whatever its body still does.
-      const told = declared.terminal ? endedBy(execution) : null
-      if (told) around.pace?.told(told)
+      // The task has ended, whatever its body still does.
+      const end = declared.terminal ? emittedEnd(execution) : null
+      if (end) environment.control?.taskEnded(end)
     } catch (error) {
       if (error instanceof PawlError && error.code === 'replay_mismatch')
         throw new PawlError(
           'emit_conflict',
-          declared.terminal ? 'The task has ended with another event.' : `The key is '${key}'.`,
+          declared.terminal ? 'The task has already ended with another event.' : `The key is '${key}'.`,
           {
             cause: error,
           },
@@ -91,11 +95,11 @@ export function emitting(around: Around, run: RunOfTask | null, inside: Inside):
   }
 }
 
-/** How a task ends that has said so itself; null if it has not. */
-export function endedBy(execution: Execution): ToSettle | null {
-  const said = execution.options.task ? execution.recorded(terminalKey) : null
-  if (!said || !('done' in said)) return null
-  const { ended, payload } = decode(said.done) as { ended: 'succeeded' | 'failed'; payload: Json }
+/** The end that the task emitted with a terminal event, or null. */
+export function emittedEnd(execution: Execution): ToSettle | null {
+  const recorded = execution.options.task ? execution.recordedStep(terminalKey) : null
+  if (!recorded || !('done' in recorded)) return null
+  const { ended, payload } = decode(recorded.done) as { ended: 'succeeded' | 'failed'; payload: Json }
   if (ended === 'succeeded') return { settle: successOf(payload) }
   const { message } = (typeof payload === 'object' && payload !== null ? payload : {}) as { message?: unknown }
   return {

@@ -1,77 +1,81 @@
-// What a body that is a task can do besides: ctx.task and ctx.emit (TASK-7, TASK-8).
+// `ctx.task`: status, messages, artifacts, requests and signals of a body that runs as a task.
 //
-// The n-th signal of a name meets the n-th wait for it. Both sides change one thing that is kept, by compare-and-set: the sender adds a
-// signal and answers the wait that stands for it, the body takes the signal or leaves its wait there. So whoever is first, none is lost.
+// The n-th signal of a name is received by the n-th wait for it. Both sides update one document by compare-and-set: the
+// sender adds the signal and answers the open wait, the body takes the signal or registers its wait. So no signal is
+// lost, in either order.
 
 import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../../store/records/signal-names.ts'
-import { type Heard, heardBy, noSignals, type Signals } from '../../store/records/signals.ts'
+import { type ReceiveResult, receiveSignal, noSignals, type Signals } from '../../store/records/signals.ts'
 import { messageName, signalsName } from '../../store/records/task-record.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
-import { bytesIn, fits } from '../../core/size-limits.ts'
+import { utf8Bytes, fits } from '../../core/size-limits.ts'
 import { filePath } from '../../storage/files/file-path.ts'
 import type { InputRequest, TaskArtifact } from '../../core/task-state.ts'
-import { decode, encode, fromRow, type Json, toRow } from '../../core/value.ts'
-import type { TaskContext, TaskMessage } from '../../tools/context/tasks.ts'
-import { WaitError } from '../../store/records/resolution.ts'
-import type { Around } from '../context/call-environment.ts'
-import type { Inside } from '../context/call-environment.ts'
-import type { RunOfTask } from './task-run.ts'
+import { decode, encode, fromRow, type Json, toRow } from '../../core/tool-value.ts'
+import type { TaskContext, TaskMessage } from '../../tools/context/task-interfaces.ts'
+import { WaitError } from '../../store/records/wait-resolution.ts'
+import type { CallEnvironment } from '../context/context-dependencies.ts'
+import type { ContextRules } from '../context/context-dependencies.ts'
+import type { TaskReporter } from './task-run.ts'
 
 const defaultDeadline = '7d'
 
-const longestName = 200
-const longestUrl = 4_000
+const maxNameChars = 200
+const maxUrlChars = 4_000
 
-/** A file of the session, in the one form of its path; or a link. */
+/** Validates an artifact: a file of the session, with a normalized path, or a link. */
 function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): TaskArtifact {
-  const isText = (value: unknown, most: number): value is string =>
-    typeof value === 'string' && value !== '' && value.length <= most && value.isWellFormed()
-  if (!isText(name, longestName) || !isText(type, longestName) || (path === undefined) === (url === undefined))
+  const isText = (value: unknown, maxChars: number): value is string =>
+    typeof value === 'string' && value !== '' && value.length <= maxChars && value.isWellFormed()
+  if (!isText(name, maxNameChars) || !isText(type, maxNameChars) || (path === undefined) === (url === undefined))
     throw new PawlError(
       'task_invalid',
-      `An artifact has a name and a type of 1 to ${longestName} characters, and a path or a url.`,
+      `An artifact needs \`name\` and \`type\` (strings of 1 to ${maxNameChars} characters) and a \`path\` or a \`url\`.`,
     )
   if (path !== undefined) return { name, type, path: filePath(path).path }
-  if (!isText(url, longestUrl))
-    throw new PawlError('task_invalid', `The url of an artifact is a text of 1 to ${longestUrl} characters.`)
+  if (!isText(url, maxUrlChars))
+    throw new PawlError(
+      'task_invalid',
+      `The \`url\` of an artifact must be a string of 1 to ${maxUrlChars} characters.`,
+    )
   return { name, type, url }
 }
 
-export function taskContext(around: Around, run: RunOfTask, inside: Inside): TaskContext {
-  const { execution, host } = around
+export function taskContext(environment: CallEnvironment, reporter: TaskReporter, rules: ContextRules): TaskContext {
+  const { execution, host } = environment
   const { position } = execution.request
-  const { id } = run.terms
+  const { id } = reporter.terms
   const counts = new Map<string, number>()
-  const next = (what: string): number => {
-    const number = (counts.get(what) ?? 0) + 1
-    counts.set(what, number)
+  const next = (kind: string): number => {
+    const number = (counts.get(kind) ?? 0) + 1
+    counts.set(kind, number)
     return number
   }
 
-  const awaited = async <T>(name: string, deadline: Duration | undefined): Promise<T> => {
+  const waitForSignal = async <T>(name: string, deadline: Duration | undefined): Promise<T> => {
     const number = next(name)
-    inside.entry()
+    rules.countEntry()
     const deadlineMs = milliseconds(deadline ?? defaultDeadline, 'The deadline of a signal')
-    const wait = await execution.wait({
+    const wait = await execution.openWait({
       name: signalWait(name, number),
       deadlineMs,
       terms: {},
     })
-    const mark = await execution.tally({
+    const mark = await execution.updateCounters({
       key: signalMark(name, number),
       names: [signalsName(position, id, name)],
-      count([kept]) {
-        const { signals, heard } = heardBy(
+      count([document]) {
+        const { signals, result: received } = receiveSignal(
           wait.id,
-          kept === null || kept === undefined ? noSignals : (JSON.parse(kept) as Signals),
+          document === null || document === undefined ? noSignals : (JSON.parse(document) as Signals),
         )
-        return { documents: [JSON.stringify(signals)], mark: JSON.stringify(heard) }
+        return { documents: [JSON.stringify(signals)], mark: JSON.stringify(received) }
       },
     })
-    const heard = JSON.parse(mark) as Heard
-    if ('have' in heard) return fromRow(heard.have) as T
-    const resolution = await inside.outside(() => execution.answer(wait, around.signal))
+    const received = JSON.parse(mark) as ReceiveResult
+    if ('have' in received) return fromRow(received.have) as T
+    const resolution = await rules.whileWaiting(() => execution.awaitAnswer(wait, environment.signal))
     if ('value' in resolution) return resolution.value as T
     throw new WaitError(resolution)
   }
@@ -82,14 +86,15 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
     ...(expected === undefined ? {} : { expected: host.redact.deep(decode(encode(expected))) }),
   })
 
-  /** Once, however often the body runs. */
-  const sent = async (text: string, data: unknown, asks?: true): Promise<string> => {
+  /** Sends the message once, however often the body runs. */
+  const sendMessage = async (text: string, data: unknown, asks?: true): Promise<string> => {
     const number = next('message')
-    inside.entry()
+    rules.countEntry()
     const message = `${id}.${number}`
-    if (typeof text !== 'string') throw new PawlError('value_invalid', 'The text of a message must be a string.')
-    await execution.run({ key: `message:${number}`, input: null, once: false }, async () => {
-      inside.leaf('task.message') // what is not recorded is not kept beside it either
+    if (typeof text !== 'string') throw new PawlError('value_invalid', 'The `text` of a message must be a string.')
+    await execution.runStep({ key: `message:${number}`, input: null, once: false }, async () => {
+      // Checked again: if the step is not recorded, its attached writes must not be either.
+      rules.assertUsable('task.message')
       const at = host.clock.now()
       const row: TaskMessage = {
         id: message,
@@ -103,21 +108,21 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
       if (!fits(value, host.sizes.step))
         throw new PawlError(
           'step_too_large',
-          `A message has ${bytesIn(value)} bytes; at most ${host.sizes.step} are kept.`,
+          `A message has ${utf8Bytes(value)} bytes; the limit is ${host.sizes.step}.`,
         )
       if (asks) {
-        run.update({ request: requestOf(message, text, data) })
-        run.gather()
+        reporter.update({ request: requestOf(message, text, data) })
+        reporter.attachPending()
       }
-      const kept = { ...messageName(position, id, at, `out.${String(number).padStart(6, '0')}`), value }
-      const notice = run.notice(asks ? 'request' : 'message', row.text)
+      const document = { ...messageName(position, id, at, `out.${String(number).padStart(6, '0')}`), value }
+      const notice = reporter.notice(asks ? 'request' : 'message', row.text)
       return {
         done: 'null',
-        beside: {
-          documents: [kept, ...notice.documents],
-          tells: [
+        attached: {
+          documents: [document, ...notice.documents],
+          events: [
             { type: 'task.message', body: { task: id, message, direction: 'out', ...(asks ? { asks } : {}) } },
-            ...notice.tells,
+            ...notice.events,
           ],
         },
       }
@@ -128,47 +133,48 @@ export function taskContext(around: Around, run: RunOfTask, inside: Inside): Tas
   return {
     id,
     status(text) {
-      if (!around.over) run.status(text)
+      if (!environment.ended) reporter.status(text)
     },
     async artifact({ name, type = 'file', path, url }) {
-      inside.leaf('task.artifact')
-      run.update({ artifact: artifactOf(name, type, path, url) })
-      execution.attached.tell('task.artifact', { task: id, artifacts: run.run.artifacts.length })
-      await run.flushed()
+      rules.assertUsable('task.artifact')
+      reporter.update({ artifact: artifactOf(name, type, path, url) })
+      execution.attached.appendEvent('task.artifact', { task: id, artifacts: reporter.run.artifacts.length })
+      await reporter.flush()
     },
     async link(remote) {
-      inside.leaf('task.link')
-      if (typeof remote !== 'string' || remote === '' || remote.length > longestUrl || !remote.isWellFormed())
-        throw new PawlError('task_invalid', `A link is a text of 1 to ${longestUrl} characters.`)
-      run.update({ links: { remote: [host.redact.text(remote)] } })
-      await run.flushed()
+      rules.assertUsable('task.link')
+      if (typeof remote !== 'string' || remote === '' || remote.length > maxUrlChars || !remote.isWellFormed())
+        throw new PawlError('task_invalid', `A link must be a string of 1 to ${maxUrlChars} characters.`)
+      reporter.update({ links: { remote: [host.redact.text(remote)] } })
+      await reporter.flush()
     },
     async message(text, data) {
-      inside.leaf('task.message')
-      await sent(text, data)
+      rules.assertUsable('task.message')
+      await sendMessage(text, data)
     },
     async request(prompt, { expected, deadline } = {}) {
-      inside.leaf('task.request')
-      inside.needsRerun('ctx.task.request')
-      const message = await sent(prompt, expected, true)
-      // Asked in an earlier attempt: what that asked ended with it, and it is asked still.
-      if (run.run.request?.id !== message) {
-        run.update({ request: requestOf(message, prompt, expected) })
-        await run.flushed()
+      rules.assertUsable('task.request')
+      rules.requireRerun('ctx.task.request')
+      const message = await sendMessage(prompt, expected, true)
+      // The message was sent by an earlier attempt, and the open request was cleared when that attempt ended: show it
+      // again.
+      if (reporter.run.request?.id !== message) {
+        reporter.update({ request: requestOf(message, prompt, expected) })
+        await reporter.flush()
       }
-      const reply = await awaited<{ text: string; data?: Json }>(replySignal(message), deadline)
-      if (run.run.request?.id === message) run.update({ request: null })
+      const reply = await waitForSignal<{ text: string; data?: Json }>(replySignal(message), deadline)
+      if (reporter.run.request?.id === message) reporter.update({ request: null })
       return reply
     },
     async signal(name, { deadline } = {}) {
-      inside.leaf('task.signal')
-      inside.needsRerun('ctx.task.signal')
-      return awaited(checkSignal(name), deadline)
+      rules.assertUsable('task.signal')
+      rules.requireRerun('ctx.task.signal')
+      return waitForSignal(checkSignal(name), deadline)
     },
     async receive({ deadline } = {}) {
-      inside.leaf('task.receive')
-      inside.needsRerun('ctx.task.receive')
-      return awaited(messageSignal, deadline)
+      rules.assertUsable('task.receive')
+      rules.requireRerun('ctx.task.receive')
+      return waitForSignal(messageSignal, deadline)
     },
   }
 }

@@ -1,7 +1,7 @@
-// What the runner of a task tells of it (TASK-3, TASK-4): status, progress, output, artifacts, its end. Gathered, and written by whoever
-// holds the call together with what else it writes, so that a worker which lost the call can write none of it.
+// Reports the state of a running task: status, progress, output, artifacts, end. Changes are collected and attached to
+// the next write of the lease holder, so a worker that lost the call can write none of them.
 
-import type { Execution, StepBeside, ToSettle } from '../../engine/engine.ts'
+import type { Execution, StepAttachedWrites, ToSettle } from '../../engine/engine.ts'
 import { noticeOf } from '../../store/records/notice.ts'
 import {
   logPath,
@@ -15,57 +15,59 @@ import {
   type TaskRow,
   type TaskRun,
   type TaskUpdate,
-  updated,
+  applyUpdate,
 } from '../../store/records/task-record.ts'
 import type { TaskTerms } from '../../store/records/task-terms.ts'
 import type { TaskProgress } from '../../core/task-state.ts'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { type Json, toRow } from '../../core/value.ts'
+import { type Json, toRow } from '../../core/tool-value.ts'
 import type { CallHost } from '../ports.ts'
 import { TaskLog } from './task-log.ts'
 
-/** How soon what is told is on record, at the latest. */
-const everyMs = 500
+/** Longest delay until a change is written. */
+const flushIntervalMs = 500
 
-const runs = new WeakMap<Execution, RunOfTask>()
+const reporters = new WeakMap<Execution, TaskReporter>()
 
-/** By place and id, of tasks that a runtime runs: what is called under one belongs to it. */
-const open = new WeakMap<CallHost, Map<string, RunOfTask>>()
-const placeOf = ({ position }: Execution['request'], id: string): string => frame(position.tenant, position.session, id)
+/** The running tasks of a runtime, so that nested calls find the task they belong to. */
+const openReporters = new WeakMap<CallHost, Map<string, TaskReporter>>()
+const taskKey = ({ position }: Execution['request'], id: string): string =>
+  lengthPrefixed(position.tenant, position.session, id)
 
-/** Of the task that a call is, or runs under; null if it does not, or if that is taken up elsewhere. */
-export const runUnder = (execution: Execution, host: CallHost): RunOfTask | null => {
+/** The reporter of the task that the call is or belongs to; null if there is none or it runs in another process. */
+export const enclosingReporter = (execution: Execution, host: CallHost): TaskReporter | null => {
   const { task, inTask } = execution.options
   return task
-    ? runOf(execution)
+    ? reporterOf(execution)
     : inTask === undefined
       ? null
-      : (open.get(host)?.get(placeOf(execution.request, inTask)) ?? null)
+      : (openReporters.get(host)?.get(taskKey(execution.request, inTask)) ?? null)
 }
 
-/** Of a call that is a task and was opened; null for others. */
-export const runOf = (execution: Execution): RunOfTask | null =>
-  execution.options.task ? (runs.get(execution) ?? null) : null
+/** The reporter of a call that is itself a task, once opened; else null. */
+export const reporterOf = (execution: Execution): TaskReporter | null =>
+  execution.options.task ? (reporters.get(execution) ?? null) : null
 
-export const openRun = (execution: Execution, host: CallHost): Promise<RunOfTask> => RunOfTask.open(execution, host)
+export const openReporter = (execution: Execution, host: CallHost): Promise<TaskReporter> =>
+  TaskReporter.load(execution, host)
 
-export class RunOfTask {
+export class TaskReporter {
   readonly terms: TaskTerms
   readonly title: string
   readonly #execution: Execution
   readonly #host: CallHost
   readonly #log: TaskLog
   #run: TaskRun
-  #told = false
-  #callOff: (() => void) | null = null
+  #changed = false
+  #cancelTimer: (() => void) | null = null
   #notices = 0
-  /** It may have started others: here, or in an execution before this one. */
-  #starts: boolean
+  /** The task may have started child tasks, in this or an earlier execution. */
+  #startsTasks: boolean
 
-  /** As it stands on record: an earlier worker may have told something. */
-  static async open(execution: Execution, host: CallHost): Promise<RunOfTask> {
+  /** Starts from the recorded state, which an earlier worker may have written. */
+  static async load(execution: Execution, host: CallHost): Promise<TaskReporter> {
     const terms = execution.options.task as TaskTerms
     const { position } = execution.request
     const [run, row] = await Promise.all([
@@ -73,13 +75,13 @@ export class RunOfTask {
       execution.attached.read(taskName(position, terms.id)),
     ])
     const { title } = (row === null ? { title: terms.id } : JSON.parse(row)) as Pick<TaskRow, 'title'>
-    const before = run === null ? newRun : (JSON.parse(run) as TaskRun)
-    const log = await TaskLog.open(execution, logPath(terms.id), before, host.clock)
-    const made = new RunOfTask(execution, host, terms, title, before, log)
-    runs.set(execution, made)
-    const others = open.get(host) ?? new Map<string, RunOfTask>()
-    open.set(host, others.set(placeOf(execution.request, terms.id), made))
-    return made
+    const recorded = run === null ? newRun : (JSON.parse(run) as TaskRun)
+    const log = await TaskLog.open(execution, logPath(terms.id), recorded, host.clock)
+    const reporter = new TaskReporter(execution, host, terms, title, recorded, log)
+    reporters.set(execution, reporter)
+    const running = openReporters.get(host) ?? new Map<string, TaskReporter>()
+    openReporters.set(host, running.set(taskKey(execution.request, terms.id), reporter))
+    return reporter
   }
 
   private constructor(
@@ -96,13 +98,14 @@ export class RunOfTask {
     this.title = title
     this.#run = run
     this.#log = log
-    this.#starts = execution.attempt > 0
-    // Nothing more is told by an execution that no longer counts; one whose worker closes gives back what it had to tell.
+    this.#startsTasks = execution.attempt > 0
+    // An execution that lost the call reports nothing more. If the runtime is closing, pending changes go with its last
+    // write.
     execution.onStop((why) => {
       if (!('over' in why)) return
-      this.#closes()
-      if (why.over.code === 'runtime_closed') this.gather()
-      else this.#quiet()
+      this.#close()
+      if (why.over.code === 'runtime_closed') this.attachPending()
+      else this.#cancelFlush()
     })
   }
 
@@ -110,9 +113,9 @@ export class RunOfTask {
     return this.#run
   }
 
-  /** It, or what it has called, starts a task. */
-  starts(): void {
-    this.#starts = true
+  /** The task or one of its nested calls starts a task. */
+  markStartsTasks(): void {
+    this.#startsTasks = true
   }
 
   status(text: string): void {
@@ -123,86 +126,91 @@ export class RunOfTask {
     this.update({ progress })
   }
 
-  /** Secrets are out of it. */
+  /** `text` is already redacted. */
   output(text: string, stream: string): void {
     this.#log.add(text, stream, this.#execution.attempt)
-    this.#soon()
+    this.#scheduleFlush()
   }
 
   get takesOutput(): boolean {
     return !this.#log.full
   }
 
-  /** Told at the next moment; see `flushed`. */
-  update(said: Omit<TaskUpdate, 'attempt'>): void {
-    const next = updated(this.#run, { attempt: this.#execution.attempt, ...said }, this.#host.clock.now())
+  /** Written with the next flush; see `flush`. */
+  update(update: Omit<TaskUpdate, 'attempt'>): void {
+    const next = applyUpdate(this.#run, { attempt: this.#execution.attempt, ...update }, this.#host.clock.now())
     if (next === this.#run) return
     this.#run = next
-    this.#told = true
-    this.#soon()
+    this.#changed = true
+    this.#scheduleFlush()
   }
 
-  /** For the session, where its policy wants to hear of it: what is to be kept and told for that. */
-  notice(about: NoticeRow['about'], text: string): StepBeside {
-    if (!hears(this.terms.wake, about)) return { documents: [], tells: [] }
+  /** The writes for a notice to the session; empty if its `wake` setting does not want it. */
+  notice(about: NoticeRow['about'], text: string): StepAttachedWrites {
+    if (!wantsNotice(this.terms.wake, about)) return { documents: [], events: [] }
     const at = this.#host.clock.now()
     const { position, uid } = this.#execution.request
-    // That it was lost is told before the next attempt has begun: it takes no number of the one that is gone.
+    // A 'lost' notice is added before the next attempt begins; its own suffix keeps it from reusing a key of the dead
+    // attempt.
     const writer = `${uid}:${this.#execution.attempt}${about === 'lost' ? ':lost' : ''}`
     const key = noticeKey(at, writer, ++this.#notices)
     const { row, added } = noticeOf(position, key, { at, about, task: this.terms.id, title: this.title, text })
-    return { documents: [row, ...this.#host.wakes.rows(position, key)], tells: [{ type: 'notice.added', body: added }] }
+    return {
+      documents: [row, ...this.#host.wakes.rows(position, key)],
+      events: [{ type: 'notice.added', body: added }],
+    }
   }
 
-  /** The same, with what is written next. */
-  tell(about: NoticeRow['about'], text: string): void {
-    const { documents, tells } = this.notice(about, text)
-    this.#execution.attached.keep(...documents)
-    for (const { type, body } of tells) this.#execution.attached.tell(type, body)
+  /** Attaches a notice to the next write. */
+  addNotice(about: NoticeRow['about'], text: string): void {
+    const { documents, events } = this.notice(about, text)
+    this.#execution.attached.writeDocuments(...documents)
+    for (const { type, body } of events) this.#execution.attached.appendEvent(type, body)
   }
 
-  /** Durable when it resolves. */
-  async flushed(): Promise<void> {
-    this.gather()
+  /** Writes all pending changes; durable when it resolves. */
+  async flush(): Promise<void> {
+    this.attachPending()
     await this.#execution.attached.flush()
   }
 
-  /** Durable when it resolves; whoever takes it up opens it anew. */
-  async parks(): Promise<void> {
-    await this.flushed()
-    this.#closes()
+  /** Durable when it resolves. The next execution opens a new reporter. */
+  async park(): Promise<void> {
+    await this.flush()
+    this.#close()
   }
 
-  /** With what is written next. */
-  gather(): void {
-    this.#quiet()
-    const { attached: beside, request, stopped } = this.#execution
+  /** Attaches all pending changes to the next write. */
+  attachPending(): void {
+    this.#cancelFlush()
+    const { attached, request, stopped } = this.#execution
     if (stopped && 'over' in stopped && stopped.over.code !== 'runtime_closed') return
-    const log = this.#log.gather()
+    const log = this.#log.attachPending()
     if (log) {
-      this.#run = updated(this.#run, { attempt: this.#run.attempt, log }, this.#host.clock.now())
-      beside.tell('task.output', { task: this.terms.id, characters: log.characters })
+      this.#run = applyUpdate(this.#run, { attempt: this.#run.attempt, log }, this.#host.clock.now())
+      attached.appendEvent('task.output', { task: this.terms.id, characters: log.characters })
     }
-    if (this.#told) beside.tell('task.updated', { task: this.terms.id, attempt: this.#run.attempt })
-    if (log || this.#told)
-      beside.keep({ ...runName(request.position, this.terms.id), value: JSON.stringify(this.#run) })
-    this.#told = false
+    if (this.#changed) attached.appendEvent('task.updated', { task: this.terms.id, attempt: this.#run.attempt })
+    if (log || this.#changed)
+      attached.writeDocuments({ ...runName(request.position, this.terms.id), value: JSON.stringify(this.#run) })
+    this.#changed = false
   }
 
-  /** The last word: what came of it is on record together with the outcome. */
+  /** Writes the end of the task together with the outcome. */
   end({ settle }: ToSettle): MaybePromise<void> {
-    // What it started does not outlive it, unless that was said: somebody sees to it, whatever becomes of this worker (TASK-10). Looked for only where
-    // there may be some: its places are free by now, and whoever is next finds them taken until its end is on record.
-    if (!this.#starts) return this.#ends(settle, null)
-    return this.#host.endOfTask(this.#execution).then((chore) => this.#ends(settle, chore))
+    // Child tasks end with the task unless they were started to outlive it: an internal call does that, even if this
+    // worker dies. Looked up only if there may be children, because the slots are already free in memory but stay taken
+    // in the store until the end is written.
+    if (!this.#startsTasks) return this.#writeEnd(settle, null)
+    return this.#host.endOfTask(this.#execution).then((endCall) => this.#writeEnd(settle, endCall))
   }
 
-  #ends(settle: Outcome, chore: Awaited<ReturnType<CallHost['endOfTask']>>): void {
-    this.gather()
-    this.#execution.attached.ends()
+  #writeEnd(settle: Outcome, endCall: Awaited<ReturnType<CallHost['endOfTask']>>): void {
+    this.attachPending()
+    this.#execution.attached.deferToOutcome()
     if (settle.status === 'cancelled') this.#log.add(`${settle.cancellation.message}\n`, 'system', this.#run.attempt)
     this.update({ over: true })
-    this.gather()
+    this.attachPending()
     const value: unknown =
       settle.status === 'success'
         ? settle.value
@@ -213,53 +221,59 @@ export class RunOfTask {
             : { status: 'abandoned', message: settle.unknown.message, evidence: settle.unknown.evidence }
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
     if (this.terms.wake !== 'silent')
-      this.#execution.attached.keep(...this.#host.wakes.rows(this.#execution.request.position, this.terms.id))
-    // That it ended is told by its end, where that is told at all.
+      this.#execution.attached.writeDocuments(...this.#host.wakes.rows(this.#execution.request.position, this.terms.id))
+    // The end itself is the notice, unless the task is silent: then only an abandoned task gets one.
     if (this.terms.wake === 'silent' && endOf(settle) === 'abandoned')
-      this.tell('lost', `It is abandoned. ${settle.status === 'failure' ? settle.failure.message : whyUnknown(settle)}`)
-    if (chore) {
-      this.#execution.attached.put(chore.asked)
-      this.#execution.attached.keep(...chore.documents)
+      this.addNotice(
+        'lost',
+        `It is abandoned. ${settle.status === 'failure' ? settle.failure.message : whyUnknown(settle)}`,
+      )
+    if (endCall) {
+      this.#execution.attached.submit(endCall.call)
+      this.#execution.attached.writeDocuments(...endCall.documents)
     }
-    this.#closes()
+    this.#close()
   }
 
-  #quiet(): void {
-    this.#callOff?.()
-    this.#callOff = null
+  #cancelFlush(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = null
   }
 
-  /** Nothing runs under it here any more. */
-  #closes(): void {
-    const place = placeOf(this.#execution.request, this.terms.id)
-    const all = open.get(this.#host)
-    if (all?.get(place) === this) all.delete(place)
+  /** Nested calls no longer find this task here. */
+  #close(): void {
+    const key = taskKey(this.#execution.request, this.terms.id)
+    const running = openReporters.get(this.#host)
+    if (running?.get(key) === this) running.delete(key)
   }
 
-  #soon(): void {
+  #scheduleFlush(): void {
     const { stopped } = this.#execution
-    if (this.#callOff || (stopped && 'over' in stopped)) return
-    this.#callOff = this.#host.clock.timer(everyMs, () => {
-      this.#callOff = null
-      // Should it be refused, this execution is over, and the attempt hears of it.
-      this.flushed().catch(() => {})
+    if (this.#cancelTimer || (stopped && 'over' in stopped)) return
+    this.#cancelTimer = this.#host.clock.timer(flushIntervalMs, () => {
+      this.#cancelTimer = null
+      // If the write is rejected, this execution is over and the attempt is stopped.
+      this.flush().catch(() => {})
     })
   }
 }
 
 const whyUnknown = (settle: Outcome): string => (settle.status === 'unknown' ? settle.unknown.message : '')
 
-/** Who is told of ends alone is told, too, when there will be none without a word of theirs; and of what is lost everybody is. */
-const hears = (wake: TaskTerms['wake'], about: NoticeRow['about']): boolean =>
+/**
+ * `on_terminal` also gets requests, because the task cannot end without a reply; `silent` only learns that a task was
+ * lost.
+ */
+const wantsNotice = (wake: TaskTerms['wake'], about: NoticeRow['about']): boolean =>
   wake === 'on_activity' || (wake === 'on_terminal' && about === 'request') || (wake === 'silent' && about === 'lost')
 
-/** As a model may read it: without secrets. */
+/** The result file, redacted because models may read it. */
 function resultText(value: unknown, { redact }: CallHost): string {
   let recordedForm: Json
   try {
     recordedForm = toRow(value)
   } catch {
-    recordedForm = null // then it is no outcome either, and the call says so
+    recordedForm = null // the outcome cannot be encoded either, and the call reports that
   }
   return `${JSON.stringify(redact.active ? redact.deep(recordedForm) : recordedForm, null, 2)}\n`
 }

@@ -1,13 +1,13 @@
-// The calls that this process runs or waits for, by position and by uid.
+// The calls that this process runs or waits for, by position and by uid. Used by the local engine.
 
 import type { CallOptions, CallPosition, CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
-import { decode } from '../../core/value.ts'
-import type { Settled } from '../engine.ts'
-import type { LocalExecution } from './execution.ts'
-import { PositionMap } from '../../store/records/position-map.ts'
+import { decode } from '../../core/tool-value.ts'
+import type { SettledCall } from '../engine.ts'
+import type { LocalExecution } from './local-execution.ts'
+import { PositionMap } from '../../store/records/map-by-call-position.ts'
 import type { CallTimes } from '../../store/records/call-times.ts'
 
 export class ActiveCall {
@@ -15,23 +15,23 @@ export class ActiveCall {
   readonly position: CallPosition
   readonly hash: string
   readonly #options: string | null
-  readonly promise: Promise<Settled>
-  resolve!: (settled: Settled) => void
+  readonly promise: Promise<SettledCall>
+  resolve!: (settled: SettledCall) => void
   #reject!: (why: unknown) => void
-  #asked = false
-  /** By the record, as far as we have seen it. */
+  #isServed = false
+  /** As last seen on record. */
   parked = false
-  ended = false
-  /** It is known to be on record. */
-  onRecord = false
-  /** It is being put on record for others to run. */
+  isSettled = false
+  /** The call is known to be recorded. */
+  isRecorded = false
+  /** Resolves when the call is recorded for other workers to run. */
   recording: Promise<void> | null = null
-  /** Something was told of it while this worker held it. */
-  newsWhileHeld = false
-  /** When the execution that holds it, or held it last, has ended. */
+  /** Another process wrote about the call while it ran here. */
+  changedWhileDriven = false
+  /** Resolves when the current or last execution has ended. */
   driving: Promise<void> | null = null
   #execution: LocalExecution | null = null
-  #onRest: (() => void) | null = null
+  #onIdle: (() => void) | null = null
 
   constructor({ uid, position, hash, options }: CallRecord) {
     this.#options = options
@@ -44,97 +44,107 @@ export class ActiveCall {
     })
   }
 
-  /** How it ends. Whoever asks first gets it as it is; everyone else an outcome of their own, to do with as they like. */
-  settled(): Promise<Settled> {
-    if (!this.#asked) {
-      this.#asked = true
+  /**
+   * Resolves when the call settles. The first caller gets the outcome object itself, later callers a copy, so that they
+   * can change it safely.
+   */
+  settled(): Promise<SettledCall> {
+    if (!this.#isServed) {
+      this.#isServed = true
       return this.promise
     }
     return this.promise.then((end) => ({ ...end, outcome: decode(end.text) as unknown as Outcome }))
   }
 
-  /** While this worker holds it. */
+  /** Set while this worker runs the call. */
   get execution(): LocalExecution | null {
     return this.#execution
   }
 
-  hold(execution: LocalExecution): void {
+  setExecution(execution: LocalExecution): void {
     this.#execution = execution
     this.parked = false
-    execution.onIdle = () => this.#onRest?.()
+    execution.onIdle = () => this.#onIdle?.()
   }
 
-  /** It was claimed anew: an execution that held it before is lost, and not heard any more. When that one has ended, if there is one. */
-  lost(fence: number): Promise<void> | null {
-    const before = this.#execution
-    if (!before || before.request.fence === fence) return null
+  /**
+   * The call was claimed again under a new fence: ends the older execution and returns a promise of its end, if there
+   * is one.
+   */
+  dropStale(fence: number): Promise<void> | null {
+    const stale = this.#execution
+    if (!stale || stale.request.fence === fence) return null
     this.release()
-    before.end(new PawlError('lease_lost'))
+    stale.end(new PawlError('lease_lost'))
     return this.driving
   }
 
-  /** This worker has driven it as far as it can: to its end, or to where it waits without us. */
+  /** The execution here has ended: the call settled, parked or was lost. */
   release(): void {
     this.#execution = null
-    this.#onRest?.()
+    this.#onIdle?.()
   }
 
-  /** It waits for its answer: nobody holds it. */
+  /** The call waits for its answer; no worker owns it. */
   park(): void {
     this.parked = true
     this.release()
   }
 
-  /** When it is let go, or begins to wait. */
-  rests(): Promise<void> {
-    return new Promise((resolve) => void (this.#onRest = resolve))
+  /** Resolves when the call is released or starts to wait. */
+  untilIdle(): Promise<void> {
+    return new Promise((resolve) => void (this.#onIdle = resolve))
   }
 
-  /** The call whose body called it. */
+  /** Uid of the call whose body made this one. */
   get parent(): string | undefined {
     const { root, above } = (this.#options === null ? {} : JSON.parse(this.#options)) as CallOptions
     return above?.at(-1) ?? root
   }
 
   reject(why: unknown): void {
-    this.promise.catch(() => {}) // whoever waits hears of it; nobody waiting is no crash
+    this.promise.catch(() => {}) // a rejection without a waiter must not crash the process
     this.#reject(why)
   }
 }
 
-/** Waits for bodies that do something, and for what they begin meanwhile; those that only wait are not waited for. */
-export async function finished(lives: ReadonlyMap<string, ActiveCall>, graceMs: number, clock: Clock): Promise<void> {
-  let late = graceMs === 0
-  let callOff = (): void => {}
-  const patience = new Promise<void>((resolve) => {
-    callOff = clock.timer(graceMs, () => {
-      late = true
+/** Waits until all bodies are idle or the grace period is over. Bodies that only wait are not waited for. */
+export async function waitUntilIdle(
+  activeCalls: ReadonlyMap<string, ActiveCall>,
+  graceMs: number,
+  clock: Clock,
+): Promise<void> {
+  let graceOver = graceMs === 0
+  let stopTimer = (): void => {}
+  const grace = new Promise<void>((resolve) => {
+    stopTimer = clock.timer(graceMs, () => {
+      graceOver = true
       resolve()
     })
   })
-  for (let open = busy(lives); open.length > 0 && !late; open = busy(lives)) {
-    // Any of them may be what the others wait for.
-    await Promise.race([...open.map((live) => live.rests()), patience])
+  for (let open = busyCalls(activeCalls); open.length > 0 && !graceOver; open = busyCalls(activeCalls)) {
+    // Check again after each one: the others may have waited for it.
+    await Promise.race([...open.map((active) => active.untilIdle()), grace])
   }
-  callOff()
+  stopTimer()
 }
 
-/** Those that this worker drives and that are not idle. A body that may run again and waits for nothing but idle calls of its own is. */
-function busy(lives: ReadonlyMap<string, ActiveCall>): ActiveCall[] {
-  const held = [...lives.values()].filter(({ execution, parked }) => execution !== null || parked)
-  const under = Map.groupBy(held, ({ parent }) => parent)
-  const isIdle = (live: ActiveCall): boolean => {
-    if (live.execution === null || live.execution.idle) return true
-    const own = live.execution.mayBeIdle ? under.get(live.uid) : undefined
-    return own !== undefined && own.every(isIdle)
+/** Calls that run here and are not idle. A rerunnable body that waits only for idle nested calls is idle too. */
+function busyCalls(activeCalls: ReadonlyMap<string, ActiveCall>): ActiveCall[] {
+  const driven = [...activeCalls.values()].filter(({ execution, parked }) => execution !== null || parked)
+  const childrenOf = Map.groupBy(driven, ({ parent }) => parent)
+  const isIdle = (active: ActiveCall): boolean => {
+    if (active.execution === null || active.execution.idle) return true
+    const children = active.execution.couldBeIdle ? childrenOf.get(active.uid) : undefined
+    return children !== undefined && children.every(isIdle)
   }
-  return held.filter((live) => !isIdle(live))
+  return driven.filter((active) => !isIdle(active))
 }
 
 export class ActiveCalls {
   readonly byUid = new Map<string, ActiveCall>()
-  /** A start that still asks the store stands here too, so that two starts of one call are one. */
-  readonly #places = new PositionMap<ActiveCall | Promise<ActiveCall>>()
+  /** Holds pending starts too, so that two concurrent starts of one call become one. */
+  readonly #byPosition = new PositionMap<ActiveCall | Promise<ActiveCall>>()
   readonly #clock: Clock
   #release = (): void => {}
 
@@ -143,55 +153,54 @@ export class ActiveCalls {
   }
 
   at(position: CallPosition): ActiveCall | Promise<ActiveCall> | undefined {
-    return this.#places.get(position)
+    return this.#byPosition.get(position)
   }
 
-  stand(position: CallPosition, live: ActiveCall | Promise<ActiveCall>): void {
-    this.#places.set(position, live)
-    if (live instanceof Promise) live.catch(() => this.#places.delete(position))
+  setAt(position: CallPosition, active: ActiveCall | Promise<ActiveCall>): void {
+    this.#byPosition.set(position, active)
+    if (active instanceof Promise) active.catch(() => this.#byPosition.delete(position))
   }
 
-  leave(position: CallPosition): void {
-    this.#places.delete(position)
+  removeAt(position: CallPosition): void {
+    this.#byPosition.delete(position)
   }
 
-  /** The one that is there, or a new one. */
-  of(record: CallRecord): ActiveCall {
+  getOrAdd(record: CallRecord): ActiveCall {
     return this.byUid.get(record.uid) ?? this.add(record)
   }
 
   add(record: CallRecord): ActiveCall {
-    // A call that is on its way here keeps the program alive: nothing else may, while it sleeps or waits.
+    // An open call keeps the process alive, even if it only sleeps or waits.
     if (this.byUid.size === 0) this.#release = this.#clock.hold()
-    const live = new ActiveCall(record)
-    this.byUid.set(live.uid, live)
-    return live
+    const active = new ActiveCall(record)
+    this.byUid.set(active.uid, active)
+    return active
   }
 
-  forget(live: ActiveCall): void {
-    if (this.byUid.delete(live.uid) && this.byUid.size === 0) this.#release()
+  remove(active: ActiveCall): void {
+    if (this.byUid.delete(active.uid) && this.byUid.size === 0) this.#release()
   }
 
-  /** These were claimed anew. The ends of executions here that had held some of them before. */
-  lost(records: readonly CallRecord[]): Promise<void>[] {
-    return records.flatMap(({ uid, fence }) => this.byUid.get(uid)?.lost(fence) ?? [])
+  /** Drops older executions of calls that were claimed again. Returns promises that resolve when these have ended. */
+  dropStale(records: readonly CallRecord[]): Promise<void>[] {
+    return records.flatMap(({ uid, fence }) => this.byUid.get(uid)?.dropStale(fence) ?? [])
   }
 
-  /** Tells whoever waits for it. */
-  ended(live: ActiveCall, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
-    live.release()
-    live.ended = true
-    this.forget(live)
-    if (this.#places.get(live.position) === live) this.#places.delete(live.position)
-    live.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text, times })
+  /** Removes the call and resolves its waiters. */
+  settle(active: ActiveCall, request: CallRecord, attempts: number, text: string, times: CallTimes): void {
+    active.release()
+    active.isSettled = true
+    this.remove(active)
+    if (this.#byPosition.get(active.position) === active) this.#byPosition.delete(active.position)
+    active.resolve({ request, attempts, outcome: decode(text) as unknown as Outcome, text, times })
   }
 
-  /** What is held is given back, and nobody is told anything but this any more. */
+  /** Releases every call that runs here and rejects all waiters with `why`. */
   async close(why: PawlError): Promise<void> {
-    const held = [...this.byUid.values()].flatMap(({ execution }) => execution ?? [])
-    for (const execution of held) execution.held.end(why)
-    await Promise.allSettled(held.map((execution) => execution.handBack()))
-    for (const live of this.byUid.values()) live.reject(why)
+    const driven = [...this.byUid.values()].flatMap(({ execution }) => execution ?? [])
+    for (const execution of driven) execution.leased.end(why)
+    await Promise.allSettled(driven.map((execution) => execution.handBack()))
+    for (const active of this.byUid.values()) active.reject(why)
     this.#release()
   }
 }

@@ -1,57 +1,57 @@
-// Looking for work: calls that want a worker and have none, because theirs died, gave them back, or was woken by an answer. And calls
-// that are on record as ours although we no longer drive them, because a write failed: they are let go of first.
+// The claim loop: claims calls that need a worker because theirs died, released them, or an answer arrived. It also
+// releases orphans: calls recorded as ours that no execution runs, because a write failed.
 
 import { type CallPosition, type CallRecord, progressOf } from '../../store/records/call-record.ts'
 import type { EngineState } from './engine-state.ts'
-import { unlessUnreadable } from '../../store/read-or-report.ts'
+import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 
-const page = 64
-/** Nobody else is there who could take some of them. */
-const alonePage = 512
+const pageSize = 64
+/** Used while this is the only worker, so that one sweep takes more. */
+const alonePageSize = 512
 
-/** Goes on with claimed calls. They were surely ours at this lapse of the lease; should there be another meanwhile, they may not be. */
-type Take = (records: readonly CallRecord[], lapses: number) => Promise<void>
+/** Resumes claimed calls. `lapses` is the lease lapse count at which they were surely ours. */
+type TakeOver = (records: readonly CallRecord[], lapses: number) => Promise<void>
 
-interface SweepHost {
+interface ClaimLoopPorts {
   readonly tools: () => readonly string[]
-  /** The fence of the execution that drives it here. */
-  readonly drives: (uid: string) => number | null
-  readonly take: Take
-  /** A call that was ours is nobody's here any more: another has it, or it is over, or never came on record. */
-  readonly gone: (position: CallPosition) => void
+  /** Fence of the execution that runs the call here, or null. */
+  readonly fenceHere: (uid: string) => number | null
+  readonly takeOver: TakeOver
+  /** This worker will not resume its lost call: another worker has it, it has settled, or it was never recorded. */
+  readonly onGone: (position: CallPosition) => void
 }
 
-const none: ReadonlyMap<string, CallPosition> = new Map()
+const noCalls: ReadonlyMap<string, CallPosition> = new Map()
 
 export class ClaimLoop {
   readonly #host: EngineState
   readonly #tools: () => readonly string[]
-  readonly #drives: (uid: string) => number | null
-  readonly #take: Take
+  readonly #fenceHere: (uid: string) => number | null
+  readonly #takeOver: TakeOver
   readonly #orphans = new Map<string, CallPosition>()
-  readonly #gone: (position: CallPosition) => void
-  /** A claim had no answer. */
-  #lost = false
+  readonly #onGone: (position: CallPosition) => void
+  /** A claim failed, so calls may have been claimed without our knowledge. */
+  #isClaimUncertain = false
   #sweeping: Promise<void> | null = null
-  #again = false
+  #sweepAgain = false
   #stopped = false
 
-  constructor(host: EngineState, how: SweepHost) {
+  constructor(host: EngineState, ports: ClaimLoopPorts) {
     this.#host = host
-    this.#tools = how.tools
-    this.#drives = how.drives
-    this.#take = how.take
-    this.#gone = how.gone
+    this.#tools = ports.tools
+    this.#fenceHere = ports.fenceHere
+    this.#takeOver = ports.takeOver
+    this.#onGone = ports.onGone
   }
 
-  /** A write failed and nobody knows what is on record: to be let go of as soon as the store answers. */
-  orphaned({ uid, position }: { uid: string; position: CallPosition }): void {
+  /** A write failed, so the record is uncertain: release the call as soon as the store answers. */
+  addOrphan({ uid, position }: { uid: string; position: CallPosition }): void {
     this.#orphans.set(uid, position)
   }
 
-  /** For who never claims: others do, and nothing here waits for them. */
-  giveUp(): void {
-    for (const position of this.#orphans.values()) this.#gone(position)
+  /** For a process that never claims: other workers resume the calls, so nothing here waits for them. */
+  dropOrphans(): void {
+    for (const position of this.#orphans.values()) this.#onGone(position)
     this.#orphans.clear()
   }
 
@@ -59,22 +59,22 @@ export class ClaimLoop {
     return this.#orphans.has(uid)
   }
 
-  /** One sweep at a time; a hint during one makes another. */
+  /** One sweep at a time; a hint during a sweep triggers another. */
   sweep(): Promise<void> {
-    this.#again = true
+    this.#sweepAgain = true
     this.#sweeping ??= (async () => {
       try {
-        while (this.#again && !this.#stopped) {
-          this.#again = false
-          if (this.#lost) await this.#findOwn()
-          const released = this.#orphans.size > 0 ? await this.#release() : none
+        while (this.#sweepAgain && !this.#stopped) {
+          this.#sweepAgain = false
+          if (this.#isClaimUncertain) await this.#findUndriven()
+          const released = this.#orphans.size > 0 ? await this.#release() : noCalls
           const { lapses } = this.#host.lease
-          const limit = this.#host.lease.workers > 1 ? page : alonePage
+          const limit = this.#host.lease.workers > 1 ? pageSize : alonePageSize
           const claimed = await this.#claim(limit)
           const taken = new Set(released.size > 0 ? claimed.map(({ uid }) => uid) : [])
-          for (const [uid, position] of released) if (!taken.has(uid)) this.#gone(position)
-          await this.#take(claimed, lapses)
-          if (claimed.length >= limit) this.#again = true
+          for (const [uid, position] of released) if (!taken.has(uid)) this.#onGone(position)
+          await this.#takeOver(claimed, lapses)
+          if (claimed.length >= limit) this.#sweepAgain = true
         }
       } finally {
         this.#sweeping = null
@@ -87,51 +87,56 @@ export class ClaimLoop {
     try {
       return await this.#host.store.claim(this.#host.lease.worker, this.#tools(), limit)
     } catch (error) {
-      this.#lost = true
+      this.#isClaimUncertain = true
       throw error
     }
   }
 
-  /** A claim whose answer was lost may have been made: what is ours on record and nobody drives is let go of. */
-  async #findOwn(): Promise<void> {
+  /** A claim that failed may have been committed: marks calls we own but do not run as orphans. */
+  async #findUndriven(): Promise<void> {
     const { store, lease } = this.#host
     for (let after = ''; ;) {
-      const open = await store.unsettled({ after, limit: page })
+      const open = await store.unsettled({ after, limit: pageSize })
       for (const { uid, owner, position } of open)
-        if (owner === lease.worker && (this.#drives(uid) === null || !(await this.#isDriven(uid))))
+        if (owner === lease.worker && (this.#fenceHere(uid) === null || !(await this.#isDriven(uid))))
           this.#orphans.set(uid, position)
-      if (open.length < page) break
+      if (open.length < pageSize) break
       after = open.at(-1)?.uid ?? ''
     }
-    this.#lost = false
+    this.#isClaimUncertain = false
   }
 
-  /** One that was lost and claimed back is not driven by what is left of the lost execution. */
+  /** False if the execution here has an older fence: the call was lost and claimed back. */
   async #isDriven(uid: string): Promise<boolean> {
     const record = await unlessUnreadable(
       () => this.#host.store.call(uid),
       () => {},
     )
-    return !record || record.fence === this.#drives(uid)
+    return !record || record.fence === this.#fenceHere(uid)
   }
 
-  /** Starts no more, and waits for the one under way. */
+  /** Starts no more sweeps and waits for the current one. */
   async stop(): Promise<void> {
     this.#stopped = true
     await this.#sweeping?.catch(() => {})
   }
 
-  /** As they stand on record, so that they can be claimed again. */
+  /** Releases the orphans with their recorded progress, so that they can be claimed again. */
   async #release(): Promise<ReadonlyMap<string, CallPosition>> {
     const { store, lease } = this.#host
     const released = new Map<string, CallPosition>()
     for (const [uid, position] of this.#orphans) {
-      // One that cannot be opened stays as it is; what else waits to be let go of is.
+      // An unreadable record is left alone and must not block the other orphans.
       const record = await unlessUnreadable(
         () => store.call(uid),
         () => {},
       )
-      if (record && record.state !== 'settled' && record.owner === lease.worker && this.#drives(uid) !== record.fence) {
+      if (
+        record &&
+        record.state !== 'settled' &&
+        record.owner === lease.worker &&
+        this.#fenceHere(uid) !== record.fence
+      ) {
         const guard = { kind: 'holds', call: uid, fence: record.fence } as const
         await store.commit({
           guards: [guard],

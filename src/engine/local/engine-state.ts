@@ -1,15 +1,15 @@
-// What the parts of the local engine share.
+// Services that the parts of the local engine share.
 
-import type { HostKeys } from '../../security/host-keys.ts'
+import type { HostKeys } from '../../security/host-secrets.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
-import type { Logger } from '../../tools/context/context.ts'
-import { Answers } from './waits/wait-answers.ts'
+import type { Logger } from '../../tools/context/tool-context.ts'
+import { WaitAnswers } from './waits/answer-waits.ts'
 import { Lease } from './leases/lease.ts'
 import type { LocalEngineOptions } from './options.ts'
 import { FleetSemaphores } from './leases/semaphores.ts'
-import { Counters } from './counters.ts'
+import { Counters } from './shared-counters.ts'
 import { Timers, Waiters } from './waits/timers.ts'
 
 export interface EngineState {
@@ -21,20 +21,20 @@ export interface EngineState {
   readonly lease: Lease
   readonly timers: Timers
   readonly waiters: Waiters
-  readonly places: FleetSemaphores
-  readonly answers: Answers
-  readonly tallies: Counters
-  /** The engine takes no more work: of new bodies it lets only those begin that a running one needs to finish. */
+  readonly semaphores: FleetSemaphores
+  readonly answers: WaitAnswers
+  readonly counters: Counters
+  /** True once the engine is closing: it then starts only nested calls that a running body needs to finish. */
   readonly closing: () => boolean
 }
 
 export function openEngineState(options: LocalEngineOptions, closing: () => boolean): EngineState {
-  const { store, clock, ids, keys, logger, judge } = options
+  const { store, clock, ids, keys, logger, validateAnswer } = options
   const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
   const waiters = new Waiters(store)
-  const answers = new Answers({ store, clock, waiters, judge })
+  const answers = new WaitAnswers({ store, clock, waiters, validateAnswer })
   const timers = new Timers({ store, clock, logger, expire: (wait) => answers.expire(wait) })
-  const tallies = new Counters(store, clock)
+  const counters = new Counters(store, clock)
   return {
     store,
     clock,
@@ -45,8 +45,8 @@ export function openEngineState(options: LocalEngineOptions, closing: () => bool
     waiters,
     timers,
     answers,
-    places: new FleetSemaphores(options),
-    tallies,
+    semaphores: new FleetSemaphores(options),
+    counters,
     closing,
   }
 }

@@ -1,5 +1,5 @@
-// The local engine: this process remembers on a store and wakes by itself. It starts calls, takes over calls whose worker
-// died, and settles each exactly once. The pipeline it drives is handed in; it knows nothing about tools but their names.
+// The local engine: persists calls in a store, runs them in this process, takes over calls of dead workers, and settles
+// each exactly once. The runtime passes in the pipeline; the engine knows only the names of tools.
 
 import { PawlError } from '../../core/errors.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
@@ -14,46 +14,46 @@ import { timesOf } from '../../store/records/call-times.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Hint } from '../../store/store.ts'
 import type {
-  AlsoWritten,
-  Asked,
+  ExtraWrites,
+  NewCall,
   Drive,
   Driven,
   Engine,
-  Put,
+  SubmitResult,
   ResolveAnswer,
-  Settled,
-  Started,
+  SettledCall,
+  StartResult,
   Wait,
 } from '../engine.ts'
-import { Cancels } from './cancellation/cancellation.ts'
-import { takeDown } from './cancellation/stop-children.ts'
+import { Cancellations } from './cancellation/cancellation.ts'
+import { stopChildren } from './cancellation/stop-children.ts'
 import { type EngineState, openEngineState } from './engine-state.ts'
 import type { LocalEngineOptions } from './options.ts'
-import { LocalExecution } from './execution.ts'
-import { handOver } from './shutdown.ts'
-import { heldElsewhere } from './leases/owned-elsewhere.ts'
-import { joined } from './join-existing.ts'
+import { LocalExecution } from './local-execution.ts'
+import { shutDown } from './shutdown.ts'
+import { followOtherOwner } from './leases/follow-other-owner.ts'
+import { joinExisting } from './join-existing-call.ts'
 import type { ActiveCall } from './active-calls.ts'
 import { ActiveCalls } from './active-calls.ts'
 import type { Lease } from './leases/lease.ts'
-import { newRecord } from './new-record.ts'
-import { RemoteChanges } from './remote-changes.ts'
-import { journalOf, recordedForm } from './load-journal.ts'
-import { arrival, put, submit } from './submit.ts'
+import { newRecord } from './new-call-record.ts'
+import { RemoteChanges } from './changes-by-other-workers.ts'
+import { loadJournal, encodeOutcome } from './load-journal.ts'
+import { insertChange, submitWith, submit } from './submit.ts'
 import { ClaimLoop } from './claim-loop.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
 
-const overOf = ({ stopped }: LocalExecution): PawlError =>
+const endError = ({ stopped }: LocalExecution): PawlError =>
   stopped && 'over' in stopped ? stopped.over : new PawlError('lease_lost')
 
 export class LocalEngine implements Engine {
   readonly #host: EngineState
-  readonly #cancels: Cancels
+  readonly #cancellations: Cancellations
   readonly #drive: Drive
-  readonly #sweeper: ClaimLoop
-  readonly #lives: ActiveCalls
-  readonly #outside: RemoteChanges
+  readonly #claimLoop: ClaimLoop
+  readonly #activeCalls: ActiveCalls
+  readonly #remoteChanges: RemoteChanges
   readonly #stopListening: () => void
   readonly #works: boolean
   readonly #tools: () => readonly string[]
@@ -63,69 +63,74 @@ export class LocalEngine implements Engine {
   private constructor(options: LocalEngineOptions) {
     const { store, clock } = options
     this.#drive = options.drive
-    this.#lives = new ActiveCalls(clock)
+    this.#activeCalls = new ActiveCalls(clock)
     this.#works = options.works ?? true
     this.#tools = options.tools
     this.#host = openEngineState(options, () => this.#closing)
     const { waiters, timers } = this.#host
-    this.#cancels = new Cancels(options, this.#host.answers, this.#lives)
-    this.#sweeper = new ClaimLoop(this.#host, {
+    this.#cancellations = new Cancellations(options, this.#host.answers, this.#activeCalls)
+    this.#claimLoop = new ClaimLoop(this.#host, {
       tools: options.tools,
-      drives: (uid) => this.#lives.byUid.get(uid)?.execution?.request.fence ?? null,
-      gone: (position) => options.gone?.(position),
-      take: async (records, lapses) => {
-        const go = async (): Promise<void> => {
+      fenceHere: (uid) => this.#activeCalls.byUid.get(uid)?.execution?.request.fence ?? null,
+      onGone: (position) => options.gone?.(position),
+      takeOver: async (records, lapses) => {
+        const resumeAll = async (): Promise<void> => {
           options.returning?.(records)
-          await Promise.all(records.map((record) => this.#adopt(record, lapses)))
+          await Promise.all(records.map((record) => this.#resume(record, lapses)))
         }
-        // Its turn and its places are the lost one's until that has ended; what else there is to claim need not wait for that.
-        const before = this.#lives.lost(records)
-        if (before.length > 0) this.#looks(Promise.all(before).then(go))
-        else await go()
+        // The stale execution keeps its batch position and slots until it ends. Other claims need not wait for that.
+        const staleExecutions = this.#activeCalls.dropStale(records)
+        if (staleExecutions.length > 0) this.#logFailure(Promise.all(staleExecutions).then(resumeAll))
+        else await resumeAll()
       },
     })
-    this.#outside = new RemoteChanges({
+    this.#remoteChanges = new RemoteChanges({
       store,
       waiters,
       timers,
-      lives: this.#lives.byUid,
-      settled: (record) => void this.#watch(record),
-      broken: (live, error) => (live.execution ? undefined : this.#unknown(live, error)),
+      activeCalls: this.#activeCalls.byUid,
+      onSettled: (record) => void this.#watch(record),
+      onUnreadable: (active, error) => (active.execution ? undefined : this.#giveUp(active, error)),
     })
-    this.#stopListening = store.onHint((hint) => this.#hinted(hint))
+    this.#stopListening = store.onHint((hint) => this.#onHint(hint))
   }
 
-  /** Opens for work: takes the lease, then takes over what dead workers left. Bodies may begin meanwhile and make calls: so it is `made` first. */
-  static async open(options: LocalEngineOptions, made: (engine: LocalEngine) => void): Promise<LocalEngine> {
+  /**
+   * Takes the lease, then takes over calls of dead workers. `onCreated` runs first, because resumed bodies may make
+   * calls while the engine still opens.
+   */
+  static async open(options: LocalEngineOptions, onCreated: (engine: LocalEngine) => void): Promise<LocalEngine> {
     const engine = new LocalEngine(options)
-    made(engine)
+    onCreated(engine)
     try {
       await engine.#host.lease.renew()
-      engine.#host.lease.keep(() => engine.look())
-      if (engine.#works) await engine.#sweeper.sweep()
+      engine.#host.lease.startRenewing(() => engine.lookForWork())
+      if (engine.#works) await engine.#claimLoop.sweep()
       if (engine.#works) await engine.#host.timers.sweep()
       return engine
     } catch (error) {
-      // What opened half must not hold on to anything.
+      // Release the lease and the timers.
       await engine.close(0).catch(() => {})
       throw error
     }
   }
 
-  start(asked: Asked): Started | Promise<Started> {
-    // A body that may still finish may also call what it needs for that.
-    if (this.#closed || (this.#closing && asked.options?.root === undefined)) throw new PawlError('runtime_closed')
-    const { position } = asked
-    let live = this.#lives.at(position)
-    if (!live) {
-      live = this.#open(asked)
-      if (live instanceof Promise) this.#lives.stand(position, live)
+  start(newCall: NewCall): StartResult | Promise<StartResult> {
+    // During the grace period running bodies may still make nested calls.
+    if (this.#closed || (this.#closing && newCall.options?.root === undefined)) throw new PawlError('runtime_closed')
+    const { position } = newCall
+    let active = this.#activeCalls.at(position)
+    if (!active) {
+      active = this.#openCall(newCall)
+      if (active instanceof Promise) this.#activeCalls.setAt(position, active)
     }
     const { store } = this.#host
-    return live instanceof Promise ? live.then((opened) => joined(store, opened, asked)) : joined(store, live, asked)
+    return active instanceof Promise
+      ? active.then((opened) => joinExisting(store, opened, newCall))
+      : joinExisting(store, active, newCall)
   }
 
-  #check(): void {
+  #checkOpen(): void {
     if (this.#closing) throw new PawlError('runtime_closed')
   }
 
@@ -133,239 +138,255 @@ export class LocalEngine implements Engine {
     return this.#host.lease
   }
 
-  async put(asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
-    this.#check()
-    return put(this.#host, asked, also)
+  async submit(newCall: NewCall, extra: (uid: string) => ExtraWrites): Promise<SubmitResult> {
+    this.#checkOpen()
+    return submitWith(this.#host, newCall, extra)
   }
 
   async recorded(position: CallPosition): Promise<CallRecord | undefined> {
-    const held = (await this.#lives.at(position))?.execution?.held
-    // Order is kept: what rides before it is on record with this.
-    if (held?.letGo === 'not yet') await held.write(held.held({ events: [] })).catch(() => {})
+    const leased = (await this.#activeCalls.at(position))?.execution?.leased
+    // An empty write flushes the lazy writes before it.
+    if (leased?.releaseState === 'not yet') await leased.write(leased.fenced({ events: [] })).catch(() => {})
     return this.#host.store.callAt(position)
   }
 
-  async settled(position: CallPosition): Promise<Settled | undefined> {
-    const record = this.#lives.at(position) ? undefined : await this.#host.store.callAt(position)
-    const live = await (this.#lives.at(position) ?? (record && this.#found(record)))
-    return live?.settled()
+  async settled(position: CallPosition): Promise<SettledCall | undefined> {
+    const record = this.#activeCalls.at(position) ? undefined : await this.#host.store.callAt(position)
+    const active = await (this.#activeCalls.at(position) ?? (record && this.#joinRecorded(record)))
+    return active?.settled()
   }
 
   async resolve(key: string, resolution: Resolution): Promise<ResolveAnswer> {
-    this.#check()
+    this.#checkOpen()
     return this.#host.answers.resolve(key, resolution)
   }
 
-  async answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, also: AlsoWritten): Promise<boolean> {
-    this.#check()
-    return this.#host.answers.decide(wait, call, resolution, also)
+  async answer(wait: WaitRecord, call: CallRecord, resolution: Resolution, extra: ExtraWrites): Promise<boolean> {
+    this.#checkOpen()
+    return this.#host.answers.decide(wait, call, resolution, extra)
   }
 
   async answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer> {
-    this.#check()
-    return this.#host.answers.answered(wait, call, resolution)
+    this.#checkOpen()
+    return this.#host.answers.answer(wait, call, resolution)
   }
 
   async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
-    return this.#cancels.cancel(uid, why)
+    return this.#cancellations.cancel(uid, why)
   }
 
   async close(graceMs: number): Promise<void> {
     if (this.#closing) return
     this.#closing = true
     this.#stopListening()
-    await handOver(this.#host, {
-      lives: this.#lives,
-      sweeper: this.#sweeper,
+    await shutDown(this.#host, {
+      activeCalls: this.#activeCalls,
+      claimLoop: this.#claimLoop,
       graceMs,
-      closed: () => (this.#closed = true),
+      onClosed: () => (this.#closed = true),
     })
   }
 
-  /** Looks the call up, and starts it if it is new. Synchronous on embedded stores. */
-  #open(asked: Asked): ActiveCall | Promise<ActiveCall> {
-    const found = this.#host.store.callAt(asked.position)
-    const go = (record: CallRecord | undefined): ActiveCall => {
-      // It closed while the store was asked.
+  /** Looks up the call and starts it if it is new. Synchronous on embedded stores. */
+  #openCall(newCall: NewCall): ActiveCall | Promise<ActiveCall> {
+    const found = this.#host.store.callAt(newCall.position)
+    const joinOrStart = (record: CallRecord | undefined): ActiveCall => {
+      // The engine closed while the store was read.
       if (this.#closed) throw new PawlError('runtime_closed')
-      return record ? this.#found(record, found instanceof Promise) : this.#begin(asked)
+      return record ? this.#joinRecorded(record, found instanceof Promise) : this.#startNew(newCall)
     }
-    return found instanceof Promise ? found.then(go) : go(found)
+    return found instanceof Promise ? found.then(joinOrStart) : joinOrStart(found)
   }
 
-  /** A call that is on record. `later`: it was read a moment ago. */
-  #found(record: CallRecord, later = true): ActiveCall {
-    const live = this.#watch(record)
-    if (later) this.#looks(this.#outside.lookAt(live))
-    if (this.#sweeper.isOrphan(record.uid)) this.look()
-    // A settled call is answered from its record; only open ones stay in memory.
-    if (record.state === 'settled') this.#lives.leave(record.position)
-    else this.#lives.stand(record.position, live)
-    return live
+  /** Joins a recorded call. `mayBeStale`: the record was read a moment ago, so check for changes since. */
+  #joinRecorded(record: CallRecord, mayBeStale = true): ActiveCall {
+    const active = this.#watch(record)
+    if (mayBeStale) this.#logFailure(this.#remoteChanges.checkCall(active))
+    if (this.#claimLoop.isOrphan(record.uid)) this.lookForWork()
+    // Settled calls are answered from their record; only open ones stay in memory.
+    if (record.state === 'settled') this.#activeCalls.removeAt(record.position)
+    else this.#activeCalls.setAt(record.position, active)
+    return active
   }
 
-  #begin(asked: Asked): ActiveCall {
-    // What has no tool is not left to workers: there may be none, and anybody can say it.
-    const isOurs = this.#works || asked.tool === absentTool || !this.#tools().includes(asked.tool)
-    const [record, options] = newRecord(asked, this.#host, isOurs)
-    const live = this.#lives.add(record)
-    // Its body may begin at once: whoever asks for the same call in its first line must find it.
-    this.#lives.stand(asked.position, live)
+  #startNew(newCall: NewCall): ActiveCall {
+    // A call of an unknown tool fails here at once: perhaps no worker would ever claim it.
+    const isOurs = this.#works || newCall.tool === absentTool || !this.#tools().includes(newCall.tool)
+    const [record, options] = newRecord(newCall, this.#host, isOurs)
+    const active = this.#activeCalls.add(record)
+    // Registered before the body runs: its first line may request the same call.
+    this.#activeCalls.setAt(newCall.position, active)
     if (!isOurs) {
-      live.recording = submit(this.#host.store, record, asked, (answer) => {
-        if ('failed' in answer) this.#unknown(live, answer.failed)
-        else if (answer.ok) live.onRecord = true
-        else this.#failed(live, new PawlError('lease_lost')) // another process was first
+      active.recording = submit(this.#host.store, record, newCall, (answer) => {
+        if ('failed' in answer) this.#giveUp(active, answer.failed)
+        else if (answer.ok) active.isRecorded = true
+        else this.#onExecutionFailed(active, new PawlError('lease_lost')) // another process recorded it first
       })
-      return live
+      return active
     }
     const execution = new LocalExecution(this.#host, record, { options })
-    execution.held.ride(arrival(record, options?.name)) // with whatever its pipeline writes next
-    this.#run(live, execution)
-    return live
+    execution.leased.writeLazily(insertChange(record, options?.name)) // written with the pipeline's first write
+    this.#run(active, execution)
+    return active
   }
 
-  /** Waits for a call that is on record. */
+  /** Tracks a recorded call until it settles. */
   #watch(record: CallRecord): ActiveCall {
-    const live = this.#lives.of(record)
+    const active = this.#activeCalls.getOrAdd(record)
     if (record.state === 'settled')
-      this.#lives.ended(live, record, record.attempt, record.outcome as string, timesOf(record.createdAt, record))
-    else if (!live.execution) live.parked = record.state === 'parked'
-    live.onRecord = true
-    return live
+      this.#activeCalls.settle(
+        active,
+        record,
+        record.attempt,
+        record.outcome as string,
+        timesOf(record.createdAt, record),
+      )
+    else if (!active.execution) active.parked = record.state === 'parked'
+    active.isRecorded = true
+    return active
   }
 
-  /** Drives an execution to its end, or to where it waits, or to where it is somebody else's. */
-  #run(live: ActiveCall, execution: LocalExecution): void {
-    live.hold(execution)
-    live.driving = this.#drive(execution).then(
-      (driven) => this.#driven(live, execution, driven),
-      (error: unknown) => this.#threw(live, execution, error),
+  /** Runs the pipeline until the call settles, parks or is lost to another worker. */
+  #run(active: ActiveCall, execution: LocalExecution): void {
+    active.setExecution(execution)
+    active.driving = this.#drive(execution).then(
+      (driven) => this.#onDriven(active, execution, driven),
+      (error: unknown) => this.#onDriveError(active, execution, error),
     )
   }
 
-  #driven(live: ActiveCall, execution: LocalExecution, driven: Driven, second = false): void {
+  #onDriven(active: ActiveCall, execution: LocalExecution, driven: Driven, isSecondTry = false): void {
     if ('park' in driven)
-      return void this.#park(live, execution, driven.park).catch((error: unknown) =>
-        this.#failed(live, error, execution),
+      return void this.#park(active, execution, driven.park).catch((error: unknown) =>
+        this.#onExecutionFailed(active, error, execution),
       )
-    const [status, text] = recordedForm(driven, live.uid, this.#host.logger)
+    const [status, text] = encodeOutcome(driven, active.uid, this.#host.logger)
     try {
       execution.settle(status, text, (how) => {
-        const { request, attempt, held } = execution
+        const { request, attempt, leased } = execution
         if (how === 'written' && (status === 'cancelled' || status === 'unknown'))
-          takeDown(execution, this.#host, this.#cancels)
+          stopChildren(execution, this.#host, this.#cancellations)
         if (how === 'written')
-          this.#lives.ended(live, request, attempt, text, timesOf(request.createdAt, held.progress))
-        else if (how === 'unwritable' && !second)
-          this.#threw(live, execution, new Error('The store cannot hold the outcome'), true)
-        else this.#failed(live, overOf(execution), execution)
+          this.#activeCalls.settle(active, request, attempt, text, timesOf(request.createdAt, leased.progress))
+        else if (how === 'unwritable' && !isSecondTry)
+          this.#onDriveError(active, execution, new Error('The store rejected the outcome'), true)
+        else this.#onExecutionFailed(active, endError(execution), execution)
       })
     } catch (error) {
-      this.#failed(live, error, execution)
+      this.#onExecutionFailed(active, error, execution)
     }
   }
 
-  async #park(live: ActiveCall, execution: LocalExecution, wait: Wait): Promise<void> {
-    const parked = await execution.park(wait)
-    if (live.execution !== execution) return // claimed anew before the answer to this write was heard
-    if (parked === 'parked') live.park()
-    if (parked === 'parked') return live.newsWhileHeld ? this.#looks(this.#outside.lookAt(live)) : undefined
-    if (parked === 'lost') return this.#lost(live)
-    // Its answer came before it could park: it is landed here and now, with what else is on record, such as a cancel.
-    await this.#adopt(
-      { ...execution.request, ...execution.held.progress, state: 'queued', wait: wait.id },
-      execution.held.heldSince,
+  async #park(active: ActiveCall, execution: LocalExecution, wait: Wait): Promise<void> {
+    const result = await execution.park(wait)
+    if (active.execution !== execution) return // the call was claimed again before this write was answered
+    if (result === 'parked') active.park()
+    if (result === 'parked')
+      return active.changedWhileDriven ? this.#logFailure(this.#remoteChanges.checkCall(active)) : undefined
+    if (result === 'lost') return this.#followOwner(active)
+    // The answer arrived before the call could park: resume here with what is on record, such as a cancel.
+    await this.#resume(
+      { ...execution.request, ...execution.leased.progress, state: 'queued', wait: wait.id },
+      execution.leased.verifiedAtLapse,
     )
   }
 
-  /** The pipeline answers with values; should it ever throw, that is our fault and the call still gets its one outcome. */
-  #threw(live: ActiveCall, execution: LocalExecution, error: unknown, second = false): void {
-    // What the store did not answer says nothing about the call: it is taken up again.
-    if (error instanceof PawlError && error.code === 'store_unavailable') execution.held.end(error)
-    if (execution.stopped && 'over' in execution.stopped) return this.#failed(live, execution.stopped.over, execution)
-    this.#host.logger.error('A call could not end as it did', { call: execution.request.uid, error })
-    this.#driven(live, execution, { settle: internalError }, second)
+  /**
+   * The pipeline returns outcomes and should not throw. If it does, that is a bug of ours and the call still gets one
+   * outcome.
+   */
+  #onDriveError(active: ActiveCall, execution: LocalExecution, error: unknown, isSecondTry = false): void {
+    // A store failure says nothing about the call: it is claimed again.
+    if (error instanceof PawlError && error.code === 'store_unavailable') execution.leased.end(error)
+    if (execution.stopped && 'over' in execution.stopped)
+      return this.#onExecutionFailed(active, execution.stopped.over, execution)
+    this.#host.logger.error('The pipeline threw; the call settles with an internal error', {
+      call: execution.request.uid,
+      error,
+    })
+    this.#onDriven(active, execution, { settle: internalError }, isSecondTry)
   }
 
-  /** This execution came to nothing: the call is another's, or the store did not answer and nobody knows. */
-  #failed(live: ActiveCall, error: unknown, execution: LocalExecution | null = null): void {
-    // Should it have been claimed anew, the call is another execution's.
-    if (live.execution !== execution) return
+  /** This execution failed: another worker holds the call, or the store did not answer. */
+  #onExecutionFailed(active: ActiveCall, error: unknown, execution: LocalExecution | null = null): void {
+    // The call was claimed again and belongs to a newer execution.
+    if (active.execution !== execution) return
     if (error instanceof PawlError && error.code === 'lease_lost') {
-      this.#lost(live).catch((cause: unknown) => this.#unknown(live, cause))
-    } else this.#unknown(live, error)
+      this.#followOwner(active).catch((cause: unknown) => this.#giveUp(active, cause))
+    } else this.#giveUp(active, error)
   }
 
-  /** The call may be on record as ours. It is let go of as soon as the store answers again; one that cannot be opened stands still. */
-  #unknown(live: ActiveCall, error: unknown): void {
-    if (isUnreadable(error)) this.#host.logger.error('The record of a call cannot be read', { call: live.uid, error })
-    else if (!this.#closing) this.#sweeper.orphaned(live)
-    live.release()
-    this.#lives.forget(live)
-    this.#lives.leave(live.position)
-    live.reject(error)
+  /**
+   * Stops waiting for the call, which may still be recorded as ours. The claim loop releases it once the store answers.
+   * An unreadable record is left alone.
+   */
+  #giveUp(active: ActiveCall, error: unknown): void {
+    if (isUnreadable(error)) this.#host.logger.error('The record of a call cannot be read', { call: active.uid, error })
+    else if (!this.#closing) this.#claimLoop.addOrphan(active)
+    active.release()
+    this.#activeCalls.remove(active)
+    this.#activeCalls.removeAt(active.position)
+    active.reject(error)
   }
 
-  /** Another worker holds the call, or another process put it on record first: wait for what it makes of it. */
-  #lost(live: ActiveCall): Promise<void> {
-    return heldElsewhere(
-      live,
-      this.#lives,
+  /** Another worker holds the call, or another process recorded it first: wait for the result from there. */
+  #followOwner(active: ActiveCall): Promise<void> {
+    return followOtherOwner(
+      active,
+      this.#activeCalls,
       this.#host.store,
       (record) => this.#watch(record),
-      (other) => this.#looks(this.#outside.lookAt(other)),
+      (other) => this.#logFailure(this.#remoteChanges.checkCall(other)),
     )
   }
 
-  #hinted(hint: Hint): void {
+  #onHint(hint: Hint): void {
     if (this.#closing) return
-    this.#host.places.hinted()
-    if (this.#works && (hint.wakes || hint.outside)) this.#looks(this.#sweeper.sweep())
-    if (hint.outside) this.#looks(this.#outside.look())
+    this.#host.semaphores.onHint()
+    if (this.#works && (hint.wakes || hint.outside)) this.#logFailure(this.#claimLoop.sweep())
+    if (hint.outside) this.#logFailure(this.#remoteChanges.look())
   }
 
-  /** Looks for work; there may be more when a tool has come. Should the store not answer, the next heartbeat does. */
-  look(): void {
+  /** Looks for work, also after a tool was added. If the store does not answer, the next heartbeat tries again. */
+  lookForWork(): void {
     if (this.#closing) return
-    for (const { execution } of this.#lives.byUid.values()) execution?.held.reconfirm()
-    // A hint comes once: if the store did not answer then, it is asked now.
-    if (this.#outside.missed) this.#looks(this.#outside.look())
-    this.#looks(this.#host.waiters.lookAtDoubted())
-    this.#looks(this.#cancels.lookAgain())
-    if (!this.#works) return this.#sweeper.giveUp()
-    this.#looks(this.#sweeper.sweep())
-    // The wall clock may have jumped over a deadline, which a timer cannot see.
-    this.#looks(this.#host.timers.sweep())
-    // Should a look have failed, this one makes up for it.
-    this.#looks(this.#outside.look())
+    for (const { execution } of this.#activeCalls.byUid.values()) execution?.leased.recheckLease()
+    // Each hint is sent only once, so a failed check is repeated here.
+    if (this.#remoteChanges.lastLookFailed) this.#logFailure(this.#remoteChanges.look())
+    this.#logFailure(this.#host.waiters.checkUncertain())
+    this.#logFailure(this.#cancellations.retryPending())
+    if (!this.#works) return this.#claimLoop.dropOrphans()
+    this.#logFailure(this.#claimLoop.sweep())
+    // The wall clock may have jumped past a deadline, which a timer does not notice.
+    this.#logFailure(this.#host.timers.sweep())
+    // Catches up on hints that were missed.
+    this.#logFailure(this.#remoteChanges.look())
   }
 
-  #looks(look: Promise<void>): void {
+  #logFailure(look: Promise<void>): void {
     look.catch((error: unknown) => {
-      if (!this.#closing)
-        this.#host.logger.warn('The store did not answer; what it holds is looked at again soon', { error })
+      if (!this.#closing) this.#host.logger.warn('The store did not answer; the next heartbeat tries again', { error })
     })
   }
 
-  /** Goes on with a claimed call from what is on record. */
-  async #adopt(record: CallRecord, lapses: number): Promise<void> {
-    const live = this.#lives.of(record)
-    if (!this.#lives.at(record.position)) this.#lives.stand(record.position, live)
+  /** Continues a claimed call from its journal. */
+  async #resume(record: CallRecord, lapses: number): Promise<void> {
+    const active = this.#activeCalls.getOrAdd(record)
+    if (!this.#activeCalls.at(record.position)) this.#activeCalls.setAt(record.position, active)
     try {
-      const { looks } = this.#outside
-      const read = await journalOf(this.#host.store, record)
-      const execution = new LocalExecution(this.#host, record, { ...read, lapses })
-      this.#cancels.tell(execution)
-      this.#run(live, execution)
-      // A cancel that came while it was read was told to nobody.
-      if (this.#outside.looks !== looks) this.#looks(this.#outside.lookForCancel(live))
+      const { lookCount } = this.#remoteChanges
+      const journal = await loadJournal(this.#host.store, record)
+      const execution = new LocalExecution(this.#host, record, { ...journal, lapses })
+      this.#cancellations.applyPending(execution)
+      this.#run(active, execution)
+      // A cancel that was recorded while the journal was read reached no execution.
+      if (this.#remoteChanges.lookCount !== lookCount) this.#logFailure(this.#remoteChanges.checkCancel(active))
     } catch (error) {
-      if (isUnreadable(error)) return this.#unknown(live, error)
-      // It is ours on record and nobody drives it: let go of as soon as the store answers, and claimed again.
-      live.release()
-      this.#sweeper.orphaned(record)
-      this.#looks(Promise.reject(error))
+      if (isUnreadable(error)) return this.#giveUp(active, error)
+      // We own the call but do not run it: release it once the store answers, so that it can be claimed again.
+      active.release()
+      this.#claimLoop.addOrphan(record)
+      this.#logFailure(Promise.reject(error))
     }
   }
 }

@@ -1,14 +1,14 @@
-// What the local engine is made of.
+// Options of the local engine.
 
-import type { HostKeys } from '../../security/host-keys.ts'
+import type { HostKeys } from '../../security/host-secrets.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { CallPosition, CallRecord } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
-import type { Logger } from '../../tools/context/context.ts'
+import type { Logger } from '../../tools/context/tool-context.ts'
 import type { Drive } from '../engine.ts'
-import type { JudgeValue } from './waits/wait-answers.ts'
-import type { Why } from './cancellation/cancel-record.ts'
+import type { ValidateAnswer } from './waits/answer-waits.ts'
+import type { CancelReason } from './cancellation/write-cancel.ts'
 
 export interface LocalEngineOptions {
   readonly store: Store
@@ -17,17 +17,17 @@ export interface LocalEngineOptions {
   readonly keys: HostKeys
   readonly logger: Logger
   readonly leaseMs: number
-  /** The tools this worker can run at the moment, as records call them: it claims no others. */
+  /** Keys of the tools this worker can run now; it claims calls of no other tool. */
   readonly tools: () => readonly string[]
   readonly drive: Drive
-  /** Whether a value may be the outcome of a parked call. */
-  readonly judge: JudgeValue
-  /** False: what its tools are called for is put on record, and run by the workers of the same store. */
+  /** Returns the problems of a value that would become the outcome of a parked call. */
+  readonly validateAnswer: ValidateAnswer
+  /** False: calls are only recorded, and workers on the same store run them. Default: true. */
   readonly works?: boolean
-  /** Hears of calls that are about to be taken up again, in the order of their batches, before any of them goes on. */
+  /** Called before claimed calls continue, so that their batch order can be restored. */
   readonly returning?: (records: readonly CallRecord[]) => void
-  /** Hears that a call is to stop which no worker could be told of: it may be one that nobody can drive. */
-  readonly unheard?: (uid: string, why: Why) => Promise<void>
-  /** One that was lost with the store, and does not come back here. */
+  /** Called for a cancelled call that is not running here: it may be one that no worker can run. */
+  readonly unheard?: (uid: string, why: CancelReason) => Promise<void>
+  /** Called when this worker will not resume a call that it lost in a store outage. */
   readonly gone?: (position: CallPosition) => void
 }

@@ -1,31 +1,34 @@
-// The end of a worker (DUR-13): bodies finish within a limit, and what is left is given back at once.
+// Shuts a worker down: bodies may finish within the grace period, then the remaining calls are released at once. Called
+// by LocalEngine.close.
 
 import { PawlError } from '../../core/errors.ts'
 import type { EngineState } from './engine-state.ts'
-import { finished } from './active-calls.ts'
+import { waitUntilIdle } from './active-calls.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { ClaimLoop } from './claim-loop.ts'
 
-interface Handing {
-  readonly lives: ActiveCalls
-  readonly sweeper: ClaimLoop
+interface ShutdownPorts {
+  readonly activeCalls: ActiveCalls
+  readonly claimLoop: ClaimLoop
   readonly graceMs: number
-  /** From then on nothing is taken any more, not even what a running body needs to finish. */
-  closed(): void
+  /** Called after the grace period: from then on even nested calls are rejected. */
+  onClosed(): void
 }
 
-export async function handOver(
+export async function shutDown(
   { lease, timers, clock, store }: EngineState,
-  { lives, sweeper, graceMs, closed }: Handing,
+  { activeCalls, claimLoop, graceMs, onClosed }: ShutdownPorts,
 ): Promise<void> {
   timers.stop()
-  await sweeper.stop()
-  const over = new PawlError('runtime_closed')
-  // What has not begun does not begin here any more. It stays ours to the end, so that nobody overtakes what runs before it.
-  for (const { execution } of lives.byUid.values()) if (execution?.unbegun) execution.held.end(over)
-  await finished(lives.byUid, graceMs, clock)
-  closed()
-  await lives.close(over)
+  await claimLoop.stop()
+  const closedError = new PawlError('runtime_closed')
+  // Calls that have not started stay queued. We keep them until the end, so that no later call of their batch overtakes
+  // them.
+  for (const { execution } of activeCalls.byUid.values())
+    if (execution?.hasNotStarted) execution.leased.end(closedError)
+  await waitUntilIdle(activeCalls.byUid, graceMs, clock)
+  onClosed()
+  await activeCalls.close(closedError)
   lease.stop()
   await store.leave(lease.worker)
 }

@@ -1,44 +1,48 @@
-// Calls are put on record: with whoever holds them, or as nobody's until a worker claims them.
+// Records new calls: owned by this worker, or unowned until a worker claims them. Called by the local engine.
 
 import type { CallRecord } from '../../store/records/call-record.ts'
 import { eventOf } from '../../store/records/event.ts'
 import { attachmentsIn } from '../../store/records/attachment-refs.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
-import type { AlsoWritten, Asked, Put } from '../engine.ts'
+import type { ExtraWrites, NewCall, SubmitResult } from '../engine.ts'
 import type { EngineState } from './engine-state.ts'
-import { newRecord } from './new-record.ts'
+import { newRecord } from './new-call-record.ts'
 
-/** Resolves when it is known whether it is. */
+/** Resolves when the store has answered. */
 export function submit(
   store: Store,
   record: CallRecord,
-  asked: Asked,
-  heard: (answer: Written) => void,
+  newCall: NewCall,
+  onAnswer: (answer: Written) => void,
 ): Promise<void> {
   return new Promise((resolve) => {
-    store.write(arrival(record, asked.options?.name), (answer) => {
-      heard(answer)
+    store.write(insertChange(record, newCall.options?.name), (answer) => {
+      onAnswer(answer)
       resolve()
     })
   })
 }
 
-/** The same with what else it means; and what stands at its place, if something did before. */
-export async function put(host: EngineState, asked: Asked, also: (uid: string) => AlsoWritten): Promise<Put> {
-  const [record] = newRecord(asked, host, false)
-  const { guards = [], documents: documents = [], events } = also(record.uid)
-  const change = arrival(record, asked.options?.name)
+/** Records the call with extra writes in one commit. Returns the existing call if the position is taken. */
+export async function submitWith(
+  host: EngineState,
+  newCall: NewCall,
+  extra: (uid: string) => ExtraWrites,
+): Promise<SubmitResult> {
+  const [record] = newRecord(newCall, host, false)
+  const { guards = [], documents = [], events } = extra(record.uid)
+  const change = insertChange(record, newCall.options?.name)
   const all = { ...change, guards: [...change.guards, ...guards], documents, events: [...change.events, ...events] }
   const committed = await host.store.commit(all)
   if (committed.ok) return { as: 'put', uid: record.uid }
   if (committed.refused.kind !== 'absent') return { as: 'refused' }
-  const there = await host.store.callAt(asked.position)
-  // Erased in between: whoever asks again finds the place free.
-  return there ? { as: 'there', uid: there.uid } : { as: 'refused' }
+  const existing = await host.store.callAt(newCall.position)
+  // The call was erased in between: the caller can retry and will find the position free.
+  return existing ? { as: 'there', uid: existing.uid } : { as: 'refused' }
 }
 
-/** Puts a new call on record, where nothing stands at its place. `name`: what the model called the tool. */
-export function arrival(record: CallRecord, name = record.tool): Change {
+/** Inserts a call at a free position. `name` is the name the model used for the tool. */
+export function insertChange(record: CallRecord, name = record.tool): Change {
   const { position, uid, createdAt, input } = record
   const { tenant, session } = position
   const events = [eventOf({ tenant, session, call: uid }, 'call.received', createdAt, { tool: name })]

@@ -1,32 +1,36 @@
-// FILES: names that a file system does not tell apart. Where it ignores case, asking for 'A' finds 'a': two names would silently be one file.
+// Detects case-insensitive file systems, where looking up 'A' finds 'a' and two names would silently be one file.
 
-export interface LookedAt {
+export interface FileIdentity {
   readonly ino: number
   readonly dev: number
 }
 
-interface Place {
-  look(name: string): Promise<LookedAt | undefined>
+interface DirectoryReader {
+  look(name: string): Promise<FileIdentity | undefined>
   names(): Promise<readonly string[]>
 }
 
 /**
- * The name that was found instead of the one asked for; undefined if it is that one. Costs one more look where case matters: there the same
- * name in another case is nothing, or another file.
+ * The name that the file system found instead of the requested one; undefined if it found the requested one. Costs one
+ * extra lookup on a case-sensitive file system, where the name in swapped case is missing or another file.
  */
-export async function twinOf(name: string, found: LookedAt, { look, names }: Place): Promise<string | undefined> {
-  const turned = turn(name)
-  if (turned === name) return undefined
-  const other = await look(turned)
+export async function caseCollision(
+  name: string,
+  found: FileIdentity,
+  { look, names }: DirectoryReader,
+): Promise<string | undefined> {
+  const swapped = swapCase(name)
+  if (swapped === name) return undefined
+  const other = await look(swapped)
   if (!other || other.ino !== found.ino || other.dev !== found.dev) return undefined
   const all = await names()
-  return all.includes(name) ? undefined : (all.find((each) => fold(each) === fold(name)) ?? turned)
+  return all.includes(name) ? undefined : (all.find((each) => fold(each) === fold(name)) ?? swapped)
 }
 
 const fold = (name: string): string => name.toLowerCase().toUpperCase()
 
-/** Small letters as capitals and capitals as small, as far as that changes no length. */
-const turn = (name: string): string =>
+/** Swaps upper and lower case, except for letters whose length would change. */
+const swapCase = (name: string): string =>
   Array.from(name, (letter) => {
     const [small, capital] = [letter.toLowerCase(), letter.toUpperCase()]
     const other = letter === small ? capital : small

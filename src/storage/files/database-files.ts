@@ -1,14 +1,14 @@
-// FILES in the store: each change of them is one Change, so a crash leaves all of it or nothing.
+// Session files in the store: each change is one commit, so a crash leaves all of it or nothing.
 //
-// Every change reads the usage row first and is refused unless it still has that revision: so changes of one session's files happen one after
-// the other, whoever makes them, what a change has read still is so when it is written, and quotas are exact. What the runtime writes for itself
-// (file-rows.ts) stands beside this: nobody else changes it, and it is not counted.
+// Every change reads the usage row first and commits only if that row still has the same revision. So changes of one
+// session's files are serialized across processes, everything a change has read is still true when it commits, and
+// quotas are exact. Runtime files (file-rows.ts) bypass this: only the runtime writes them, and they are not counted.
 
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../../core/errors.ts'
-import { frame, type Ids } from '../../core/ids.ts'
+import { lengthPrefixed, type Ids } from '../../core/ids.ts'
 import { type EventBodies, eventOf } from '../../store/records/event.ts'
-import { fencedBy } from '../../store/fenced-by.ts'
+import { fencedBy } from '../../store/fence-guards.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, StoredDocument, Store } from '../../store/store.ts'
 import { checkExpected } from './expected-version.ts'
@@ -16,26 +16,26 @@ import { Glob } from './glob.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import { checkMediaType } from './media-type.ts'
 import { pageOf } from './paging.ts'
-import { aboveOf, type FilePath, filePath, isReserved, isWithin, nameIn, reserved } from './file-path.ts'
-import { checkRoom, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
+import { ancestorsOf, type FilePath, filePath, isReserved, isWithin, baseName, reservedDirectory } from './file-path.ts'
+import { checkQuota, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import {
-  below,
-  bytesOf,
+  subtreePrefix,
+  contentBytes,
   fileName,
-  type FilesOf,
+  type FileScope,
   hashOf,
-  insideKey,
+  directoryPrefix,
   newDirectory,
-  partIn,
+  decodePart,
   partName,
-  pathOfKey,
-  rowOf,
+  pathFromKey,
+  fileRow,
   type Rows,
-  rowsOfFile,
-  rowsOfPartsGone,
+  fileRows,
+  removedPartRows,
   statOf,
   type StoredFile,
-  storedIn,
+  parseStoredFile,
   usageName,
 } from './file-rows.ts'
 import type {
@@ -45,44 +45,44 @@ import type {
   PageOptions,
   SessionFiles,
   WriteOptions,
-} from '../../core/session-files.ts'
+} from '../../core/session-files-interface.ts'
 
 export interface DatabaseParts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly of: FilesOf
+  readonly of: FileScope
   readonly quotas: FileQuotas
   readonly commit: (change: Change) => Promise<Committed>
-  /** What must hold for the writer to be who it was: of a body, that it still holds its call. */
+  /** Guards of every commit: a writing body still holds the lease of its call. */
   readonly fence: () => readonly Guard[]
 }
 
-/** One plan of a change: what it writes, and what it adds to the usage. Without rows nothing is written. */
+/** A planned change: its rows and the difference in usage. Without rows nothing is written. */
 interface Plan<T> {
   readonly documents: Rows
   readonly files: number
   readonly bytes: number
   readonly answer: T
-  /** What the feed tells of it. */
+  /** The body of the feed event; null: none. */
   readonly changed: FileChange | null
 }
 
 type FileChange = EventBodies['file.changed']
 
-/** More others than this do not come first one after the other. */
-const mostLooks = 64
-/** Parts that are read at once. */
+/** Attempts before file_busy. */
+const maxAttempts = 64
+/** Parts read in parallel. */
 const readAhead = 16
 const scanPage = 1000
-/** Of a search; the runtime's own files are not under a quota. */
-const mostScanned = 100_000
+/** Limit of a search; needed because runtime files have no quota. */
+const maxScanned = 100_000
 
 export class DatabaseFiles implements SessionFiles {
-  readonly #with: DatabaseParts
+  readonly #parts: DatabaseParts
 
   constructor(parts: DatabaseParts) {
-    this.#with = parts
+    this.#parts = parts
   }
 
   async write(
@@ -92,15 +92,15 @@ export class DatabaseFiles implements SessionFiles {
   ): Promise<FileStat> {
     const path = this.#writable(given)
     checkMediaType(mediaType)
-    const bytes = bytesOf(content)
-    checkSize(bytes.length, this.#with.quotas, path.path)
+    const bytes = contentBytes(content)
+    checkSize(bytes.length, this.#parts.quotas, path.path)
     return this.#change(async () => {
-      const { was, above } = await this.#around(path)
-      if (was?.kind === 'directory') throw new PawlError('file_is_directory', `'${path.path}' is one.`)
+      const { was, above } = await this.#lookup(path)
+      if (was?.kind === 'directory') throw new PawlError('file_is_directory', `The path is '${path.path}'.`)
       checkExpected(path, was, ifHash)
-      const { of, ids, clock } = this.#with
+      const { of, ids, clock } = this.#parts
       const how = { at: clock.now(), version: ids.next(), was, ...(mediaType === undefined ? {} : { mediaType }) }
-      const { documents, file } = rowsOfFile(of, path, bytes, how)
+      const { documents, file } = fileRows(of, path, bytes, how)
       return {
         documents: [...above, ...documents],
         files: above.length + (was ? 0 : 1),
@@ -113,19 +113,19 @@ export class DatabaseFiles implements SessionFiles {
 
   async read(given: string): Promise<FileContent> {
     const path = filePath(given)
-    for (let look = 0; look < mostLooks; look++) {
+    for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const stored = await this.#stored(path)
       if (!stored) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
-      if (stored.kind === 'directory') throw new PawlError('file_is_directory', `'${path.path}' is one.`)
+      if (stored.kind === 'directory') throw new PawlError('file_is_directory', `The path is '${path.path}'.`)
       const bytes = await this.#bytes(stored)
-      // Another version has taken its place meanwhile.
+      // The version was replaced while it was being read: try again.
       if (!bytes) continue
       const hash = hashOf(bytes)
       if (stored.hash !== null && stored.hash !== hash)
-        throw new PawlError('value_undecodable', `The bytes of '${path.path}' are not those written.`)
+        throw new PawlError('value_undecodable', `The bytes of '${path.path}' do not match their hash.`)
       return { stat: { ...statOf(path, stored), hash }, bytes, text: isUtf8(bytes) ? bytes.toString('utf8') : null }
     }
-    throw new PawlError('file_busy', `'${path.path}' is replaced faster than it can be read.`)
+    throw new PawlError('file_busy', `'${path.path}' was replaced during each of ${maxAttempts} reads.`)
   }
 
   async stat(given: string): Promise<FileStat | undefined> {
@@ -141,7 +141,7 @@ export class DatabaseFiles implements SessionFiles {
     if (!stored) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
     if (stored.kind === 'file') throw new PawlError('file_not_directory', `'${path.path}' is a file.`)
     const found: FileStat[] = []
-    for await (const [each, file] of this.#under(insideKey(path.parts), limit + 1, after && nameIn(after))) {
+    for await (const [each, file] of this.#scan(directoryPrefix(path.parts), limit + 1, after && baseName(after))) {
       found.push(statOf(each, file))
       if (found.length > limit) break
     }
@@ -153,11 +153,15 @@ export class DatabaseFiles implements SessionFiles {
     const glob = new Glob(pattern)
     const found: FileStat[] = []
     let seen = 0
-    // What the runtime keeps grows with every task: it is looked through by whoever means it.
-    const skip = glob.step(glob.start(), reserved).size === 0 ? below([reserved]) : null
-    for await (const [path, file] of this.#under(below(glob.root), scanPage, '', skip)) {
-      if (++seen > mostScanned) throw new PawlError('file_pattern_invalid', 'There are too many files to look through.')
-      if (glob.meets(path.parts)) found.push(statOf(path, file))
+    // Runtime files grow with every task, so they are searched only if the pattern can match them.
+    const skip = glob.step(glob.start(), reservedDirectory).size === 0 ? subtreePrefix([reservedDirectory]) : null
+    for await (const [path, file] of this.#scan(subtreePrefix(glob.root), scanPage, '', skip)) {
+      if (++seen > maxScanned)
+        throw new PawlError(
+          'file_pattern_invalid',
+          `The search visits more than ${maxScanned} files. Use a narrower pattern.`,
+        )
+      if (glob.matches(path.parts)) found.push(statOf(path, file))
     }
     const rest = found.filter(({ path }) => !after || path > after.path).toSorted((a, b) => (a.path < b.path ? -1 : 1))
     return { entries: rest.slice(0, limit), more: rest.length > limit }
@@ -166,15 +170,15 @@ export class DatabaseFiles implements SessionFiles {
   async makeDirectory(given: string): Promise<FileStat> {
     const path = this.#writable(given, { root: true })
     return this.#change(async () => {
-      const now = this.#with.clock.now()
+      const now = this.#parts.clock.now()
       if (path.parts.length === 0) return unchanged(statOf(path, newDirectory(0)))
-      const { was, above } = await this.#around(path)
+      const { was, above } = await this.#lookup(path)
       if (was?.kind === 'directory') return unchanged(statOf(path, was))
       if (was) throw new PawlError('file_exists', `'${path.path}' is a file.`)
       const made = newDirectory(now)
       const changed = { path: path.path, change: 'made' } as const
       return {
-        documents: [...above, rowOf(this.#with.of, path, made)],
+        documents: [...above, fileRow(this.#parts.of, path, made)],
         files: above.length + 1,
         bytes: 0,
         answer: statOf(path, made),
@@ -192,19 +196,19 @@ export class DatabaseFiles implements SessionFiles {
       const was = await this.#stored(path)
       if (!was) return unchanged(false)
       if (ifHash !== undefined && was.kind === 'directory')
-        throw new PawlError('file_is_directory', `'${path.path}' is one, and has no hash.`)
+        throw new PawlError('file_is_directory', `'${path.path}' is a directory and has no hash; omit \`ifHash\`.`)
       checkExpected(path, was, ifHash)
-      const inside = was.kind === 'directory' ? await this.#all(path) : []
+      const inside = was.kind === 'directory' ? await this.#descendants(path) : []
       if (inside.length > 0 && !recursive)
-        throw new PawlError('directory_not_empty', `There are ${inside.length} in '${path.path}'.`)
-      const gone = [[path, was] as const, ...inside]
+        throw new PawlError('directory_not_empty', `'${path.path}' has ${inside.length} entries.`)
+      const removed = [[path, was] as const, ...inside]
       return {
-        documents: gone.flatMap(([each, file]) => [
-          rowOf(this.#with.of, each, null),
-          ...rowsOfPartsGone(this.#with.of, file),
+        documents: removed.flatMap(([each, file]) => [
+          fileRow(this.#parts.of, each, null),
+          ...removedPartRows(this.#parts.of, file),
         ]),
-        files: -gone.length,
-        bytes: -gone.reduce((sum, [, { bytes }]) => sum + bytes, 0),
+        files: -removed.length,
+        bytes: -removed.reduce((sum, [, { bytes }]) => sum + bytes, 0),
         answer: true,
         changed: { path: path.path, change: 'removed' },
       }
@@ -216,26 +220,29 @@ export class DatabaseFiles implements SessionFiles {
     if (source.path !== target.path && isWithin(target, source))
       throw new PawlError('file_path_invalid', `'${source.path}' cannot be moved into itself.`)
     return this.#change(async () => {
-      const moved = await this.#stored(source)
-      if (!moved) throw new PawlError('file_not_found', `There is no '${source.path}'.`)
-      if (source.path === target.path) return unchanged(statOf(source, moved))
-      const { was, above } = await this.#around(target)
-      if (was && !(replace && was.kind === 'file' && moved.kind === 'file'))
-        throw new PawlError('file_exists', `There is a '${target.path}'.`)
-      const { of, clock } = this.#with
-      const updated = { ...moved, updatedAt: clock.now() }
-      const all = [[source, updated] as const, ...(moved.kind === 'directory' ? await this.#all(source) : [])]
-      // The parts stay where they are: they stand under the version.
+      const sourceFile = await this.#stored(source)
+      if (!sourceFile) throw new PawlError('file_not_found', `There is no '${source.path}'.`)
+      if (source.path === target.path) return unchanged(statOf(source, sourceFile))
+      const { was, above } = await this.#lookup(target)
+      if (was && !(replace && was.kind === 'file' && sourceFile.kind === 'file'))
+        throw new PawlError('file_exists', `'${target.path}' already exists.`)
+      const { of, clock } = this.#parts
+      const updated = { ...sourceFile, updatedAt: clock.now() }
+      const all = [
+        [source, updated] as const,
+        ...(sourceFile.kind === 'directory' ? await this.#descendants(source) : []),
+      ]
+      // Parts are keyed by version, not by path, so they need not move.
       const rows = all.flatMap(([each, file]) => [
-        rowOf(of, each, null),
-        rowOf(
+        fileRow(of, each, null),
+        fileRow(
           of,
           filePath(`/workspace/${[...target.parts, ...each.parts.slice(source.parts.length)].join('/')}`),
           file,
         ),
       ])
       return {
-        documents: [...above, ...rows, ...(was ? rowsOfPartsGone(of, was) : [])],
+        documents: [...above, ...rows, ...(was ? removedPartRows(of, was) : [])],
         files: above.length - (was ? 1 : 0),
         bytes: -(was?.bytes ?? 0),
         answer: statOf(target, updated),
@@ -244,26 +251,26 @@ export class DatabaseFiles implements SessionFiles {
     })
   }
 
-  /** Reads, plans and writes, until nobody came in between. */
+  /** Reads, plans and commits; repeats if another writer changed the files meanwhile. */
   #change<T>(plan: () => Promise<Plan<T>>): Promise<T> {
-    const { store, clock, of, quotas, commit, fence } = this.#with
+    const { store, clock, of, quotas, commit, fence } = this.#parts
     const name = usageName(of)
     const once = async (): Promise<{ readonly answer: T } | undefined> => {
-      const kept = await store.document(name)
-      const used: FileUsage = kept ? (JSON.parse(kept.value) as FileUsage) : { files: 0, bytes: 0 }
+      const stored = await store.document(name)
+      const used: FileUsage = stored ? (JSON.parse(stored.value) as FileUsage) : { files: 0, bytes: 0 }
       let planned: Plan<T>
       try {
         planned = await plan()
         const { files, bytes } = planned
-        checkRoom(used, { files: used.files + files, bytes: used.bytes + bytes }, quotas)
+        checkQuota(used, { files: used.files + files, bytes: used.bytes + bytes }, quotas)
       } catch (error) {
-        // What was judged may be half of one moment and half of another.
-        if ((await store.document(name))?.revision !== kept?.revision) return undefined
+        // The error may come from an inconsistent read across a concurrent change: then plan again.
+        if ((await store.document(name))?.revision !== stored?.revision) return undefined
         throw error
       }
       if (planned.documents.length === 0) return planned
       const usage = { files: used.files + planned.files, bytes: used.bytes + planned.bytes }
-      const guards = [...fence(), { kind: 'kept', ...name, revision: kept?.revision ?? 0 } as const]
+      const guards = [...fence(), { kind: 'kept', ...name, revision: stored?.revision ?? 0 } as const]
       const subject = { tenant: of.tenant, session: of.session, call: fencedBy(guards) }
       const committed = await commit({
         guards,
@@ -273,10 +280,10 @@ export class DatabaseFiles implements SessionFiles {
       if (committed.ok) return planned
       const { refused } = committed
       if (refused.kind === 'kept' && refused.of === name.of) return undefined
-      throw new PawlError('lease_lost', 'A file was not written.')
+      throw new PawlError('lease_lost', 'The file was not written.')
     }
-    return mutexOf(store).run(frame(of.tenant, of.session), async () => {
-      for (let look = 0; look < mostLooks; look++) {
+    return mutexOf(store).run(lengthPrefixed(of.tenant, of.session), async () => {
+      for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const done = await once()
         if (done) return done.answer
       }
@@ -286,70 +293,70 @@ export class DatabaseFiles implements SessionFiles {
 
   #writable(given: string, { root = false } = {}): FilePath {
     const path = filePath(given)
-    if (isReserved(path)) throw new PawlError('file_readonly', `'${path.path}' is kept by the runtime.`)
+    if (isReserved(path)) throw new PawlError('file_readonly', `'${path.path}' belongs to the runtime.`)
     if (path.parts.length === 0 && !root)
-      throw new PawlError('file_is_directory', 'The root itself is not written, moved or removed.')
+      throw new PawlError('file_is_directory', 'The root directory cannot be written, moved or removed.')
     return path
   }
 
-  /** What stands at a path, and the rows of the directories above it that are missing. */
-  async #around(path: FilePath): Promise<{ was: StoredFile | undefined; above: Rows }> {
-    const over = aboveOf(path)
+  /** The current file at a path, and rows for its missing parent directories. */
+  async #lookup(path: FilePath): Promise<{ was: StoredFile | undefined; above: Rows }> {
+    const over = ancestorsOf(path)
     const [was, ...found] = await Promise.all([path, ...over].map((each) => this.#stored(each)))
     const file = over.find((_, at) => found[at]?.kind === 'file')
     if (file) throw new PawlError('file_not_directory', `'${file.path}' is a file.`)
-    const now = this.#with.clock.now()
+    const now = this.#parts.clock.now()
     return {
       was,
-      above: over.filter((_, at) => !found[at]).map((each) => rowOf(this.#with.of, each, newDirectory(now))),
+      above: over.filter((_, at) => !found[at]).map((each) => fileRow(this.#parts.of, each, newDirectory(now))),
     }
   }
 
   async #stored(path: FilePath): Promise<StoredFile | undefined> {
     if (path.parts.length === 0) return newDirectory(0)
-    const kept = await this.#with.store.document(fileName(this.#with.of, path))
-    return kept && storedIn(kept)
+    const stored = await this.#parts.store.document(fileName(this.#parts.of, path))
+    return stored && parseStoredFile(stored)
   }
 
-  /** Undefined if a part is gone. */
+  /** Undefined if a part is missing: the version was replaced. */
   async #bytes({ version, parts, bytes, hash }: StoredFile): Promise<Buffer | undefined> {
     const read: Buffer[] = []
     for (let from = 0; from < parts; from += readAhead) {
       const wanted = Array.from({ length: Math.min(readAhead, parts - from) }, (_, n) =>
-        partName(this.#with.of, version, from + n),
+        partName(this.#parts.of, version, from + n),
       )
-      for (const kept of await Promise.all(wanted.map(async (name) => this.#with.store.document(name)))) {
-        if (!kept) return undefined
-        read.push(partIn(kept.value))
+      for (const stored of await Promise.all(wanted.map(async (name) => this.#parts.store.document(name)))) {
+        if (!stored) return undefined
+        read.push(decodePart(stored.value))
       }
     }
     const all = Buffer.concat(read)
-    // A log may have grown since its row was read: what it was then is its beginning.
+    // A log may have grown since its row was read: its content at that time is a prefix.
     return hash === null ? all.subarray(0, bytes) : all
   }
 
-  async #all(path: FilePath): Promise<(readonly [FilePath, StoredFile])[]> {
+  async #descendants(path: FilePath): Promise<(readonly [FilePath, StoredFile])[]> {
     const all: (readonly [FilePath, StoredFile])[] = []
-    for await (const each of this.#under(below(path.parts), scanPage)) all.push(each)
+    for await (const each of this.#scan(subtreePrefix(path.parts), scanPage)) all.push(each)
     return all
   }
 
-  /** What has keys that begin so, page by page. */
-  async *#under(
+  /** Files whose keys begin with the prefix, page by page. `skip`: a key prefix to leave out. */
+  async *#scan(
     prefix: string,
     page: number,
     from = '',
     skip: string | null = null,
   ): AsyncGenerator<readonly [FilePath, StoredFile], void> {
-    const { store, of } = this.#with
+    const { store, of } = this.#parts
     for (let after = `${prefix}${from}`; ;) {
       const found: readonly StoredDocument[] = await store.documentsOf({ of: 'file', ...of, after, limit: page })
       let past = ''
-      for (const kept of found) {
-        if (!kept.key.startsWith(prefix)) return
-        // '0' comes right after the '/' that it ends with.
-        if (skip !== null && kept.key.startsWith(skip)) past = `${skip.slice(0, -1)}0`
-        else yield [pathOfKey(kept.key), storedIn(kept)]
+      for (const stored of found) {
+        if (!stored.key.startsWith(prefix)) return
+        // '0' follows '/' in byte order, so this key is just past everything with the skipped prefix.
+        if (skip !== null && stored.key.startsWith(skip)) past = `${skip.slice(0, -1)}0`
+        else yield [pathFromKey(stored.key), parseStoredFile(stored)]
       }
       const last = found.at(-1)
       if (!last || found.length < page) return

@@ -1,9 +1,9 @@
-// FILES: whether what stands at a path is what a writer has seen: the condition of every compare-and-set.
+// The condition of a compare-and-set on a file: the current version is the one that the writer has seen.
 
 import { PawlError } from '../../core/errors.ts'
 import type { FilePath } from './file-path.ts'
 
-/** Throws unless what stands there is what the writer has seen. */
+/** `ifHash`: the expected hash; null: the file must not exist; undefined: no condition. */
 export function checkExpected(
   path: FilePath,
   was: { readonly hash: string | null } | undefined,
@@ -11,11 +11,11 @@ export function checkExpected(
 ): void {
   if (ifHash === undefined) return
   if (ifHash === null && was)
-    throw new PawlError('file_exists', `There is a '${path.path}'.`, { details: { now: was.hash } })
+    throw new PawlError('file_exists', `'${path.path}' already exists.`, { details: { now: was.hash } })
   if (ifHash !== null && was?.hash !== ifHash)
     throw new PawlError(
       'file_changed',
-      was ? `'${path.path}' is ${was.hash ?? 'a directory'} now.` : `There is no '${path.path}' any more.`,
+      was ? `'${path.path}' is now ${was.hash ?? 'a directory'}.` : `'${path.path}' no longer exists.`,
       {
         details: { now: was?.hash ?? null },
       },

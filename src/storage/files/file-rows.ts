@@ -1,34 +1,34 @@
-// FILES: the rows of a file in the store, as pure functions: whoever writes them puts them into a change of its own. The task runner writes a
-// log and a result in its fenced change this way.
+// The rows of a file in the store, as pure functions: the caller adds them to its own commit. The task runner writes
+// logs and results in its fenced commits this way.
 //
-// A file is one row that says what it is, and its bytes in parts under the id of its version. A new version has new parts, and takes the old
-// ones away in the same change; so a reader that finds a part missing knows that the version was replaced under it.
+// A file is one metadata row plus its bytes in parts, keyed by version id. A new version writes new parts and deletes
+// the old ones in the same commit, so a reader that finds a part missing knows that the version was replaced.
 
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../../core/errors.ts'
 import type { Change, StoredDocument, DocumentName, Store } from '../../store/store.ts'
 import { mediaTypeOf } from './media-type.ts'
-import { aboveOf, type FilePath, filePath, isReserved, nameIn, parentOf, pathOf } from './file-path.ts'
-import type { FileStat } from '../../core/session-files.ts'
+import { ancestorsOf, type FilePath, filePath, isReserved, baseName, parentOf, pathOf } from './file-path.ts'
+import type { FileStat } from '../../core/session-files-interface.ts'
 
-/** Whose files. */
-export interface FilesOf {
+/** The session that owns the files. */
+export interface FileScope {
   readonly tenant: string
   readonly session: string
 }
 
 export type Rows = NonNullable<Change['documents']>
 
-/** What the row of a file or directory says. */
+/** The metadata row of a file or directory. */
 export interface StoredFile {
   readonly v: 1
   readonly kind: 'file' | 'directory'
-  /** Which parts; '' for a directory. */
+  /** Version id, the key prefix of its parts; '' for a directory. */
   readonly version: string
   readonly parts: number
   readonly bytes: number
-  /** Null for a directory, and for a log: nobody reads all of it to add a line. */
+  /** Null for a directory, and for a log, where hashing would have to read all of it for every append. */
   readonly hash: string | null
   readonly mediaType: string | null
   readonly createdAt: number
@@ -36,31 +36,31 @@ export interface StoredFile {
 }
 
 const partBytes = 65_536
-/** As base64 it has the length of a part. */
+/** The number of bytes whose base64 form fills a part. */
 const rawPartBytes = 49_152
 
 /**
- * What is in one directory stands together, and so does all below it: the key has two strokes before the name itself. A row of
- * /a/b/c is found under /a/b//c; /a has all keys that begin with /a/, and in itself those that begin with /a//.
+ * Keys have two slashes before the last name: /a/b/c is stored as /a/b//c. So the entries of directory /a are the key
+ * range with prefix /a//, and everything below /a is the range with prefix /a/.
  */
-export const fileName = (of: FilesOf, { parts }: FilePath): DocumentName => ({
+export const fileName = (of: FileScope, { parts }: FilePath): DocumentName => ({
   of: 'file',
   tenant: of.tenant,
   session: of.session,
-  key: `${insideKey(parts.slice(0, -1))}${parts.at(-1)}`,
+  key: `${directoryPrefix(parts.slice(0, -1))}${parts.at(-1)}`,
 })
-export const insideKey = (parts: readonly string[]): string => `${below(parts)}/`
-/** What all keys below a directory begin with. */
-export const below = (parts: readonly string[]): string => (parts.length === 0 ? '/' : `/${parts.join('/')}/`)
-export const pathOfKey = (key: string): FilePath => pathOf(key.split('/').filter((name) => name !== ''))
+export const directoryPrefix = (parts: readonly string[]): string => `${subtreePrefix(parts)}/`
+/** The key prefix of everything below a directory. */
+export const subtreePrefix = (parts: readonly string[]): string => (parts.length === 0 ? '/' : `/${parts.join('/')}/`)
+export const pathFromKey = (key: string): FilePath => pathOf(key.split('/').filter((name) => name !== ''))
 
-export const partName = (of: FilesOf, version: string, part: number): DocumentName => ({
+export const partName = (of: FileScope, version: string, part: number): DocumentName => ({
   of: 'file-part',
   tenant: of.tenant,
   session: of.session,
   key: `${version}:${String(part).padStart(6, '0')}`,
 })
-export const usageName = ({ tenant, session }: FilesOf): DocumentName => ({
+export const usageName = ({ tenant, session }: FileScope): DocumentName => ({
   of: 'file-usage',
   tenant,
   session,
@@ -69,9 +69,10 @@ export const usageName = ({ tenant, session }: FilesOf): DocumentName => ({
 
 export const hashOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
-export function storedIn({ value }: StoredDocument): StoredFile {
+export function parseStoredFile({ value }: StoredDocument): StoredFile {
   const stored = JSON.parse(value) as StoredFile
-  if (stored.v !== 1) throw new PawlError('store_newer', `A file has the form ${JSON.stringify(stored.v)}.`)
+  if (stored.v !== 1)
+    throw new PawlError('store_newer', `The row of a file has the format version ${JSON.stringify(stored.v)}.`)
   return stored
 }
 
@@ -80,7 +81,7 @@ export const statOf = (
   { kind, bytes, hash, mediaType, createdAt, updatedAt }: StoredFile,
 ): FileStat => ({
   path: path.path,
-  name: nameIn(path),
+  name: baseName(path),
   kind,
   bytes,
   hash,
@@ -90,7 +91,7 @@ export const statOf = (
   readonly: isReserved(path),
 })
 
-export const rowOf = (of: FilesOf, path: FilePath, stored: StoredFile | null): Rows[number] => ({
+export const fileRow = (of: FileScope, path: FilePath, stored: StoredFile | null): Rows[number] => ({
   ...fileName(of, path),
   value: stored && JSON.stringify(stored),
 })
@@ -109,104 +110,106 @@ export const newDirectory = (at: number): StoredFile => ({
 
 export interface NewFile {
   readonly at: number
-  /** Never used before. */
+  /** A new unique id. */
   readonly version: string
   readonly mediaType?: string
-  /** What stands there now, and goes. */
+  /** The current version, whose parts are deleted. */
   readonly was?: StoredFile | undefined
 }
 
-/** A whole file, without the directories above it. */
-export function rowsOfFile(
-  of: FilesOf,
+/** The rows of a complete file, without its parent directories. */
+export function fileRows(
+  of: FileScope,
   path: FilePath,
   content: string | Uint8Array,
-  how: NewFile,
+  options: NewFile,
 ): { documents: Rows; file: StoredFile } {
-  const bytes = bytesOf(content)
-  const parts = partsOf(bytes)
+  const bytes = contentBytes(content)
+  const parts = encodeParts(bytes)
   const file: StoredFile = {
     v: 1,
     kind: 'file',
-    version: how.version,
+    version: options.version,
     parts: parts.length,
     bytes: bytes.length,
     hash: hashOf(bytes),
-    mediaType: how.mediaType ?? mediaTypeOf(nameIn(path)),
-    createdAt: how.was?.createdAt ?? how.at,
-    updatedAt: how.at,
+    mediaType: options.mediaType ?? mediaTypeOf(baseName(path)),
+    createdAt: options.was?.createdAt ?? options.at,
+    updatedAt: options.at,
   }
-  const written = parts.map((value, part) => ({ ...partName(of, how.version, part), value }))
-  return { documents: [rowOf(of, path, file), ...written, ...(how.was ? rowsOfPartsGone(of, how.was) : [])], file }
+  const written = parts.map((value, part) => ({ ...partName(of, options.version, part), value }))
+  const removed = options.was ? removedPartRows(of, options.was) : []
+  return { documents: [fileRow(of, path, file), ...written, ...removed], file }
 }
 
-/** For the runtime: a whole file and the directories above it, in a place where only the runtime writes. */
-export function rowsOfNew(
-  of: FilesOf,
+/** The rows of a runtime file (below /.background) and its parent directories. */
+export function newFileRows(
+  of: FileScope,
   given: string,
   content: string | Uint8Array,
-  how: NewFile,
+  options: NewFile,
 ): { documents: Rows; stat: FileStat; file: StoredFile } {
-  const path = ownPath(given)
-  const { documents, file } = rowsOfFile(of, path, content, how)
-  return { documents: [...rowsAbove(of, path, how.at), ...documents], stat: statOf(path, file), file }
+  const path = runtimePath(given)
+  const { documents, file } = fileRows(of, path, content, options)
+  return { documents: [...parentRows(of, path, options.at), ...documents], stat: statOf(path, file), file }
 }
 
-/** For the runtime: what stands there, if anything does. */
-export async function storedAt(
+/** The current metadata row of a runtime file. */
+export async function readStoredFile(
   store: Pick<Store, 'document'>,
-  of: FilesOf,
+  of: FileScope,
   given: string,
 ): Promise<StoredFile | undefined> {
-  const kept = await store.document(fileName(of, filePath(given)))
-  return kept && storedIn(kept)
+  const stored = await store.document(fileName(of, filePath(given)))
+  return stored && parseStoredFile(stored)
 }
 
-/** For the runtime: a file of its own that is taken away, with the directory that was made for it. */
-export const rowsOfGone = (of: FilesOf, given: string, was: StoredFile): Rows => {
-  const path = ownPath(given)
-  return [rowOf(of, path, null), rowOf(of, parentOf(path), null), ...rowsOfPartsGone(of, was)]
+/** Deletes a runtime file and the directory that was created for it. */
+export const removedFileRows = (of: FileScope, given: string, was: StoredFile): Rows => {
+  const path = runtimePath(given)
+  return [fileRow(of, path, null), fileRow(of, parentOf(path), null), ...removedPartRows(of, was)]
 }
 
-export const rowsOfPartsGone = (of: FilesOf, { version, parts }: StoredFile): Rows =>
+export const removedPartRows = (of: FileScope, { version, parts }: StoredFile): Rows =>
   Array.from({ length: parts }, (_, part) => ({ ...partName(of, version, part), value: null }))
 
-export const rowsAbove = (of: FilesOf, path: FilePath, at: number): Rows =>
-  aboveOf(path).map((above) => rowOf(of, above, newDirectory(at)))
+export const parentRows = (of: FileScope, path: FilePath, at: number): Rows =>
+  ancestorsOf(path).map((above) => fileRow(of, above, newDirectory(at)))
 
-/** Where the runtime keeps its own: others only read there. */
-export function ownPath(given: string): FilePath {
+/** Parses the path of a runtime file; sessions can only read those. */
+export function runtimePath(given: string): FilePath {
   const path = filePath(given)
   if (!isReserved(path) || path.parts.length < 2)
-    throw new Error(`The runtime writes its files below /.background, not to ${path.path}.`)
+    throw new Error(`Runtime files must be below /.background; the path is ${path.path}.`)
   return path
 }
 
-export const bytesOf = (content: string | Uint8Array): Buffer => {
+export const contentBytes = (content: string | Uint8Array): Buffer => {
   if (typeof content === 'string') return Buffer.from(content.toWellFormed())
   if (!(content instanceof Uint8Array))
-    throw new PawlError('value_invalid', 'The content of a file is a text or a Uint8Array.')
-  // Of our own: nobody changes it while it is on its way.
+    throw new PawlError('value_invalid', 'The content of a file must be a string or a Uint8Array.')
+  // Copied, so that the caller cannot change it while it is being written.
   return Buffer.from(content)
 }
 
-/** Text stays text, where a database can hold it: people look into databases, and base64 is a third longer. */
-function partsOf(bytes: Buffer): string[] {
-  if (isUtf8(bytes)) return cutsOf(bytes).map(([from, to]) => textPart(bytes.toString('utf8', from, to)))
+/** Text is stored as text, which is readable in the database and shorter than base64. */
+function encodeParts(bytes: Buffer): string[] {
+  if (isUtf8(bytes)) return splitUtf8(bytes).map(([from, to]) => encodeTextPart(bytes.toString('utf8', from, to)))
   const parts: string[] = []
   for (let from = 0; from < bytes.length; from += rawPartBytes)
     parts.push(`b${bytes.toString('base64', from, Math.min(bytes.length, from + rawPartBytes))}`)
   return parts
 }
 
-/** PostgreSQL has no NUL in texts. */
-export const textPart = (text: string): string =>
+/** Base64 if the text contains NUL, which PostgreSQL cannot store. */
+export const encodeTextPart = (text: string): string =>
   text.includes('\0') ? `b${Buffer.from(text).toString('base64')}` : `t${text}`
 
-export const partIn = (value: string): Buffer => Buffer.from(value.slice(1), value.startsWith('b') ? 'base64' : 'utf8')
+export const decodePart = (value: string): Buffer =>
+  Buffer.from(value.slice(1), value.startsWith('b') ? 'base64' : 'utf8')
 
-/** Where text is cut into parts: never inside a character. */
-export function cutsOf(text: Buffer): [number, number][] {
+/** Part boundaries of UTF-8 text, never inside a character. */
+export function splitUtf8(text: Buffer): [number, number][] {
   const cuts: [number, number][] = []
   for (let from = 0; from < text.length;) {
     let to = Math.min(text.length, from + partBytes)

@@ -1,8 +1,9 @@
-// FILES: whose turn it is to change a folder. A folder cannot compare and set, so who changes it takes a turn that is on record in the store:
-// among all processes that use this store one changes it at a time, and what is in it is counted from turn to turn.
+// The write lock of a folder. A file system has no compare-and-set, so a writer acquires a lease recorded in the store:
+// of all processes that use this store, one changes the folder at a time. The lock row also carries the usage of the
+// folder.
 //
-// A turn ends by itself after a while if its owner died; then the folder is measured anew. Programs that know nothing of Pawl may
-// change the folder at any time: what they do is seen when it is looked at, and counted when it is measured.
+// The lease of a dead owner expires, and then the folder is measured again. Other programs may change the folder at any
+// time: reads see that immediately, and the usage includes it after the next measurement.
 
 import { createHash } from 'node:crypto'
 import { type EventBodies, eventOf } from '../../store/records/event.ts'
@@ -10,10 +11,10 @@ import { PawlError } from '../../core/errors.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, StoredDocument, DocumentName, Store } from '../../store/store.ts'
-import { fencedBy } from '../../store/fenced-by.ts'
+import { fencedBy } from '../../store/fence-guards.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import type { FileUsage } from './quotas.ts'
-import type { FilesOf } from './file-rows.ts'
+import type { FileScope } from './file-rows.ts'
 
 export interface FolderLockParts {
   readonly store: Store
@@ -21,106 +22,108 @@ export interface FolderLockParts {
   readonly ids: Ids
   readonly commit: (change: Change) => Promise<Committed>
   readonly fence: () => readonly Guard[]
-  /** Whose files are in the folder. */
-  readonly of: FilesOf
+  /** The session whose files are in the folder. */
+  readonly of: FileScope
 }
 
 export interface FolderLock {
-  /** As far as it is known; who changes the folder changes it. */
+  /** Usage of the folder, if known; the lock holder updates it with each change. */
   used: FileUsage | undefined
-  /** What was changed in it, for the feed: told when the turn is given back. Whose process dies before that has told nothing. */
+  /** The change, for the feed event that is recorded on release. If the process dies before that, there is no event. */
   changed: EventBodies['file.changed'] | null
-  /** Throws unless the turn, and whatever fences the writer, still hold. Asked right before what cannot be undone. */
+  /** Throws unless the lock and the writer's fence still hold. Call it right before an irreversible operation. */
   confirm(): Promise<void>
 }
 
 interface Row {
   readonly v: 1
-  /** Null: nobody. */
+  /** Null: the lock is free. */
   readonly owner: string | null
   readonly until: number
-  /** Null: not known. */
+  /** Null: unknown, measure again. */
   readonly used: FileUsage | null
 }
 
-const turnMs = 30_000
+const leaseMs = 30_000
 const pollMs = 10
-const mostPolls = 1_000
-/** All folders of this process, whichever store its turns are in. */
-const here = {}
+const maxPolls = 1_000
+/** Mutex namespace for all folders of this process, across stores. */
+const processFolders = {}
 
 export function withFolderLock<T>(
   parts: FolderLockParts,
   folder: string,
-  work: (turn: FolderLock) => Promise<T>,
+  work: (lock: FolderLock) => Promise<T>,
 ): Promise<T> {
   const key = createHash('sha256').update(folder).digest('base64url')
   const name: DocumentName = { of: 'folder', tenant: '', session: '', key }
-  return mutexOf(here).run(folder, async () => {
+  return mutexOf(processFolders).run(folder, async () => {
     const owner = parts.ids.next()
-    const { revision, used } = await take(parts, name, owner)
-    const held: Guard = { kind: 'kept', ...name, revision }
+    const { revision, used } = await acquire(parts, name, owner)
+    const lockGuard: Guard = { kind: 'kept', ...name, revision }
     let by = ''
-    const turn: FolderLock = {
+    const lock: FolderLock = {
       used,
       changed: null,
       async confirm() {
         const fence = parts.fence()
         by = fencedBy(fence)
-        const committed = await parts.commit({ guards: [...fence, held], events: [] })
+        const committed = await parts.commit({ guards: [...fence, lockGuard], events: [] })
         if (committed.ok) return
         if (committed.refused.kind === 'kept' && committed.refused.of === 'folder')
-          throw new PawlError('file_busy', 'The turn was over.')
-        throw new PawlError('lease_lost', 'A file was not written.')
+          throw new PawlError('file_busy', 'The lease of the folder lock expired.')
+        throw new PawlError('lease_lost', 'The file was not written.')
       },
     }
     try {
-      return await work(turn)
+      return await work(lock)
     } catch (error) {
-      // How far it came is not known, unless it was a refusal of ours.
-      if (!(error instanceof PawlError)) turn.used = undefined
+      // After an unexpected error it is unknown how far the work got, so the folder must be measured again.
+      if (!(error instanceof PawlError)) lock.used = undefined
       throw error
     } finally {
-      const free: Row = { v: 1, owner: null, until: 0, used: turn.used ?? null }
-      // If it cannot be given back it ends by itself. A writer that lost its lease gives it back too: so without the fence.
+      const free: Row = { v: 1, owner: null, until: 0, used: lock.used ?? null }
+      // Released without the fence, so that a writer that lost its call lease releases it too. If the release fails,
+      // the lock expires by itself.
       const { tenant, session } = parts.of
-      const events = turn.changed
-        ? [eventOf({ tenant, session, call: by }, 'file.changed', parts.clock.now(), turn.changed)]
+      const events = lock.changed
+        ? [eventOf({ tenant, session, call: by }, 'file.changed', parts.clock.now(), lock.changed)]
         : []
       await parts.store
-        .commit({ guards: [held], documents: [{ ...name, value: JSON.stringify(free) }], events })
+        .commit({ guards: [lockGuard], documents: [{ ...name, value: JSON.stringify(free) }], events })
         .catch(() => undefined)
     }
   })
 }
 
-async function take({ store, clock, commit, fence }: FolderLockParts, name: DocumentName, owner: string) {
-  for (let poll = 0; poll < mostPolls; poll++) {
-    const kept = await store.document(name)
-    const row = kept && rowIn(kept)
+async function acquire({ store, clock, commit, fence }: FolderLockParts, name: DocumentName, owner: string) {
+  for (let poll = 0; poll < maxPolls; poll++) {
+    const stored = await store.document(name)
+    const row = stored && parseRow(stored)
     if (row?.owner && row.until > clock.now()) {
-      const letGo = clock.hold()
+      const releaseHold = clock.hold()
       await new Promise<void>((resolve) => void clock.timer(pollMs, resolve))
-      letGo()
+      releaseHold()
       continue
     }
-    const revision = kept?.revision ?? 0
-    const mine: Row = { v: 1, owner, until: clock.now() + turnMs, used: null }
+    const revision = stored?.revision ?? 0
+    const mine: Row = { v: 1, owner, until: clock.now() + leaseMs, used: null }
     const committed = await commit({
       guards: [...fence(), { kind: 'kept', ...name, revision }],
       documents: [{ ...name, value: JSON.stringify(mine) }],
       events: [],
     })
-    // Nobody gave it back: its owner died at work.
+    // An expired lock that still has an owner was not released: its usage cannot be trusted.
     if (committed.ok) return { revision: revision + 1, used: row?.owner === null ? (row.used ?? undefined) : undefined }
     if (committed.refused.kind !== 'kept' || committed.refused.of !== name.of)
-      throw new PawlError('lease_lost', 'A file was not written.')
+      throw new PawlError('lease_lost', 'The file was not written.')
   }
-  throw new PawlError('file_busy', 'Another process is at work in the folder.')
+  throw new PawlError('file_busy', 'Another process holds the lock of the folder.')
 }
 
-function rowIn({ value }: StoredDocument): Row {
+function parseRow({ value }: StoredDocument): Row {
   const row = JSON.parse(value) as Row
-  if (row.v !== 1) throw new PawlError('store_newer', `The turn of a folder has the form ${JSON.stringify(row.v)}.`)
+  if (row.v !== 1)
+    throw new PawlError('store_newer', `The lock row of a folder has the format version ${JSON.stringify(row.v)}.`)
   return row
 }

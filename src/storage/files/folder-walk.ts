@@ -1,78 +1,79 @@
-// FILES: the way to a file of a real folder: opened name by name from the root, so that every name is looked at in the directory it was found in.
+// Resolves paths in a real folder: opens each directory from the root down, so that every name is looked up relative to
+// the directory handle it was found in. Used by folder-files.ts.
 
 import type { Stats } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { PawlError } from '../../core/errors.ts'
 import { checkPlain, codeOf, Directory } from './open-directory.ts'
 import type { FolderLock } from './folder-lock.ts'
-import { aboveOf, type FilePath, nameIn, parentOf, pathOf } from './file-path.ts'
+import { ancestorsOf, type FilePath, baseName, parentOf, pathOf } from './file-path.ts'
 import { checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 
-interface How {
-  /** Makes the directories that are missing, and counts them. */
+interface WalkOptions {
+  /** Creates missing directories and adds them to the usage of this lock. */
   readonly make?: FolderLock
-  /** A path that goes on behind a file leads to nothing. */
+  /** Return undefined, instead of throwing, for a path that continues below a file. */
   readonly orNothing?: boolean
 }
 
-/** The path of something in a directory, whatever it is: for work in the directory itself. */
-export const within = ({ parts }: FilePath): FilePath => pathOf([...parts, '.'])
+/** A pseudo path inside a directory, so that inDirectory opens the directory itself. */
+export const asDirectory = ({ parts }: FilePath): FilePath => pathOf([...parts, '.'])
 
 export class FolderWalk {
-  readonly #with: { readonly folder: string; readonly quotas: FileQuotas }
+  readonly #parts: { readonly folder: string; readonly quotas: FileQuotas }
   #root: Promise<string> | undefined
 
   constructor(parts: { readonly folder: string; readonly quotas: FileQuotas }) {
-    this.#with = parts
+    this.#parts = parts
   }
 
-  /** What the system calls the folder, so that two names of it are one. */
+  /** The real path of the folder, so that two paths to it share one lock. */
   folder(): Promise<string> {
-    const { folder } = this.#with
+    const { folder } = this.#parts
     this.#root ??= realpath(folder).catch((cause: unknown) => {
       this.#root = undefined
-      throw new PawlError('config_invalid', `The folder for files, '${folder}', is not there.`, { cause })
+      throw new PawlError('config_invalid', `The files folder '${folder}' does not exist.`, { cause })
     })
     return this.#root
   }
 
-  /** How many directories above a path are not there. */
-  async missing(path: FilePath): Promise<number> {
-    const over = aboveOf(path)
+  /** The number of missing parent directories. */
+  async countMissing(path: FilePath): Promise<number> {
+    const over = ancestorsOf(path)
     for (const [at, each] of over.entries()) if (!(await this.find(each))) return over.length - at
     return 0
   }
 
-  /** What stands where a file is to be written. */
+  /** The existing file at a path to be written. Throws if it is a directory. */
   async file(path: FilePath): Promise<Stats | undefined> {
     const found = await this.find(path)
-    if (found?.isDirectory()) throw new PawlError('file_is_directory', `'${path.path}' is one.`)
+    if (found?.isDirectory()) throw new PawlError('file_is_directory', `The path is '${path.path}'.`)
     return found
   }
 
-  /** Throws if it is no plain file or directory. */
+  /** Throws if the entry is not a plain file or directory. */
   async find(path: FilePath): Promise<Stats | undefined> {
-    if (path.parts.length === 0) return this.inside(within(path), {}, (root) => root.look('.'))
-    return this.inside(path, { orNothing: true }, async (directory) => {
-      const found = await directory.find(nameIn(path))
-      if (found) checkPlain(nameIn(path), found)
+    if (path.parts.length === 0) return this.inDirectory(asDirectory(path), {}, (root) => root.lookup('.'))
+    return this.inDirectory(path, { orNothing: true }, async (directory) => {
+      const found = await directory.find(baseName(path))
+      if (found) checkPlain(baseName(path), found)
       return found
     })
   }
 
   async read(path: FilePath): Promise<{ stats: Stats; bytes: Buffer } | undefined> {
-    const most = this.#with.quotas.fileBytes
-    return this.inside(path, { orNothing: true }, async (directory) => {
-      const found = await directory.find(nameIn(path))
+    const most = this.#parts.quotas.fileBytes
+    return this.inDirectory(path, { orNothing: true }, async (directory) => {
+      const found = await directory.find(baseName(path))
       if (path.parts.length === 0 || found?.isDirectory())
-        throw new PawlError('file_is_directory', `'${path.path}' is one.`)
+        throw new PawlError('file_is_directory', `The path is '${path.path}'.`)
       if (!found) return undefined
-      // Before it is opened: there are devices that do something then.
-      checkPlain(nameIn(path), found)
-      checkSize(found.size, this.#with.quotas, path.path)
-      const { handle, stats } = await directory.openFile(nameIn(path))
+      // Checked before opening, because opening some devices has side effects.
+      checkPlain(baseName(path), found)
+      checkSize(found.size, this.#parts.quotas, path.path)
+      const { handle, stats } = await directory.openFile(baseName(path))
       try {
-        checkSize(stats.size, this.#with.quotas, path.path)
+        checkSize(stats.size, this.#parts.quotas, path.path)
         const bytes = Buffer.alloc(Math.min(stats.size, most))
         let length = 0
         while (length < bytes.length) {
@@ -87,16 +88,20 @@ export class FolderWalk {
     })
   }
 
-  /** Works in the directory that a path is in. Undefined if it is not there. */
-  async inside<T>(
+  /** Runs work in the parent directory of a path. Undefined if that directory does not exist. */
+  async inDirectory<T>(
     path: FilePath,
-    how: How & { make: FolderLock },
+    how: WalkOptions & { make: FolderLock },
     work: (directory: Directory) => Promise<T>,
   ): Promise<T>
-  async inside<T>(path: FilePath, how: How, work: (directory: Directory) => Promise<T>): Promise<T | undefined>
-  async inside<T>(
+  async inDirectory<T>(
     path: FilePath,
-    { make, orNothing = false }: How,
+    how: WalkOptions,
+    work: (directory: Directory) => Promise<T>,
+  ): Promise<T | undefined>
+  async inDirectory<T>(
+    path: FilePath,
+    { make, orNothing = false }: WalkOptions,
     work: (directory: Directory) => Promise<T>,
   ): Promise<T | undefined> {
     const open: Directory[] = [await Directory.root(await this.folder())]
@@ -106,10 +111,10 @@ export class FolderWalk {
         let next = await here.enter(name)
         if (!next && make) {
           await here.make(name)
-          add(make, { files: 1, bytes: 0 })
+          addUsage(make, { files: 1, bytes: 0 })
           await here.sync()
           next = await here.enter(name)
-          if (!next) throw new PawlError('file_busy', `'${name}' was taken away as it was made.`)
+          if (!next) throw new PawlError('file_busy', `'${name}' was removed while it was being created.`)
         }
         if (!next) return undefined
         open.push(next)
@@ -119,17 +124,17 @@ export class FolderWalk {
       if (orNothing && error instanceof PawlError && error.code === 'file_not_directory') return undefined
       throw error
     } finally {
-      // Only now: a number that was closed may already mean another directory.
+      // Closed only at the end: a closed descriptor number may already refer to another directory.
       await Promise.all(open.map((directory) => directory.close()))
     }
   }
 
-  /** For who looks at all there is: what turned into something else under its eyes is passed over. */
-  async orNothing<T>(work: () => Promise<T>): Promise<T | undefined> {
+  /** For scans: skips an entry that changed into something else meanwhile. */
+  async skipUnreadable<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()
     } catch (cause) {
-      const error = clear(cause, this.#with.folder)
+      const error = translateError(cause, this.#parts.folder)
       if (
         error instanceof PawlError &&
         ['file_not_plain', 'file_not_directory', 'file_path_invalid'].includes(error.code)
@@ -139,26 +144,26 @@ export class FolderWalk {
     }
   }
 
-  /** What the system says, in our words. */
-  async clearly<T>(work: () => Promise<T>): Promise<T> {
+  /** Translates system errors to PawlErrors. */
+  async translateErrors<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (cause) {
-      throw clear(cause, this.#with.folder)
+      throw translateError(cause, this.#parts.folder)
     }
   }
 }
 
-/** Counts what was done, as far as anything is counted. */
-export function add(turn: FolderLock, { files, bytes }: FileUsage): void {
-  if (turn.used) turn.used = { files: turn.used.files + files, bytes: turn.used.bytes + bytes }
+/** Updates the usage of the lock, if it is known. */
+export function addUsage(lock: FolderLock, { files, bytes }: FileUsage): void {
+  if (lock.used) lock.used = { files: lock.used.files + files, bytes: lock.used.bytes + bytes }
 }
 
-function clear(cause: unknown, folder: string): unknown {
+function translateError(cause: unknown, folder: string): unknown {
   if (cause instanceof PawlError) return cause
   switch (codeOf(cause)) {
     case 'ENOENT':
-      return new PawlError('file_not_found', 'It was taken away meanwhile.', { cause })
+      return new PawlError('file_not_found', 'The file was removed during the operation.', { cause })
     case 'ELOOP':
     case 'ENXIO':
       return new PawlError('file_not_plain', undefined, { cause })
@@ -171,14 +176,14 @@ function clear(cause: unknown, folder: string): unknown {
     case 'EACCES':
     case 'EPERM':
     case 'EROFS':
-      return new PawlError('file_readonly', 'The system does not allow it.', { cause })
+      return new PawlError('file_readonly', 'The operating system denied access.', { cause })
     case 'ENAMETOOLONG':
     case 'EINVAL':
-      return new PawlError('file_path_invalid', 'The folder does not take this name.', { cause })
+      return new PawlError('file_path_invalid', 'The file system does not accept this name.', { cause })
     case 'ENOSPC':
     case 'EDQUOT':
-      return new PawlError('files_full', 'There is no room on the disk.', { cause })
+      return new PawlError('files_full', 'The disk is full.', { cause })
     default:
-      return new PawlError('store_unavailable', `The folder '${folder}' does not work.`, { cause })
+      return new PawlError('store_unavailable', `The folder '${folder}' failed with a system error.`, { cause })
   }
 }

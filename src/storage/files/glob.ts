@@ -1,95 +1,98 @@
-// FILES: patterns for paths, matched in time that grows with pattern times path: no regular expressions, nothing is tried twice.
-// All alternatives of a pattern walk a path together, name by name, as a set of places in them; so a directory that none of
-// them can go into is not looked into.
+// Glob patterns for paths, matched in time proportional to pattern length times path length, without regular
+// expressions. All alternatives of a pattern advance along a path together, name by name, as a set of positions (like
+// an NFA), so a directory that no alternative can match is never read.
 
 import { PawlError } from '../../core/errors.ts'
 
-const mostLength = 512
-const mostAlternatives = 64
-/** Characters compared in one search. Only a pattern that is made to be slow gets there. */
-const mostWork = 20_000_000
+const maxLength = 512
+const maxAlternatives = 64
+/** Character comparisons per search. Only a pattern crafted to be slow reaches this. */
+const maxComparisons = 20_000_000
 
-/** One character of a name: any run, any one, one of a set, or itself. */
+/** Matches part of a name: any run of characters, any one character, one of a set, or a literal character. */
 type Token =
   | { readonly kind: 'run' | 'one' }
   | { readonly kind: 'set'; readonly not: boolean; readonly ranges: readonly (readonly [string, string])[] }
   | string
-/** One name of a path, or any number of them. */
+/** Matches one name of a path, or any number of names ('any'). */
 type Segment = 'any' | readonly Token[]
 
-/** Places in the alternatives, each as `alternative * width + segment`. */
-export type Places = ReadonlySet<number>
+/** Positions in the alternatives, each encoded as `alternative * width + segment`. */
+export type Positions = ReadonlySet<number>
 
 export class Glob {
-  /** The directory that everything it can meet is in. */
+  /** The directory that contains every possible match. */
   readonly root: readonly string[]
   readonly #alternatives: readonly (readonly Segment[])[]
   readonly #width: number
   #work = 0
 
   constructor(pattern: unknown) {
-    const texts = alternativesOf(checked(pattern))
+    const texts = alternativesOf(checkPattern(pattern))
     this.#alternatives = texts.map(segmentsOf)
     this.#width = Math.max(...this.#alternatives.map((each) => each.length)) + 1
     this.root = commonRoot(this.#alternatives)
   }
 
-  start(): Places {
-    const places = new Set<number>()
-    for (const at of this.#alternatives.keys()) this.#enter(places, at, 0)
-    return places
+  start(): Positions {
+    const positions = new Set<number>()
+    for (const at of this.#alternatives.keys()) this.#addPosition(positions, at, 0)
+    return positions
   }
 
-  /** Where they are after one more name. */
-  step(places: Places, name: string): Places {
+  /** The positions after one more name. */
+  step(positions: Positions, name: string): Positions {
     const next = new Set<number>()
     const characters = Array.from(name)
-    for (const place of places) {
-      const [alternative, at] = [Math.floor(place / this.#width), place % this.#width]
+    for (const position of positions) {
+      const [alternative, at] = [Math.floor(position / this.#width), position % this.#width]
       const segment = this.#alternatives[alternative]?.[at]
       if (segment === undefined) continue
       if (segment !== 'any') {
-        if (this.#fits(segment, characters)) this.#enter(next, alternative, at + 1)
-      } else if (characters[0] !== '.') this.#enter(next, alternative, at)
+        if (this.#matchesName(segment, characters)) this.#addPosition(next, alternative, at + 1)
+      } else if (characters[0] !== '.') this.#addPosition(next, alternative, at)
     }
     return next
   }
 
-  /** Whether what led here is met. */
-  met(places: Places): boolean {
-    for (const place of places)
-      if (place % this.#width === this.#alternatives[Math.floor(place / this.#width)]?.length) return true
+  /** Whether the path that led to these positions matches. */
+  isMatch(positions: Positions): boolean {
+    for (const position of positions)
+      if (position % this.#width === this.#alternatives[Math.floor(position / this.#width)]?.length) return true
     return false
   }
 
-  meets(parts: readonly string[]): boolean {
-    let places = this.start()
+  matches(parts: readonly string[]): boolean {
+    let positions = this.start()
     for (const name of parts) {
-      places = this.step(places, name)
-      if (places.size === 0) return false
+      positions = this.step(positions, name)
+      if (positions.size === 0) return false
     }
-    return this.met(places)
+    return this.isMatch(positions)
   }
 
-  /** "Any number of names" may be none. */
-  #enter(places: Set<number>, alternative: number, at: number): void {
+  /** Also adds the positions after 'any' segments, which may match no name at all. */
+  #addPosition(positions: Set<number>, alternative: number, at: number): void {
     for (let next = at; ; next++) {
-      places.add(alternative * this.#width + next)
+      positions.add(alternative * this.#width + next)
       if (this.#alternatives[alternative]?.[next] !== 'any') return
     }
   }
 
-  /** Only the last run is ever made longer: what an earlier one took is no worse than any other way. */
-  #fits(tokens: readonly Token[], name: readonly string[]): boolean {
+  /** Greedy matching that backtracks only to the last run: extending an earlier run cannot find more matches. */
+  #matchesName(tokens: readonly Token[], name: readonly string[]): boolean {
     if (name[0] === '.' && tokens[0] !== '.') return false
     let [at, token] = [0, 0]
     let run: { token: number; at: number } | undefined
     while (at < name.length) {
-      if (++this.#work > mostWork)
-        throw new PawlError('file_pattern_invalid', 'It takes too long to compare with all the files.')
+      if (++this.#work > maxComparisons)
+        throw new PawlError(
+          'file_pattern_invalid',
+          'Matching the pattern against all files takes too long. Use a simpler pattern.',
+        )
       const wanted = tokens[token]
       if (typeof wanted === 'object' && wanted.kind === 'run') run = { token: token++, at }
-      else if (wanted !== undefined && isMet(wanted, name[at] as string)) {
+      else if (wanted !== undefined && matchesCharacter(wanted, name[at] as string)) {
         at++
         token++
       } else if (run) {
@@ -101,7 +104,7 @@ export class Glob {
   }
 }
 
-function isMet(token: Token, character: string): boolean {
+function matchesCharacter(token: Token, character: string): boolean {
   if (typeof token === 'string') return token === character
   if (token.kind !== 'set') return true
   return (
@@ -114,15 +117,15 @@ const refuse = (why: string): never => {
   throw new PawlError('file_pattern_invalid', `The pattern ${why}.`, { details: { why } })
 }
 
-function checked(pattern: unknown): string {
-  if (typeof pattern !== 'string' || pattern === '') return refuse('is not a text')
-  if (pattern.length > mostLength) return refuse(`has more than ${mostLength} characters`)
-  if (!pattern.isWellFormed() || /\p{Cc}/u.test(pattern)) return refuse('has a character in it that no name has')
-  if (pattern.includes('\\')) return refuse('has a backslash in it; [*] stands for the star itself')
+function checkPattern(pattern: unknown): string {
+  if (typeof pattern !== 'string' || pattern === '') return refuse('is not a non-empty string')
+  if (pattern.length > maxLength) return refuse(`has more than ${maxLength} characters`)
+  if (!pattern.isWellFormed() || /\p{Cc}/u.test(pattern)) return refuse('contains a character that no file name has')
+  if (pattern.includes('\\')) return refuse('contains a backslash; write [*] to match a literal *')
   return pattern.normalize('NFC')
 }
 
-/** {a,b} as the texts it stands for, from the inside out. */
+/** Expands {a,b}, innermost braces first. */
 function alternativesOf(pattern: string): string[] {
   let texts = [pattern]
   for (;;) {
@@ -137,23 +140,23 @@ function alternativesOf(pattern: string): string[] {
       changed = true
       for (const choice of (braces[1] as string).split(','))
         next.push(`${text.slice(0, braces.index)}${choice}${text.slice(braces.index + braces[0].length)}`)
-      if (next.length > mostAlternatives) refuse(`stands for more than ${mostAlternatives} others`)
+      if (next.length > maxAlternatives) refuse(`expands to more than ${maxAlternatives} alternatives`)
     }
     if (!changed) break
     texts = next
   }
-  if (texts.some((text) => /[{}]/.test(text))) refuse('has a brace that is not closed')
+  if (texts.some((text) => /[{}]/.test(text))) refuse('has an unmatched brace')
   return texts
 }
 
 function segmentsOf(text: string): Segment[] {
   const names = text.split('/').filter((name) => name !== '' && name !== '.')
   if (text.startsWith('/') && names[0] === 'workspace') names.shift()
-  if (names.includes('..')) refuse("has '..' in it")
+  if (names.includes('..')) refuse("contains '..'")
   const segments = names
     .filter((name, at) => name !== '**' || names[at - 1] !== '**')
     .map((name): Segment => (name === '**' ? 'any' : tokensOf(name)))
-  // What is in a directory, not the directory.
+  // A trailing ** matches the entries of a directory, not the directory itself.
   if (segments.at(-1) === 'any') segments.push([{ kind: 'run' }])
   return segments
 }
@@ -178,9 +181,9 @@ function tokensOf(name: string): Token[] {
 function setAt(characters: readonly string[], from: number): { set: Token; end: number } {
   const not = characters[from + 1] === '!' || characters[from + 1] === '^'
   const first = from + (not ? 2 : 1)
-  // A bracket that comes first is one of the set.
+  // A ']' in first position is a member of the set.
   const end = characters.indexOf(']', first + 1)
-  if (end < 0) return refuse('has a bracket that is not closed')
+  if (end < 0) return refuse('has an unclosed bracket')
   const ranges: [string, string][] = []
   for (let at = first; at < end; at++) {
     const low = characters[at] as string
@@ -191,7 +194,7 @@ function setAt(characters: readonly string[], from: number): { set: Token; end: 
   return { set: { kind: 'set', not, ranges }, end }
 }
 
-/** The names that all alternatives begin with, as far as they are plain and not the last. */
+/** The common leading literal names of all alternatives, without the last segment of each. */
 function commonRoot(alternatives: readonly (readonly Segment[])[]): string[] {
   const plain = alternatives.map((segments) => {
     const names: string[] = []

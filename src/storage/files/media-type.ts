@@ -1,4 +1,4 @@
-// FILES: what a name's ending says about its content.
+// Derives the media type of a file from its extension.
 
 import { PawlError } from '../../core/errors.ts'
 import { isName } from '../../core/ids.ts'
@@ -40,5 +40,5 @@ export function mediaTypeOf(name: string): string | null {
 
 export function checkMediaType(given: unknown): void {
   if (given !== undefined && !isName(given))
-    throw new PawlError('value_invalid', 'mediaType is a text of at most 512 characters.')
+    throw new PawlError('value_invalid', '`mediaType` must be a non-empty string of at most 512 characters.')
 }

@@ -1,21 +1,22 @@
-// FILES: an open directory of a real folder, and what can be done in it by one name at a time.
+// An open directory of a real folder, with operations on one name at a time.
 //
-// Node has no openat. On Linux /proc/self/fd/<n>/<name> means the same: <n> is the directory that was opened, wherever it or its path has
-// gone meanwhile, and <name> is one name (file-path.ts lets no other through) that is never followed if it is a link. So whoever swaps
-// directories and links under us can make an operation fail, and cannot lead it outside.
+// Node has no openat. On Linux /proc/self/fd/<n>/<name> is equivalent: <n> is the opened directory, even if it was
+// moved meanwhile, and <name> is a single name (file-path.ts guarantees that) whose links are never followed. So a
+// process that swaps directories or links concurrently can make an operation fail but cannot redirect it outside of the
+// folder.
 
 import { isUtf8 } from 'node:buffer'
 import { constants, type Stats } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { PawlError } from '../../core/errors.ts'
-import { twinOf } from './case-collision.ts'
-import { problemOf, unfinished } from './file-path.ts'
+import { caseCollision } from './case-collision.ts'
+import { nameProblem, temporaryPrefix } from './file-path.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
 
-/** Entries of a folder that are looked at in one operation. */
-export const mostEntries = 100_000
-const deepest = 256
+/** Maximum number of entries that one operation visits. */
+export const maxEntries = 100_000
+const maxDepth = 256
 
 type Name = string | Buffer
 
@@ -26,22 +27,22 @@ export class Directory {
     this.#handle = handle
   }
 
-  /** The root: its own path is the operator's word. */
+  /** Opens the root folder. Its path comes from the operator and is trusted. */
   static async root(path: string): Promise<Directory> {
     const handle = await open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW).catch((cause: unknown) => {
-      throw new PawlError('config_invalid', `The folder for files, '${path}', cannot be opened as a directory.`, {
+      throw new PawlError('config_invalid', `The files folder '${path}' cannot be opened as a directory.`, {
         cause,
       })
     })
     try {
-      const [own, shown] = await Promise.all([
+      const [own, viaProc] = await Promise.all([
         handle.stat(),
         stat(`/proc/self/fd/${handle.fd}/`).catch(() => undefined),
       ])
-      if (own.ino !== shown?.ino || own.dev !== shown.dev)
+      if (own.ino !== viaProc?.ino || own.dev !== viaProc.dev)
         throw new PawlError(
           'config_invalid',
-          'A folder for files needs /proc/self/fd, as Linux has it; leave the folder out to keep files in the store.',
+          'files.folder requires /proc/self/fd (Linux). Omit it to store files in the database.',
         )
       return new Directory(handle)
     } catch (error) {
@@ -54,7 +55,7 @@ export class Directory {
     return this.#handle.close()
   }
 
-  /** Makes what happened to its names last. */
+  /** Makes renames and removals in this directory durable. */
   sync(): Promise<void> {
     return this.#handle.sync()
   }
@@ -64,21 +65,25 @@ export class Directory {
     return typeof name === 'string' ? here + name : Buffer.concat([Buffer.from(here), name])
   }
 
-  /** Of the name itself, never of what it leads to. */
-  look(name: Name): Promise<Stats | undefined> {
+  /** lstat: never follows a link. */
+  lookup(name: Name): Promise<Stats | undefined> {
     return orUndefined(lstat(this.#at(name)))
   }
 
-  /** The same for a name somebody asked for. Throws if the file system has it only in another case. */
+  /** lookup for a requested name. Throws if the file system has the name only in another case. */
   async find(name: string): Promise<Stats | undefined> {
-    const found = await this.look(name)
-    const twin = found && (await twinOf(name, found, { look: (other) => this.look(other), names: () => this.names() }))
-    if (twin !== undefined)
-      throw new PawlError('file_path_invalid', `There is a '${twin}', and this folder does not tell it from '${name}'.`)
+    const found = await this.lookup(name)
+    const collision =
+      found && (await caseCollision(name, found, { look: (other) => this.lookup(other), names: () => this.names() }))
+    if (collision !== undefined)
+      throw new PawlError(
+        'file_path_invalid',
+        `'${collision}' exists, and this case-insensitive folder does not distinguish it from '${name}'.`,
+      )
     return found
   }
 
-  /** Undefined if there is nothing of this name; throws if it is no directory. */
+  /** Opens a subdirectory. Undefined if there is no such name; throws if it is not a directory. */
   async enter(name: string): Promise<Directory | undefined> {
     const found = await this.find(name)
     if (!found) return undefined
@@ -92,7 +97,7 @@ export class Directory {
       return new Directory(await open(this.#at(name), O_RDONLY | O_DIRECTORY | O_NOFOLLOW))
     } catch (error) {
       if (codeOf(error) === 'ENOENT') return undefined
-      // It was a directory a moment ago.
+      // It was a directory a moment ago, so it was swapped.
       if (codeOf(error) === 'ENOTDIR' || codeOf(error) === 'ELOOP') throw notPlain(String(name))
       throw error
     }
@@ -104,7 +109,7 @@ export class Directory {
     })
   }
 
-  /** To read, once it is known to be a plain file: what waits or does something when it is opened or read is not. */
+  /** Opens a plain file for reading. O_NONBLOCK and the second check cover a file swapped for a pipe or a device. */
   async openFile(name: string): Promise<{ handle: FileHandle; stats: Stats }> {
     const handle = await open(this.#at(name), O_RDONLY | O_NOFOLLOW | O_NONBLOCK)
     try {
@@ -117,8 +122,8 @@ export class Directory {
     }
   }
 
-  /** A new file, whole and synced. */
-  async put(name: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
+  /** Writes and syncs a new file. */
+  async writeNew(name: string, bytes: Uint8Array, mode: number | undefined): Promise<void> {
     const handle = await open(this.#at(name), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW)
     try {
       await handle.writeFile(bytes)
@@ -133,13 +138,14 @@ export class Directory {
     await rename(this.#at(from), into.#at(to))
   }
 
-  /** The name itself, with all below it if it is a directory. */
+  /** Removes an entry, recursively if it is a directory. */
   async remove(name: Name, depth = 0): Promise<void> {
-    const found = await this.look(name)
+    const found = await this.lookup(name)
     if (!found) return
     const inner = found.isDirectory() ? await this.#open(name) : undefined
     if (!inner) return orUndefined(unlink(this.#at(name)))
-    if (depth > deepest) throw new PawlError('directory_not_empty', `It goes deeper than ${deepest}.`)
+    if (depth > maxDepth)
+      throw new PawlError('directory_not_empty', `The directory is nested deeper than ${maxDepth} levels.`)
     try {
       for (const each of await inner.entries()) await inner.remove(each, depth + 1)
     } finally {
@@ -148,38 +154,38 @@ export class Directory {
     await orUndefined(rmdir(this.#at(name)))
   }
 
-  /** All names, as they are on the disk. */
+  /** All names, as raw bytes. */
   async entries(): Promise<Buffer[]> {
     const names: Buffer[] = []
-    // Node gives names as bytes, whatever its types say.
+    // With encoding 'buffer' Node returns Buffers, although the types say string.
     const listing = await opendir(`/proc/self/fd/${this.#handle.fd}/`, { encoding: 'buffer' as BufferEncoding })
     for await (const { name } of listing) {
       names.push(name as unknown as Buffer)
-      if (names.length > mostEntries)
-        throw new PawlError('files_full', `A directory has more than ${mostEntries} entries.`)
+      if (names.length > maxEntries)
+        throw new PawlError('files_full', `A directory has more than ${maxEntries} entries.`)
     }
     return names
   }
 
-  /** Those that a path can have, in order. */
+  /** The names that a session path can contain, in byte order. */
   async names(): Promise<string[]> {
     const names = (await this.entries()).filter((name) => isUtf8(name)).toSorted((a, b) => Buffer.compare(a, b))
-    return names.map(String).filter((name) => problemOf(name) === undefined)
+    return names.map(String).filter((name) => nameProblem(name) === undefined)
   }
 
-  /** What there is in it and below, after writes that were not finished are taken away. Only for who may change it. */
+  /** Counts entries and bytes recursively and removes leftovers of unfinished writes. Requires the folder lock. */
   async measure(depth = 0): Promise<{ files: number; bytes: number }> {
     const sum = { files: 0, bytes: 0 }
     for (const name of await this.entries()) {
-      if (name.toString('latin1').startsWith(unfinished)) {
+      if (name.toString('latin1').startsWith(temporaryPrefix)) {
         await this.remove(name)
         continue
       }
-      const found = await this.look(name)
+      const found = await this.lookup(name)
       if (!found) continue
       sum.files++
       if (found.isFile()) sum.bytes += found.size
-      const inner = found.isDirectory() && depth < deepest ? await this.#open(name) : undefined
+      const inner = found.isDirectory() && depth < maxDepth ? await this.#open(name) : undefined
       if (!inner) continue
       try {
         const { files, bytes } = await inner.measure(depth + 1)
@@ -188,20 +194,23 @@ export class Directory {
       } finally {
         await inner.close()
       }
-      if (sum.files > mostEntries) throw new PawlError('files_full', `The folder has more than ${mostEntries} files.`)
+      if (sum.files > maxEntries) throw new PawlError('files_full', `The folder has more than ${maxEntries} files.`)
     }
     return sum
   }
 }
 
-/** A file with a second name may be a file outside by that name, so it is refused like a link. One without a name was replaced as it was opened. */
+/**
+ * A file with several hard links may also be a file outside of the folder, so it is rejected like a link. A link count
+ * of 0 means that the file was replaced while it was open.
+ */
 export const isPlain = (stats: Stats): boolean => stats.isDirectory() || (stats.isFile() && stats.nlink <= 1)
 
 export function checkPlain(name: string, stats: Stats): void {
   if (!isPlain(stats)) throw notPlain(name)
 }
 
-const notPlain = (name: string): PawlError => new PawlError('file_not_plain', `It is '${name}'.`)
+const notPlain = (name: string): PawlError => new PawlError('file_not_plain', `The name is '${name}'.`)
 
 export const codeOf = (error: unknown): string | undefined => (error as NodeJS.ErrnoException | undefined)?.code
 

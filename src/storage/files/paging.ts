@@ -1,27 +1,27 @@
-// FILES: how much of a list is asked for.
+// Paging of file listings.
 
 import { PawlError } from '../../core/errors.ts'
 import { type FilePath, filePath } from './file-path.ts'
-import type { FileStat, PageOptions } from '../../core/session-files.ts'
+import type { FileStat, PageOptions } from '../../core/session-files-interface.ts'
 
 export function pageOf({ limit = 200, after }: PageOptions): {
   readonly limit: number
   readonly after: FilePath | undefined
 } {
   if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
-    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to 1000.`)
+    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be an integer from 1 to 1000.`)
   return { limit, after: after === undefined ? undefined : filePath(after) }
 }
 
-/** Sorted out together, not one by one. */
+/** Surplus entries collected before sorting and truncating, to amortize the sort. */
 const spare = 100
 
-/** The first by path of many that come in any order, after one of them. How many are held does not grow with how many come. */
+/** Collects the first `most` entries by path after `after`, from entries in any order, in bounded memory. */
 export class FirstByPath {
   readonly #most: number
   readonly #after: string | undefined
   #found: FileStat[] = []
-  /** What comes after it is none of the first. */
+  /** Entries after this path cannot be among the first. */
   #last: string | undefined
 
   constructor(most: number, after: string | undefined) {
@@ -29,10 +29,10 @@ export class FirstByPath {
     this.#after = after
   }
 
-  /** Whether neither what is at this path nor anything below it can be one of them. */
+  /** Whether neither this path nor anything below it can be part of the result. */
   excludes(path: string): boolean {
     if (this.#last !== undefined && path > this.#last) return true
-    // 0 follows the slash: all that is below a path comes before it.
+    // '0' follows '/' in byte order, so everything below `path` sorts before `${path}0`.
     return this.#after !== undefined && `${path}0` <= this.#after
   }
 

@@ -1,17 +1,17 @@
-// FILES: how much a session may keep in files, and the answer when it is too much.
+// Quotas for the files of a session, and the checks against them.
 
 import { PawlError } from '../../core/errors.ts'
 
 export interface FileQuotas {
-  /** Of one file. */
+  /** Maximum size of one file, in bytes (default 16 MiB). */
   readonly fileBytes: number
-  /** Of all files together. */
+  /** Maximum size of all files of a session, in bytes (default 256 MiB). */
   readonly bytes: number
-  /** Files and directories together: a directory costs as much as a file that is empty. */
+  /** Maximum number of files and directories per session (default 10,000). */
   readonly files: number
 }
 
-/** What there is. What the runtime writes for itself is not counted: it has bounds of its own. */
+/** Current usage, without the runtime's own files: those have limits of their own. */
 export interface FileUsage {
   readonly files: number
   readonly bytes: number
@@ -21,15 +21,15 @@ const MiB = 1024 * 1024
 
 const defaults: FileQuotas = { fileBytes: 16 * MiB, bytes: 256 * MiB, files: 10_000 }
 
-/** Those given, the rest as always. Throws config_invalid. */
-export function quotasOf(given: Partial<FileQuotas> = {}): FileQuotas {
-  for (const [name, most] of Object.entries(given)) {
+/** Fills in the defaults. Throws config_invalid. */
+export function fileQuotas(options: Partial<FileQuotas> = {}): FileQuotas {
+  for (const [name, limit] of Object.entries(options)) {
     if (!Object.hasOwn(defaults, name))
-      throw new PawlError('config_invalid', `files.${name} does not exist; there are fileBytes, bytes, files.`)
-    if (most !== undefined && !(Number.isSafeInteger(most) && most > 0))
-      throw new PawlError('config_invalid', `files.${name} is ${String(most)}; it must be a whole number above zero.`)
+      throw new PawlError('config_invalid', `files.${name} is unknown; the options are fileBytes, bytes, files.`)
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+      throw new PawlError('config_invalid', `files.${name} is ${String(limit)}; it must be a positive integer.`)
   }
-  const { fileBytes = defaults.fileBytes, bytes = defaults.bytes, files = defaults.files } = given
+  const { fileBytes = defaults.fileBytes, bytes = defaults.bytes, files = defaults.files } = options
   return { fileBytes, bytes, files }
 }
 
@@ -44,8 +44,8 @@ export function checkSize(bytes: number, quotas: FileQuotas, path: string): void
     )
 }
 
-/** Only what grows can be too much: a session above a quota that was lowered may still get smaller. */
-export function checkRoom(was: FileUsage, next: FileUsage, quotas: FileQuotas): void {
+/** Only growth is refused: a session above a lowered quota may still shrink. */
+export function checkQuota(was: FileUsage, next: FileUsage, quotas: FileQuotas): void {
   for (const name of ['files', 'bytes'] as const)
     if (next[name] > was[name] && next[name] > quotas[name])
       throw new PawlError(

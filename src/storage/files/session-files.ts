@@ -1,4 +1,5 @@
-// FILES: the files of one session. In the store, unless a folder is named; what the runtime keeps there for itself is in the store always.
+// Opens the files of a session: in the store, or in a folder if one is configured. Runtime files are always in the
+// store.
 
 import { PawlError } from '../../core/errors.ts'
 import type { Ids } from '../../core/ids.ts'
@@ -6,21 +7,23 @@ import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, Store } from '../../store/store.ts'
 import { DatabaseFiles } from './database-files.ts'
 import { FolderFiles } from './folder-files.ts'
-import { type FileQuotas, quotasOf } from './quotas.ts'
-import type { FilesOf } from './file-rows.ts'
-import type { SessionFiles } from '../../core/session-files.ts'
+import { type FileQuotas, fileQuotas } from './quotas.ts'
+import type { FileScope } from './file-rows.ts'
+import type { SessionFiles } from '../../core/session-files-interface.ts'
 
 export interface FilesOptions {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly of: FilesOf
-  /** A folder that exists; then it is the root. */
+  readonly of: FileScope
+  /** An existing folder to use as the root instead of the store. */
   readonly folder?: string
   readonly quotas?: Partial<FileQuotas>
-  /** The store's own if left out. */
+  /** Default: the commit of the store. */
   readonly commit?: (change: Change) => Promise<Committed>
-  /** Guards of every write: of a body, that it still holds its call. Refused, the write throws lease_lost. */
+  /**
+   * Guards of every write: a writing body still holds the lease of its call. If rejected, the write throws lease_lost.
+   */
   readonly fence?: () => readonly Guard[]
 }
 
@@ -30,7 +33,7 @@ export function openFiles({ store, clock, ids, of, folder, quotas, commit, fence
     clock,
     ids,
     of,
-    quotas: quotasOf(quotas),
+    quotas: fileQuotas(quotas),
     commit: commit ?? ((change: Change) => store.commit(change)),
     fence: fence ?? (() => []),
   }
@@ -39,20 +42,23 @@ export function openFiles({ store, clock, ids, of, folder, quotas, commit, fence
 }
 
 export interface FilesSettings extends Partial<FileQuotas> {
-  /** An existing folder for the files of a session; undefined: they are in the store. Asked again in every process. */
-  readonly folder?: (of: FilesOf) => string | undefined
+  /** Returns an existing folder for the files of a session; undefined: use the store. Called in every process. */
+  readonly folder?: (of: FileScope) => string | undefined
 }
 
-export type FilesOfSession = (of: FilesOf, fence?: () => readonly Guard[]) => SessionFiles
+export type SessionFilesFactory = (of: FileScope, fence?: () => readonly Guard[]) => SessionFiles
 
-/** The files of each session, as a runtime was told to keep them. Throws config_invalid. */
-export function filesOf(
+/** A factory for session files with the settings of the runtime. Throws config_invalid. */
+export function openSessionFiles(
   { folder, ...quotas }: FilesSettings,
   parts: Pick<FilesOptions, 'store' | 'clock' | 'ids'>,
-): FilesOfSession {
-  quotasOf(quotas)
+): SessionFilesFactory {
+  fileQuotas(quotas)
   if (folder !== undefined && typeof folder !== 'function')
-    throw new PawlError('config_invalid', 'files.folder is a function of { tenant, session } that gives a folder.')
+    throw new PawlError(
+      'config_invalid',
+      'files.folder must be a function of { tenant, session } that returns a folder.',
+    )
   return ({ tenant, session }, fence) => {
     const of = { tenant, session }
     const own = folder?.(of)

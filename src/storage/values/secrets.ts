@@ -1,33 +1,42 @@
-// SECRETS of one session (BOX-5): texts by name, sealed at rest whatever else is, and handed to bodies alone.
+// The secrets of one session: strings by name, always sealed at rest, readable only by tool bodies.
 
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
-import { mostSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values.ts'
+import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values-interface.ts'
 import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
-import { counting, doneBy, namesOf, type Refused, type Row, rowIn, rowName, type Scope } from './value-rows.ts'
-import { writeBy, type Writer } from './write-value.ts'
+import {
+  planWrite,
+  readMark,
+  documentNames,
+  type Refusal,
+  type Row,
+  parseRow,
+  rowName,
+  type Scope,
+} from './value-rows.ts'
+import { writerFor, type Writer } from './write-value.ts'
 
-const most = { keys: mostSecrets, bytes: 1024 * 1024 }
-const longest = 16 * 1024
+const quota = { keys: maxSecrets, bytes: 1024 * 1024 }
+const maxSecretLength = 16 * 1024
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
-/** Names of ours. */
+/** Names reserved for the runtime. */
 const reserved = /^pawl(?:$|[_.-])/i
 
 export interface SecretParts {
   readonly store: Store
   readonly clock: Clock
-  /** Hears of every value: from then on it is shown to nobody. */
+  /** Called with every secret that is set or read, so that the redactor removes it from all output. */
   learn(secret: string): void
 }
 
-/** The same for those who run bodies: with the value. */
+/** Secrets as tool bodies get them: with read access. */
 export interface OpenedSecrets extends SessionSecrets {
-  /** Undefined if there is none for the tool. */
+  /** Undefined if there is no secret with this name that the tool may read. */
   value(name: string, tool: string): Promise<string | undefined>
 }
 
-/** `writer`: how a body writes; without it the program does. */
+/** `writer`: set if a body writes; without it the host program does. */
 export function openSecrets(
   { store, clock, learn }: SecretParts,
   { tenant, session }: Scope,
@@ -35,48 +44,49 @@ export function openSecrets(
 ): OpenedSecrets {
   const scope = { tenant, session }
   const by = writer ? 'body' : 'host'
-  const put = writeBy({ store, clock }, scope, writer)
-  const stored = async (name: string): Promise<Row | undefined> => {
-    const kept = await store.document(rowName('secret', scope, name))
-    return kept && rowIn(kept.value)
+  const write = writerFor({ store, clock }, scope, writer)
+  const readRow = async (name: string): Promise<Row | undefined> => {
+    const stored = await store.document(rowName('secret', scope, name))
+    return stored && parseRow(stored.value)
   }
   const change = async (
     op: 'set' | 'delete',
     name: string,
     row: Omit<Row, 'v' | 'revision' | 'bytes'> | null,
   ): Promise<Row | null> => {
-    const refuse = (was: Row | null): Refused | null =>
+    const refuse = (was: Row | null): Refusal | null =>
       by === 'body' && was?.by === 'host'
         ? { code: 'secret_reserved', message: `'${name}' was set by the program.` }
         : null
-    const count = counting({ op, row, key: name, most, refuse, full: 'secrets_full' })
-    const tells = { type: 'secret.changed', body: { name, change: op === 'set' ? 'set' : 'deleted' } } as const
-    return doneBy(await put({ of: 'secret', key: name, names: namesOf('secret', scope, name), count, tells }), op, name)
+    const count = planWrite({ op, row, key: name, most: quota, refuse, full: 'secrets_full' })
+    const event = { type: 'secret.changed', body: { name, change: op === 'set' ? 'set' : 'deleted' } } as const
+    const names = documentNames('secret', scope, name)
+    return readMark(await write({ of: 'secret', key: name, names, count, event }), op, name)
   }
   return {
     async set(given, value, { tools } = {}) {
-      const name = nameOf(given)
-      if (typeof value !== 'string' || value === '' || value.length > longest || !value.isWellFormed())
-        throw new PawlError('secret_invalid', 'Nothing of what was given is told here.')
+      const name = checkName(given)
+      if (typeof value !== 'string' || value === '' || value.length > maxSecretLength || !value.isWellFormed())
+        throw new PawlError('secret_invalid', 'The value is not included in this message.')
       if (
         tools !== undefined &&
         !(Array.isArray(tools) && tools.every((each) => typeof each === 'string' && each !== ''))
       )
-        throw new PawlError('config_invalid', 'tools must be a list of names of tools.')
+        throw new PawlError('config_invalid', '`tools` must be an array of tool names.')
       learn(value)
       const row = { at: clock.now(), text: value, by, ...(tools === undefined ? {} : { tools: [...tools] }) } as const
       return statOf(name, (await change('set', name, row)) as Row)
     },
-    delete: async (given) => (await change('delete', nameOf(given), null)) !== null,
-    has: async (given) => (await stored(nameOf(given))) !== undefined,
+    delete: async (given) => (await change('delete', checkName(given), null)) !== null,
+    has: async (given) => (await readRow(checkName(given))) !== undefined,
     async list() {
       const found: SecretStat[] = []
       for await (const { key, value } of iterateDocuments(store, { of: 'secret', ...scope }))
-        found.push(statOf(key, rowIn(value)))
+        found.push(statOf(key, parseRow(value)))
       return found
     },
     async value(given, tool) {
-      const row = await stored(nameOf(given))
+      const row = await readRow(checkName(given))
       if (!row || !(row.tools ?? [tool]).includes(tool)) return undefined
       learn(row.text)
       return row.text
@@ -84,13 +94,13 @@ export function openSecrets(
   }
 }
 
-/** All of a session, without handing them to anybody. */
+/** Passes all secrets of a session to the redactor. */
 export async function learnSecrets(
   store: Store,
   { tenant, session }: Scope,
   learn: SecretParts['learn'],
 ): Promise<void> {
-  for await (const { value } of iterateDocuments(store, { of: 'secret', tenant, session })) learn(rowIn(value).text)
+  for await (const { value } of iterateDocuments(store, { of: 'secret', tenant, session })) learn(parseRow(value).text)
 }
 
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({
@@ -100,8 +110,8 @@ const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({
   tools: tools ?? null,
 })
 
-function nameOf(name: unknown): string {
+function checkName(name: unknown): string {
   if (typeof name !== 'string' || !nameShape.test(name)) throw new PawlError('secret_name_invalid')
-  if (reserved.test(name)) throw new PawlError('secret_reserved', `'${name}' is a name of the runtime.`)
+  if (reserved.test(name)) throw new PawlError('secret_reserved', `The name '${name}' is reserved for the runtime.`)
   return name
 }

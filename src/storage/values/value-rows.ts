@@ -1,13 +1,13 @@
-// VALUES: what is kept of one, and how a change of it is judged. Pure: told what is kept, it says what is to be kept instead, and a mark that tells
-// how it went. Refusals are marks too: a body that runs again hears what it heard.
+// The rows of values and secrets, and the pure function that plans a write: from the stored rows it computes the new
+// rows and a mark that records the result. Refusals are marks too, so a body that reruns gets the same answer again.
 //
-// Two rows are changed at once: the one that is meant, and the usage of its session, which has the counts and the last revision. So changes of
-// one session follow each other, quotas are exact, and no revision is given twice.
+// Every write changes two rows: the value and the usage of its session, which holds the counts and the last revision.
+// So writes of one session are serialized, quotas are exact, and no revision is used twice.
 
 import { type ErrorCode, PawlError } from '../../core/errors.ts'
-import { frame } from '../../core/ids.ts'
-import { bytesIn } from '../../core/size-limits.ts'
-import type { Json } from '../../core/value.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
+import { utf8Bytes } from '../../core/size-limits.ts'
+import type { Json } from '../../core/tool-value.ts'
 import type { DocumentName } from '../../store/store.ts'
 
 export interface Scope {
@@ -15,13 +15,12 @@ export interface Scope {
   readonly session: string
 }
 
-/** Values, or secrets. */
 export type Collection = 'value' | 'secret'
 
 interface Usage {
   readonly keys: number
   readonly bytes: number
-  /** The last revision that was given. */
+  /** The last assigned revision. */
   readonly last: number
 }
 
@@ -30,14 +29,14 @@ export interface Row {
   readonly revision: number
   readonly at: number
   readonly bytes: number
-  /** The recorded form. */
+  /** The encoded value. */
   readonly text: string
-  /** Of a secret: who set it, and whose bodies get it. */
+  /** For a secret: whether the host program or a body set it, and the tools whose bodies may read it (absent: all). */
   readonly by?: 'host' | 'body'
   readonly tools?: readonly string[]
 }
 
-export interface Most {
+export interface Quota {
   readonly keys: number
   readonly bytes: number
 }
@@ -55,19 +54,20 @@ const usageName = (of: Collection, { tenant, session }: Scope): DocumentName => 
   key: '',
 })
 
-/** In this order: who waits for the same usage is written together. */
-export const namesOf = (of: Collection, scope: Scope, key: string): readonly [DocumentName, DocumentName] => [
+/** The usage row comes first: the engine groups writes that wait for the same first document. */
+export const documentNames = (of: Collection, scope: Scope, key: string): readonly [DocumentName, DocumentName] => [
   usageName(of, scope),
   rowName(of, scope, key),
 ]
 
-export function rowIn(value: string): Row {
+export function parseRow(value: string): Row {
   const row = JSON.parse(value) as Row
-  if (row.v !== 1) throw new PawlError('store_newer', `A value has the form ${JSON.stringify(row.v)}.`)
+  if (row.v !== 1)
+    throw new PawlError('store_newer', `The row of a value has the format version ${JSON.stringify(row.v)}.`)
   return row
 }
 
-export interface Refused {
+export interface Refusal {
   readonly code: ErrorCode
   readonly message: string
   readonly details?: Json
@@ -75,29 +75,29 @@ export interface Refused {
 
 export type Mark =
   | { readonly op: 'set' | 'delete'; readonly row: Row | null }
-  | { readonly op: 'set' | 'delete'; readonly refused: Refused }
+  | { readonly op: 'set' | 'delete'; readonly refused: Refusal }
 
-export type Count = (kept: readonly (string | null)[]) => {
+export type PlanWrite = (stored: readonly (string | null)[]) => {
   readonly documents: readonly (string | null)[]
   readonly mark: string
 }
 
-export interface Planned {
+export interface PlannedWrite {
   readonly op: 'set' | 'delete'
-  /** What is to be kept, without what is known only when it is written; null: nothing. */
+  /** The new row without the fields assigned at write time; null: delete. */
   readonly row: Omit<Row, 'v' | 'revision' | 'bytes'> | null
   readonly key: string
-  readonly most: Most
-  /** Why not, by what stands there. */
-  readonly refuse: (was: Row | null) => Refused | null
+  readonly most: Quota
+  /** The refusal for the current row, if any. */
+  readonly refuse: (was: Row | null) => Refusal | null
   readonly full: ErrorCode
 }
 
-export const counting =
-  ({ op, row, key, most, refuse, full }: Planned): Count =>
+export const planWrite =
+  ({ op, row, key, most, refuse, full }: PlannedWrite): PlanWrite =>
   ([usageText = null, wasText = null]) => {
     const used: Usage = usageText === null ? { keys: 0, bytes: 0, last: 0 } : (JSON.parse(usageText) as Usage)
-    const was = wasText === null ? null : rowIn(wasText)
+    const was = wasText === null ? null : parseRow(wasText)
     const same = (mark: Mark) => ({ documents: [usageText, wasText], mark: JSON.stringify(mark) })
     const refused = refuse(was)
     if (refused) return same({ op, refused })
@@ -109,24 +109,24 @@ export const counting =
         mark: JSON.stringify({ op, row: { ...was, text: '' } } satisfies Mark),
       }
     }
-    const bytes = bytesIn(key) + bytesIn(row.text)
+    const bytes = utf8Bytes(key) + utf8Bytes(row.text)
     const usage: Usage = {
       keys: used.keys + (was ? 0 : 1),
       bytes: used.bytes + bytes - (was?.bytes ?? 0),
       last: used.last + 1,
     }
-    const over = overMost(used, usage, most)
+    const over = overQuota(used, usage, most)
     if (over) return same({ op, refused: { ...over, code: full } })
     const next: Row = { v: 1, revision: usage.last, ...row, bytes }
-    // What was written is in its row: the mark says only that it was.
+    // The text is in the row; the mark records only the metadata.
     return {
       documents: [JSON.stringify(usage), JSON.stringify(next)],
       mark: JSON.stringify({ op, row: { ...next, text: '' } } satisfies Mark),
     }
   }
 
-/** Only what grows can be too much: a session above a quota that was lowered may still get smaller. */
-function overMost(was: Usage, next: Usage, most: Most): Omit<Refused, 'code'> | null {
+/** Only growth is refused: a session above a lowered quota may still shrink. */
+function overQuota(was: Usage, next: Usage, most: Quota): Omit<Refusal, 'code'> | null {
   for (const name of ['keys', 'bytes'] as const)
     if (next[name] > was[name] && next[name] > most[name])
       return {
@@ -136,18 +136,19 @@ function overMost(was: Usage, next: Usage, most: Most): Omit<Refused, 'code'> | 
   return null
 }
 
-/** What a mark says was done; throws what was refused. */
-export function doneBy(mark: string, op: Mark['op'], key: string): Row | null {
-  const told = JSON.parse(mark) as Mark
-  if (told.op !== op)
+/** The row that a mark records; throws the error if the write was refused. */
+export function readMark(mark: string, op: Mark['op'], key: string): Row | null {
+  const recorded = JSON.parse(mark) as Mark
+  if (recorded.op !== op)
     throw new PawlError(
       'replay_mismatch',
-      `The key '${key}' was ${told.op === 'set' ? 'set' : 'deleted'} here before, and not ${op}.`,
+      `At this position the record has the operation ${recorded.op} of the key '${key}', not ${op}.`,
     )
-  if ('row' in told) return told.row
-  const { code, message, details } = told.refused
+  if ('row' in recorded) return recorded.row
+  const { code, message, details } = recorded.refused
   throw new PawlError(code, message, details === undefined ? {} : { details: details as Record<string, unknown> })
 }
 
-/** Of its line: changes of one session in one process stand in it. */
-export const lineOf = (of: Collection, { tenant, session }: Scope): string => frame('values', of, tenant, session)
+/** The mutex key that serializes writes of one session within this process. */
+export const mutexKey = (of: Collection, { tenant, session }: Scope): string =>
+  lengthPrefixed('values', of, tenant, session)

@@ -1,12 +1,12 @@
-// What is kept by name, without a disk.
+// Documents of the memory store.
 
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'
 
-const nameOf = ({ of, tenant, session, key }: DocumentName): string => frame(of, tenant, session, key)
+const nameOf = ({ of, tenant, session, key }: DocumentName): string => lengthPrefixed(of, tenant, session, key)
 
-export class MemoryKept {
-  /** By collection, so that a list costs nothing for the others. */
+export class MemoryDocuments {
+  /** By collection, so that listing one does not scan the others. */
   readonly #collections = new Map<string, Map<string, StoredDocument>>()
 
   get(name: DocumentName): StoredDocument | undefined {
@@ -15,10 +15,10 @@ export class MemoryKept {
 
   put({ of, tenant, session, key, value }: NonNullable<Change['documents']>[number]): void {
     const name = { of, tenant, session, key }
-    const all = this.#collections.get(of) ?? new Map<string, StoredDocument>()
-    this.#collections.set(of, all)
-    if (value === null) all.delete(nameOf(name))
-    else all.set(nameOf(name), { ...name, revision: (all.get(nameOf(name))?.revision ?? 0) + 1, value })
+    const documents = this.#collections.get(of) ?? new Map<string, StoredDocument>()
+    this.#collections.set(of, documents)
+    if (value === null) documents.delete(nameOf(name))
+    else documents.set(nameOf(name), { ...name, revision: (documents.get(nameOf(name))?.revision ?? 0) + 1, value })
   }
 
   list({ of, tenant, session, after, limit, newest = false }: DocumentQuery): StoredDocument[] {
@@ -34,10 +34,10 @@ export class MemoryKept {
   }
 
   erase({ tenant, session }: Scope): void {
-    for (const all of this.#collections.values())
-      for (const [name, each] of all) if (isIn(each, tenant, session)) all.delete(name)
+    for (const documents of this.#collections.values())
+      for (const [name, each] of documents) if (isIn(each, tenant, session)) documents.delete(name)
   }
 }
 
-const isIn = (each: StoredDocument, tenant: string | undefined, session: string | undefined): boolean =>
-  (tenant === undefined || each.tenant === tenant) && (session === undefined || each.session === session)
+const isIn = (document: StoredDocument, tenant: string | undefined, session: string | undefined): boolean =>
+  (tenant === undefined || document.tenant === tenant) && (session === undefined || document.session === session)

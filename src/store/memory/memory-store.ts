@@ -1,8 +1,9 @@
-// The store without a disk: the same promises, not the survival. Also the readable statement of what a store does, so
-// nothing here is clever; the conformance cases hold the others to it.
+// The in-memory store: same guarantees as the others except surviving a restart. It is also the readable reference
+// for what a store does, so it stays simple; the conformance cases in src/testing/store-cases hold the other stores
+// to it.
 
 import { randomBytes } from 'node:crypto'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import {
   type CallProgress,
@@ -12,15 +13,15 @@ import {
   type WaitRecord,
 } from '../records/call-record.ts'
 import type { NewEvent } from '../records/event.ts'
-import { PositionMap } from '../records/position-map.ts'
-import { Deadlines } from './wait-deadlines.ts'
+import { PositionMap } from '../records/map-by-call-position.ts'
+import { WaitDeadlines } from './wait-deadlines.ts'
 import { GroupCommit } from '../group-commit.ts'
-import { HeldPlaces } from './semaphores.ts'
-import { MemoryKept } from './documents.ts'
+import { MemorySemaphores } from './semaphores.ts'
+import { MemoryDocuments } from './documents.ts'
 import { MemoryFeed } from './events.ts'
 import type { AttachmentRecord, Change, Committed, ErasedPage, EraseQuery, Guard, Scope, Store } from '../store.ts'
 
-/** A call, and what moves about it apart: a write replaces a pointer. */
+/** A call. The mutable part is separate, so that a write replaces one reference. */
 interface Row {
   readonly inserted: CallRecord
   progress: CallProgress
@@ -30,7 +31,7 @@ interface Row {
 
 const recordOf = (row: Row | undefined): CallRecord | undefined =>
   row && { ...row.inserted, ...row.progress, fence: row.fence, owner: row.owner }
-const done: Committed = { ok: true }
+const committed: Committed = { ok: true }
 const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({
   ...attachment,
   data: Uint8Array.from(attachment.data),
@@ -39,49 +40,49 @@ const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({
 const isIn = ({ inserted: { position } }: Row, of: Scope | undefined): boolean =>
   !of || (position.tenant === of.tenant && (of.session === undefined || position.session === of.session))
 
-/** Methods, not closures: what one store has taught the compiler serves the next. */
+/** A class rather than closures, so that code optimized by the JIT is shared between store instances. */
 class Tables {
   readonly calls = new Map<string, Row>()
   readonly positions = new PositionMap<Row>()
-  /** Those that want a worker, or have one: looking for work costs neither what is settled nor what is parked. */
-  readonly wanting = new Set<Row>()
-  /** Not settled, parked or not. */
+  /** Calls that need a worker or have one. Claiming scans neither settled nor parked calls. */
+  readonly runnable = new Set<Row>()
+  /** Calls that are not settled, including parked ones. */
   readonly unsettled = new Set<Row>()
   readonly steps = new Map<string, Map<string, StepRecord>>()
   readonly waits = new Map<string, WaitRecord>()
   readonly keys = new Map<string, string>()
   readonly waitsOf = new Map<string, string[]>()
   readonly open = new Set<string>()
-  /** Of those. */
-  readonly deadlines = new Deadlines()
+  /** Deadlines of the open waits. */
+  readonly deadlines = new WaitDeadlines()
   readonly attachments = new Map<string, AttachmentRecord>()
-  readonly places: HeldPlaces
-  /** The calls that speak of each attachment, and the attachments of each call. */
+  readonly semaphores: MemorySemaphores
+  /** Calls by attachment, and attachments by call. */
   readonly users = new Map<string, Set<string>>()
   readonly usedBy = new Map<string, Set<string>>()
   readonly feed = new MemoryFeed()
-  readonly kept = new MemoryKept()
+  readonly documents = new MemoryDocuments()
 
-  constructor(places: HeldPlaces) {
-    this.places = places
+  constructor(semaphores: MemorySemaphores) {
+    this.semaphores = semaphores
   }
 
   apply(change: Change): Committed {
-    for (const guard of change.guards) if (!this.#holds(guard)) return { ok: false, refused: guard }
-    if (change.take) {
-      const name = this.places.full(change.take)
+    for (const guard of change.guards) if (!this.#isSatisfied(guard)) return { ok: false, refused: guard }
+    if (change.takeSlots) {
+      const name = this.semaphores.findFull(change.takeSlots)
       if (name !== null) return { ok: false, refused: { kind: 'room', name } }
-      this.places.take(change.take)
+      this.semaphores.take(change.takeSlots)
     }
-    if (change.line) this.places.line(change.line)
-    if (change.give) this.places.give(change.give)
+    if (change.queueForSlot) this.semaphores.enqueue(change.queueForSlot)
+    if (change.releaseSlots) this.semaphores.release(change.releaseSlots)
     if (change.insertCall) {
       const { insertCall: inserted } = change
       const row = { inserted, progress: progressOf(inserted), fence: inserted.fence, owner: inserted.owner }
       this.calls.set(inserted.uid, row)
       this.positions.set(inserted.position, row)
       if (inserted.state !== 'settled') this.unsettled.add(row)
-      if (inserted.state !== 'settled' && inserted.state !== 'parked') this.wanting.add(row)
+      if (inserted.state !== 'settled' && inserted.state !== 'parked') this.runnable.add(row)
     }
     if (change.updateCall) {
       const { uid, progress, release } = change.updateCall
@@ -89,14 +90,14 @@ class Tables {
       row.progress = progress
       if (release) row.owner = null
       if (progress.state === 'settled') this.unsettled.delete(row)
-      if (progress.state === 'settled' || progress.state === 'parked') this.wanting.delete(row)
-      else this.wanting.add(row)
+      if (progress.state === 'settled' || progress.state === 'parked') this.runnable.delete(row)
+      else this.runnable.add(row)
     }
-    // Most changes have none of these: nothing is walked for them.
+    // Most changes have none of the following parts, so each is skipped with one check.
     if (change.steps)
       for (const step of change.steps) {
-        const own = this.steps.get(step.call) ?? new Map<string, StepRecord>()
-        this.steps.set(step.call, own.set(step.key, step))
+        const ownSteps = this.steps.get(step.call) ?? new Map<string, StepRecord>()
+        this.steps.set(step.call, ownSteps.set(step.key, step))
       }
     if (change.insertWaits)
       for (const wait of change.insertWaits) {
@@ -116,57 +117,58 @@ class Tables {
       const call = this.calls.get(wait.call)
       if (call?.progress.state === 'parked' && call.progress.wait === id) {
         call.progress = { ...call.progress, state: 'queued' }
-        this.wanting.add(call)
+        this.runnable.add(call)
       }
     }
     if (change.attachments)
       for (const each of change.attachments) {
-        const id = frame(each.tenant, each.id)
-        // A copy: the caller's buffer may be used again, ours is the record.
+        const id = lengthPrefixed(each.tenant, each.id)
+        // Copied, because the caller may reuse its buffer.
         if (!this.attachments.has(id)) this.attachments.set(id, copyOf(each))
       }
     if (change.uses)
       for (const { tenant, id, call } of change.uses) {
-        const name = frame(tenant, id)
+        const name = lengthPrefixed(tenant, id)
         this.users.set(name, (this.users.get(name) ?? new Set()).add(call))
         this.usedBy.set(call, (this.usedBy.get(call) ?? new Set()).add(name))
       }
-    if (change.documents) for (const each of change.documents) this.kept.put(each)
+    if (change.documents) for (const each of change.documents) this.documents.put(each)
     for (const event of change.events) this.feed.add(event)
-    return done
+    return committed
   }
 
-  erase({ of, settledBefore = Number.POSITIVE_INFINITY, limit }: EraseQuery, anew: boolean): ErasedPage {
+  erase({ of, settledBefore = Number.POSITIVE_INFINITY, limit }: EraseQuery, restart: boolean): ErasedPage {
     const busy = new Set(
-      [...this.unsettled].map(({ inserted: { position } }) => frame(position.tenant, position.session)),
+      [...this.unsettled].map(({ inserted: { position } }) => lengthPrefixed(position.tenant, position.session)),
     )
-    const taken: Row[] = []
+    const erased: Row[] = []
     for (const row of this.calls.values()) {
-      if (taken.length >= limit) break
+      if (erased.length >= limit) break
       const { tenant, session } = row.inserted.position
       if (row.progress.state !== 'settled' || (row.progress.settledAt ?? 0) >= settledBefore) continue
-      if (isIn(row, of) && !busy.has(frame(tenant, session))) taken.push(row)
+      if (isIn(row, of) && !busy.has(lengthPrefixed(tenant, session))) erased.push(row)
     }
-    const had = this.attachments.size
-    this.feed.begin()
-    for (const row of taken) this.#forget(row)
-    const uids = new Set(taken.map(({ inserted }) => inserted.uid))
+    const attachmentsBefore = this.attachments.size
+    this.feed.beginErasure()
+    for (const row of erased) this.#forget(row)
+    const uids = new Set(erased.map(({ inserted }) => inserted.uid))
     const sessions = new Map(
-      taken.map(({ inserted: { position } }) => [frame(position.tenant, position.session), position]),
+      erased.map(({ inserted: { position } }) => [lengthPrefixed(position.tenant, position.session), position]),
     )
     let events = 0
-    for (const session of sessions.values()) events += this.feed.erase(session, ({ call }) => uids.has(call), anew)
-    const next = taken.length < limit ? null : 'more'
-    // What is told of no call.
-    const isLoose = ({ call, at }: NewEvent): boolean => at < settledBefore && !this.calls.has(call)
-    if (next === null) for (const session of this.feed.sessions(of)) events += this.feed.erase(session, isLoose, anew)
-    if (of && anew && next === null) this.kept.erase(of)
-    // Of a whole tenant, also what no call speaks of.
-    if (of && of.session === undefined && anew && next === null) {
+    for (const session of sessions.values()) events += this.feed.erase(session, ({ call }) => uids.has(call), restart)
+    const next = erased.length < limit ? null : 'more'
+    // Events that belong to no recorded call.
+    const isOrphan = ({ call, at }: NewEvent): boolean => at < settledBefore && !this.calls.has(call)
+    if (next === null)
+      for (const session of this.feed.sessions(of)) events += this.feed.erase(session, isOrphan, restart)
+    if (of && restart && next === null) this.documents.erase(of)
+    // When a whole tenant is erased, attachments that no call refers to are erased too.
+    if (of && of.session === undefined && restart && next === null) {
       for (const [name, { tenant }] of this.attachments)
         if (tenant === of.tenant && !this.users.has(name)) this.attachments.delete(name)
     }
-    return { calls: taken.length, events, attachments: had - this.attachments.size, next }
+    return { calls: erased.length, events, attachments: attachmentsBefore - this.attachments.size, next }
   }
 
   #forget({ inserted: { uid, position } }: Row): void {
@@ -191,7 +193,7 @@ class Tables {
     this.usedBy.delete(uid)
   }
 
-  #holds(guard: Guard): boolean {
+  #isSatisfied(guard: Guard): boolean {
     switch (guard.kind) {
       case 'absent':
         return this.positions.get(guard.position) === undefined
@@ -206,7 +208,7 @@ class Tables {
       case 'open':
         return this.open.has(guard.wait)
       case 'kept':
-        return (this.kept.get(guard)?.revision ?? 0) === guard.revision
+        return (this.documents.get(guard)?.revision ?? 0) === guard.revision
       case 'room':
         return true
     }
@@ -216,10 +218,22 @@ class Tables {
 export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): Store {
   const workers = new Map<string, number>()
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
-  const places = new HeldPlaces(clock, alive)
-  const tables = new Tables(places)
-  const { calls, positions, wanting, unsettled, steps, waits, keys, waitsOf, deadlines, attachments, feed, kept } =
-    tables
+  const semaphores = new MemorySemaphores(clock, alive)
+  const tables = new Tables(semaphores)
+  const {
+    calls,
+    positions,
+    runnable,
+    unsettled,
+    steps,
+    waits,
+    keys,
+    waitsOf,
+    deadlines,
+    attachments,
+    feed,
+    documents,
+  } = tables
   const settings = new Map<string, string>()
   const secret = randomBytes(32)
   const group = new GroupCommit(clock, (changes) => changes.map((change) => tables.apply(change)))
@@ -227,7 +241,7 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
   return {
     kind: 'memory',
     commit: (change) => group.commit(change),
-    write: (change, heard, how) => group.write(change, heard, how),
+    write: (change, onResult, options) => group.write(change, onResult, options),
     callAt: (position) => recordOf(positions.get(position)),
     call: (uid) => recordOf(calls.get(uid)),
     callsOf: ({ tenant, session }, { after, limit }) =>
@@ -244,15 +258,15 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
     dueWaits: (now, limit) => deadlines.due(now, limit).map((id) => waits.get(id) as WaitRecord),
     nextDeadline: () => deadlines.soonest,
     attachment: (tenant, id) => {
-      const found = attachments.get(frame(tenant, id))
+      const found = attachments.get(lengthPrefixed(tenant, id))
       return found && copyOf(found)
     },
-    document: (name) => kept.get(name),
-    documentsOf: (query) => kept.list(query),
-    keptIn: (of, scope) => of.filter((each) => kept.has(each, scope)),
+    document: (name) => documents.get(name),
+    documentsOf: (query) => documents.list(query),
+    nonEmptyCollections: (of, scope) => of.filter((each) => documents.has(each, scope)),
     events: (query) => feed.read(query),
-    full: (takes) => takes.map((take) => places.full(take) !== null),
-    holds: () => places.all(),
+    full: (takes) => takes.map((take) => semaphores.findFull(take) !== null),
+    holds: () => semaphores.all(),
     lastPosition: () => feed.last,
     erased: (of) => feed.erased(of),
     unsettled: ({ of, after, limit }) =>
@@ -291,20 +305,21 @@ export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): St
     claim: (worker, tools, limit) => {
       const isFree = ({ owner, inserted }: Row): boolean =>
         owner !== worker && !alive(owner) && tools.includes(inserted.tool)
-      // A line of which a living worker has a part is that one's; what lands an answer has left its line.
+      // A batch order partly owned by a living worker belongs to that worker. A call that processes an answer has
+      // left its batch order.
       const lineOf = ({ inserted, progress }: Row): string | null => (progress.wait === null ? inserted.line : null)
-      const others = new Set(
-        [...wanting].flatMap((row) => (row.owner !== worker && alive(row.owner) ? (lineOf(row) ?? []) : [])),
+      const othersLines = new Set(
+        [...runnable].flatMap((row) => (row.owner !== worker && alive(row.owner) ? (lineOf(row) ?? []) : [])),
       )
-      const free = [...wanting]
-        .filter((row) => isFree(row) && !others.has(lineOf(row) ?? ''))
+      const free = [...runnable]
+        .filter((row) => isFree(row) && !othersLines.has(lineOf(row) ?? ''))
         .toSorted(({ inserted: a }, { inserted: b }) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
       const lines = new Set(free.slice(0, limit).flatMap((row) => lineOf(row) ?? []))
-      const taken = free.filter((row, index) => index < limit || lines.has(lineOf(row) ?? ''))
-      return taken.map((row) => {
+      const claimed = free.filter((row, index) => index < limit || lines.has(lineOf(row) ?? ''))
+      return claimed.map((row) => {
         const { state } = row.progress
-        const atWork = state === 'running' || (state === 'queued' && row.progress.wait !== null)
-        if (atWork && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
+        const wasRunning = state === 'running' || (state === 'queued' && row.progress.wait !== null)
+        if (wasRunning && row.owner !== null) row.progress = { ...row.progress, deaths: row.progress.deaths + 1 }
         row.owner = worker
         row.fence++
         return recordOf(row) as CallRecord

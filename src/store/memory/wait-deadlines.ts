@@ -1,4 +1,4 @@
-// Open waits in the order of their deadlines: looking at the soonest costs those that are due, however many wait.
+// Open waits of the memory store, sorted by deadline. The cost of reading the due ones does not depend on the others.
 
 interface Due {
   readonly id: string
@@ -7,14 +7,14 @@ interface Due {
 
 const isBefore = (a: Due, b: Due): boolean => a.deadline < b.deadline || (a.deadline === b.deadline && a.id < b.id)
 
-export class Deadlines {
+export class WaitDeadlines {
   readonly #sorted: Due[] = []
 
   get soonest(): number | undefined {
     return this.#sorted[0]?.deadline
   }
 
-  /** The ids of those at or before `now`, soonest first. */
+  /** Ids of the waits due at or before `now`, earliest first. */
   due(now: number, limit: number): string[] {
     const found: string[] = []
     for (const { id, deadline } of this.#sorted) {
@@ -26,16 +26,16 @@ export class Deadlines {
 
   add({ id, deadline }: Due): void {
     const due = { id, deadline }
-    this.#sorted.splice(this.#placeOf(due), 0, due)
+    this.#sorted.splice(this.#indexOf(due), 0, due)
   }
 
   remove(due: Due): void {
-    const at = this.#placeOf(due)
+    const at = this.#indexOf(due)
     if (this.#sorted[at]?.id === due.id) this.#sorted.splice(at, 1)
   }
 
-  /** Where it stands, or would. */
-  #placeOf(due: Due): number {
+  /** Index of the entry, or where it would be inserted. */
+  #indexOf(due: Due): number {
     let low = 0
     let high = this.#sorted.length
     while (low < high) {

@@ -1,39 +1,40 @@
-// Reads of one kind that are asked for at once go to the database as one: fifty callers who each look for a call of their own cost one
-// round trip and not fifty. One query per turn of the event loop and two under way at most; who asks meanwhile is in the next.
+// Batches concurrent reads of one kind into one query: fifty callers that each look up a call cost one round trip
+// instead of fifty. At most one query starts per event-loop turn and two run at a time; later requests join the next
+// query.
 
-/** How many keys go into one query; and how many queries of a kind are under way, so that a long answer does not hold up the others. */
-const mostKeys = 500
-const mostQueries = 2
+/** Maximum keys per query, and concurrent queries per kind. Two, so that one slow answer does not block the rest. */
+const maxKeys = 500
+const maxQueries = 2
 
-interface Asker<T> {
+interface Waiter<T> {
   resolve(found: T[]): void
   reject(error: unknown): void
 }
 
-export interface Kind<Row, T> {
-  /** Answers for all of the keys, in any order. */
+export interface BatchQuery<Row, T> {
+  /** Returns the rows for all keys, in any order. */
   query(keys: readonly string[]): Promise<readonly Row[]>
-  /** Whom a row is for. */
+  /** The key a row belongs to. */
   keyOf(row: Row): string
-  of(row: Row): T
+  toRecord(row: Row): T
 }
 
-export class Together<Row, T> {
-  readonly #kind: Kind<Row, T>
-  readonly #askers = new Map<string, Asker<T>[]>()
+export class BatchReader<Row, T> {
+  readonly #query: BatchQuery<Row, T>
+  readonly #waiters = new Map<string, Waiter<T>[]>()
   #scheduled = false
-  #underWay = 0
+  #running = 0
 
-  constructor(kind: Kind<Row, T>) {
-    this.#kind = kind
+  constructor(kind: BatchQuery<Row, T>) {
+    this.#query = kind
   }
 
-  /** What is there under this key, read after this was asked. */
+  /** The records under this key, read after this call. */
   all(key: string): Promise<T[]> {
     return new Promise((resolve, reject) => {
-      const askers = this.#askers.get(key)
-      if (askers) askers.push({ resolve, reject })
-      else this.#askers.set(key, [{ resolve, reject }])
+      const waiters = this.#waiters.get(key)
+      if (waiters) waiters.push({ resolve, reject })
+      else this.#waiters.set(key, [{ resolve, reject }])
       this.#schedule()
     })
   }
@@ -43,30 +44,30 @@ export class Together<Row, T> {
   }
 
   #schedule(): void {
-    if (this.#scheduled || this.#underWay >= mostQueries || this.#askers.size === 0) return
+    if (this.#scheduled || this.#running >= maxQueries || this.#waiters.size === 0) return
     this.#scheduled = true
     setImmediate(() => {
       this.#scheduled = false
-      void this.#ask()
+      void this.#runQuery()
     })
   }
 
-  async #ask(): Promise<void> {
-    const { query, keyOf, of } = this.#kind
-    const asked = [...this.#askers].slice(0, mostKeys)
-    for (const [key] of asked) this.#askers.delete(key)
-    this.#underWay++
-    this.#schedule() // there may be more than one query takes
+  async #runQuery(): Promise<void> {
+    const { query, keyOf, toRecord } = this.#query
+    const batch = [...this.#waiters].slice(0, maxKeys)
+    for (const [key] of batch) this.#waiters.delete(key)
+    this.#running++
+    this.#schedule() // more keys may be waiting than one query takes
     try {
-      const found = new Map<string, Row[]>(asked.map(([key]) => [key, []]))
-      for (const row of await query(asked.map(([key]) => key))) found.get(keyOf(row))?.push(row)
-      // A record of their own for everybody, although two may have asked for the same.
-      for (const [key, askers] of asked)
-        for (const { resolve } of askers) resolve((found.get(key) as Row[]).map((row) => of(row)))
+      const found = new Map<string, Row[]>(batch.map(([key]) => [key, []]))
+      for (const row of await query(batch.map(([key]) => key))) found.get(keyOf(row))?.push(row)
+      // Each caller gets its own record object, even if two asked for the same key.
+      for (const [key, waiters] of batch)
+        for (const { resolve } of waiters) resolve((found.get(key) as Row[]).map((row) => toRecord(row)))
     } catch (error) {
-      for (const [, askers] of asked) for (const { reject } of askers) reject(error)
+      for (const [, waiters] of batch) for (const { reject } of waiters) reject(error)
     } finally {
-      this.#underWay--
+      this.#running--
       this.#schedule()
     }
   }

@@ -1,40 +1,41 @@
-// Hears what other processes wrote: by NOTIFY at once, and by a poll beneath it, because a notification can be lost and a connection can
-// break. Every group raises one number; whoever has seen it has missed nothing.
+// Notices writes of other processes: through NOTIFY at once, and through a poll as a fallback, because notifications
+// and connections can be lost. Every group increments a version number; a reader that has seen the latest
+// number has missed nothing.
 
 import type { Client } from 'pg'
 import type { Clock } from '../../core/clock.ts'
 
-/** How often to look for what a lost notification would have said, and to connect again. */
+/** How often to poll for a lost notification and to reconnect. */
 const pollMs = 500
 
 export interface ListenerOptions {
   connect(): Client
-  /** The number now. */
+  /** The current version number. */
   version(): Promise<number>
-  /** When our own write that is under way, if one is, has told its number to `own`. */
-  written(): Promise<void>
-  heard(): void
+  /** Resolves when our own write in progress, if any, has called `recordOwnWrite`. */
+  pendingWrite(): Promise<void>
+  onChange(): void
   readonly clock: Clock
   readonly channel: string
-  /** Who writes here: our own writes are no news. */
+  /** Id of this writer: its own notifications are ignored. */
   readonly self: string
 }
 
-export class Listener {
+export class ChangeListener {
   readonly #options: ListenerOptions
   #client: Client | null = null
   #connecting: Promise<void> | null = null
   #seen = 0
   #closed = false
-  readonly #callOffPoll: () => void
+  readonly #cancelPoll: () => void
 
   private constructor(options: ListenerOptions) {
     this.#options = options
-    this.#callOffPoll = options.clock.every(pollMs, () => void this.#look())
+    this.#cancelPoll = options.clock.every(pollMs, () => void this.#poll())
   }
 
-  static async open(options: ListenerOptions): Promise<Listener> {
-    const listener = new Listener(options)
+  static async open(options: ListenerOptions): Promise<ChangeListener> {
+    const listener = new ChangeListener(options)
     try {
       await listener.#listen()
       listener.#seen = await options.version()
@@ -45,25 +46,25 @@ export class Listener {
     }
   }
 
-  /** Whether notifications can come. */
+  /** Whether the listening connection is up. */
   get listening(): boolean {
     return this.#client !== null
   }
 
-  /** We wrote. If nothing of others lies between, there is nothing to look for. */
-  own(version: number): void {
+  /** Records our own write. If no other write lies between, there is nothing to look for. */
+  recordOwnWrite(version: number): void {
     if (this.#seen === version - 1) this.#seen = version
   }
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#callOffPoll()
+    this.#cancelPoll()
     await this.#connecting?.catch(() => {})
     await this.#client?.end().catch(() => {})
   }
 
   async #listen(): Promise<void> {
-    const { connect, channel, self, heard } = this.#options
+    const { connect, channel, self, onChange } = this.#options
     const client = connect()
     const broken = (): void => {
       if (this.#client === client) this.#client = null
@@ -74,26 +75,26 @@ export class Listener {
       const [from, version] = payload.split(' ')
       if (from === self) return
       this.#seen = Math.max(this.#seen, Number(version ?? 0))
-      heard()
+      onChange()
     })
     await client.connect()
     await client.query(`LISTEN ${channel}`)
     this.#client = client
   }
 
-  /** A look that fails is made up for by the next. */
-  async #look(): Promise<void> {
+  /** A failed poll is repeated at the next interval. */
+  async #poll(): Promise<void> {
     try {
       if (!this.#client && !this.#closed)
         await (this.#connecting ??= this.#listen().finally(() => (this.#connecting = null)))
       const version = await this.#options.version()
-      // It may be our own, whose answer is still on its way: no news.
-      if (version > this.#seen) await this.#options.written()
+      // The change may be our own write whose answer has not arrived yet.
+      if (version > this.#seen) await this.#options.pendingWrite()
       if (this.#closed || version <= this.#seen) return
       this.#seen = version
-      this.#options.heard()
+      this.#options.onChange()
     } catch {
-      // the database is away: the next look tries again
+      // The database is unreachable: the next poll tries again.
     }
   }
 }

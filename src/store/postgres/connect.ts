@@ -1,13 +1,13 @@
-// The first connection to a database: makes the tables, or says clearly what is wrong.
+// Makes the first connection to a database and migrates the schema. Called by postgres-store.ts.
 
 import pg from 'pg'
 import { PawlError } from '../../core/errors.ts'
 import { migrate } from './schema.ts'
 
-/** Connects once, to make the tables and to say clearly what is wrong if that fails. */
-export async function opened(settings: pg.ClientConfig, schema: string): Promise<void> {
+/** Connects once and migrates. Failures become a PawlError that names the cause. */
+export async function prepareSchema(settings: pg.ClientConfig, schema: string): Promise<void> {
   const client = new pg.Client(settings)
-  client.on('error', () => {}) // told by the query that meets it
+  client.on('error', () => {}) // the failing query reports it
   try {
     await client.connect()
     await migrate(client, schema)
@@ -22,9 +22,13 @@ export async function opened(settings: pg.ClientConfig, schema: string): Promise
         cause,
       })
     if (code === '42501')
-      throw new PawlError('store_unavailable', `The user may not make schema '${schema}' or its tables: ${message}.`, {
-        cause,
-      })
+      throw new PawlError(
+        'store_unavailable',
+        `The user may not create schema '${schema}' or its tables: ${message}.`,
+        {
+          cause,
+        },
+      )
     throw new PawlError('store_unavailable', `${where} cannot be reached: ${message || code}.`, { cause })
   } finally {
     await client.end().catch(() => {})

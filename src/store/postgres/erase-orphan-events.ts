@@ -1,19 +1,21 @@
-// Erases events that tell of no call on record: after the calls, a page at a time, under the committers' lock as those are.
+// Erases events that belong to no recorded call, one page at a time, after the calls. Holds the commit lock (`log`),
+// as the erasure of calls does. Called by retention.ts.
 
 import type pg from 'pg'
 import type { EraseQuery } from '../store.ts'
-import { digest, nameIn } from './rows.ts'
+import { digest, escapeName } from './rows.ts'
 
-/** How many are looked at in one transaction. */
-const mostLooked = 1_000
+/** Events scanned per transaction. */
+const maxScanned = 1_000
 const latest = Number.MAX_SAFE_INTEGER
 
 /**
- * By position, which is the order of time: where what is older was erased before, little of it is looked at again. Clocks of several workers
- * differ by less than a page. All parts of a statement see the events as they were before it.
+ * Scans by position, which is time order, so that repeated erasures rescan little. Clock differences between workers
+ * are assumed to be smaller than a page. All parts of the statement see the events as they were before it. Costs one
+ * index range scan of at most 1000 events.
  */
-const take = (by: string): string => `
-  WITH page AS MATERIALIZED (SELECT position, scope, tenant, at, call FROM events WHERE ${by} position > $1 ORDER BY position LIMIT ${mostLooked}),
+const erasePage = (by: string): string => `
+  WITH page AS MATERIALIZED (SELECT position, scope, tenant, at, call FROM events WHERE ${by} position > $1 ORDER BY position LIMIT ${maxScanned}),
     loose AS (SELECT position FROM page WHERE ($2::text IS NULL OR tenant = $2) AND at < $3
       AND NOT EXISTS (SELECT 1 FROM calls WHERE calls.uid = page.call)),
     gone AS (DELETE FROM events WHERE position IN (SELECT position FROM loose) RETURNING scope, position),
@@ -36,7 +38,7 @@ interface Row {
   readonly older: number
 }
 
-export async function eraseLoose(
+export async function eraseOrphanEvents(
   pool: pg.Pool,
   { of, settledBefore }: Pick<EraseQuery, 'of' | 'settledBefore'>,
   after: number,
@@ -45,15 +47,18 @@ export async function eraseLoose(
   const before = settledBefore === undefined ? latest : Math.ceil(settledBefore)
   const client = await pool.connect()
   let broken: Error | undefined
-  const breaks = (error: Error): void => void (broken = error)
-  client.on('error', breaks)
+  const onConnectionError = (error: Error): void => void (broken = error)
+  client.on('error', onConnectionError)
   try {
     await client.query('BEGIN')
     await client.query('SELECT 1 FROM log FOR UPDATE')
-    const asked = [after, of ? nameIn(of.tenant) : null, before, ...session]
-    const { rows } = await client.query<Row>(take(session.length === 0 ? '' : "scope = decode($4, 'hex') AND"), asked)
+    const values = [after, of ? escapeName(of.tenant) : null, before, ...session]
+    const { rows } = await client.query<Row>(
+      erasePage(session.length === 0 ? '' : "scope = decode($4, 'hex') AND"),
+      values,
+    )
     const { events, scopes, last, looked, older } = rows[0] as Row
-    // A session of which nothing is left begins anew.
+    // A session with nothing left restarts at sequence 1.
     if (settledBefore === undefined && events > 0)
       await client.query(
         `UPDATE erasures SET seq = 0 WHERE scope IN (SELECT decode(each, 'hex') FROM unnest($1::text[]) AS each)
@@ -61,12 +66,12 @@ export async function eraseLoose(
         [scopes],
       )
     await client.query('COMMIT')
-    return { events, next: looked < mostLooked || older === 0 ? null : last }
+    return { events, next: looked < maxScanned || older === 0 ? null : last }
   } catch (error) {
     broken ??= error as Error
     throw error
   } finally {
-    client.off('error', breaks)
+    client.off('error', onConnectionError)
     client.release(broken)
   }
 }

@@ -1,7 +1,8 @@
-// The store for a fleet: PostgreSQL, many workers, group commit per process, one round trip and one sync per group (schema.ts, plan-group.ts).
+// The store for several machines: PostgreSQL, with group commit per process and one round trip and one disk sync per
+// group (schema.ts, plan-group-commit.ts).
 //
-// The database's clock is the clock of leases. Changes are told with NOTIFY, and looked for by a poll beneath it: a listener whose connection
-// breaks connects again, and misses nothing, because every group raises a number that the poll compares.
+// Leases use the database's clock. Changes are announced with NOTIFY and also found by polling: a listener whose
+// connection breaks reconnects and misses nothing, because every group increments a number that the poll compares.
 
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
@@ -9,46 +10,50 @@ import { PawlError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { GroupCommit, type Write } from '../group-commit.ts'
 import type { Store, Written } from '../store.ts'
-import { besides, Thread } from '../worker-thread.ts'
-import { Keeper } from './retention.ts'
-import { Listener } from './change-listener.ts'
+import { siblingModule, Thread } from '../worker-thread.ts'
+import { Retention } from './retention.ts'
+import { ChangeListener } from './change-listener.ts'
 import { claim } from './claim.ts'
-import { opened } from './connect.ts'
-import { type Plan, planOf } from './plan-group.ts'
+import { prepareSchema } from './connect.ts'
+import { type Plan, planGroup } from './plan-group-commit.ts'
 import {
   attachmentOf,
   callOf,
   digest,
   eventOf,
   holdOf,
-  keptAmong,
-  keptOf,
-  keptPage,
-  keptPlace,
-  nameIn,
-  nameOut,
-  placeOf,
-  takeIn,
+  nonEmptyCollectionsQuery,
+  documentOf,
+  documentPageQuery,
+  documentDigest,
+  escapeName,
+  unescapeName,
+  positionDigest,
+  takeRow,
   stepOf,
   waitOf,
 } from './rows.ts'
 import { counts } from './schema.ts'
-import type { BeatQuestion } from './thread.ts'
-import { Together } from './batch-reads.ts'
-import { clearly } from './errors.ts'
+import type { HeartbeatRequest } from './heartbeat-thread.ts'
+import { BatchReader } from './batch-reads.ts'
+import { wrapErrors } from './errors.ts'
 import { bigintsAsNumbers } from './bigint-parser.ts'
 
 export interface PostgresOptions {
   /**
-   * `postgres://user:password@host/database`, what `pg` takes, or a pool of the application's own: then its settings are used. The connections
-   * are the store's (six at most: one writes, four read, one listens), because theirs are other settings than the application's queries want.
+   * `postgres://user:password@host/database`, a `pg` client configuration, or the application's pool, whose settings
+   * are then used. The store opens its own connections (at most six: one writes, four read, one listens), because
+   * they need other settings than the application's queries.
    */
   readonly connection: string | pg.ClientConfig | pg.Pool
-  /** Where the tables are; it is made if it is not there. Default: `pawl`. */
+  /** Schema of the tables; created if missing. Default: `pawl`. */
   readonly schema?: string
-  /** For timers only: what time it is, PostgreSQL says. */
+  /** For timers only; the current time comes from PostgreSQL. Default: the system clock. */
   readonly clock?: Clock
-  /** `power` (default): acknowledged means on the server's disk. `process`: a crash of the server may lose the last moments. */
+  /**
+   * `power` (default): a commit is acknowledged once it is on the server's disk. `process`: a server crash may lose
+   * the last moments.
+   */
   readonly commit?: 'power' | 'process'
 }
 
@@ -61,28 +66,28 @@ export async function postgresStore({
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) {
     throw new PawlError(
       'config_invalid',
-      `The schema is ${JSON.stringify(schema)}; use up to 41 of a-z, 0-9 and _, not starting with a digit.`,
+      `\`schema\` is ${JSON.stringify(schema)}; it must be up to 41 of a-z, 0-9 and _, not starting with a digit.`,
     )
   }
-  const given = configOf(connection)
+  const config = configOf(connection)
   const plain: pg.ClientConfig = {
-    ...given,
-    options: `${given.options ?? ''} -c search_path=${schema} -c enable_seqscan=off -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
-    application_name: given.application_name ?? 'pawl',
-    // A server that neither answers nor hangs up must not be waited for without end.
-    connectionTimeoutMillis: given.connectionTimeoutMillis ?? 5_000,
-    query_timeout: given.query_timeout ?? 20_000,
+    ...config,
+    options: `${config.options ?? ''} -c search_path=${schema} -c enable_seqscan=off -c synchronous_commit=${commit === 'power' ? 'on' : 'off'}`,
+    application_name: config.application_name ?? 'pawl',
+    // A server that neither answers nor disconnects must not block forever.
+    connectionTimeoutMillis: config.connectionTimeoutMillis ?? 5_000,
+    query_timeout: config.query_timeout ?? 20_000,
     keepAlive: true,
   }
   const settings: pg.ClientConfig = { ...plain, types: { getTypeParser: bigintsAsNumbers } }
-  await opened(settings, schema)
+  await prepareSchema(settings, schema)
   const readers = new pg.Pool({ ...settings, max: 4 })
-  // One write queue per process is one connection.
+  // There is one write queue per process, so one connection is enough.
   const writers = new pg.Pool({ ...settings, max: 1 })
-  // A connection that breaks while nobody uses it is replaced; whoever uses one hears of it from the query.
+  // A connection that breaks while idle is replaced; a query on a broken connection reports the error itself.
   for (const pool of [readers, writers]) {
     pool.on('error', () => {})
-    // From the first moment: one that breaks as it is handed over has nobody else to listen, and would end the process.
+    // Attached on connect: an error during hand-over to a query would otherwise have no listener and end the process.
     pool.on('connect', (client) => client.on('error', () => {}))
   }
 
@@ -101,15 +106,18 @@ export async function postgresStore({
       values: [...plan.values, channel, self],
     })
     const { bad, raised, lacking } = done[0] as { bad: number[]; raised: number; lacking: Record<number, string> }
-    listener.own(raised)
+    listener.recordOwnWrite(raised)
     return plan.answers(bad, lacking)
   }
-  /** Should a change break its group by its own fault, each is tried alone. Any other failure may have been a commit: not tried again. */
+  /**
+   * If a change makes its group fail, each change is retried alone. After any other failure the group may have been
+   * committed, so it is not retried.
+   */
   const write: Write = async (changes) => {
     const answers: Written[] = []
     while (answers.length < changes.length) {
       const rest = changes.slice(answers.length)
-      const plan = planOf(rest)
+      const plan = planGroup(rest)
       try {
         answers.push(...(await send(plan)))
       } catch (failed) {
@@ -121,73 +129,76 @@ export async function postgresStore({
     return answers
   }
   const group = new GroupCommit(clock, write)
-  const listener = await Listener.open({
+  const listener = await ChangeListener.open({
     connect: () => new pg.Client(settings),
     version: async () => (await one(({ version }: { version: number }) => version, 'SELECT version FROM log', [])) ?? 0,
-    written: () =>
+    pendingWrite: () =>
       sending.then(
         () => {},
         () => {},
       ),
-    heard: () => group.hint({ wakes: true, outside: true }),
+    onChange: () => group.hint({ wakes: true, outside: true }),
     clock,
     channel,
     self,
   })
 
-  async function asked(query: pg.QueryConfig): Promise<pg.QueryResult> {
-    return readers.query(query).catch(away)
+  async function query(query: pg.QueryConfig): Promise<pg.QueryResult> {
+    return readers.query(query).catch(unavailable)
   }
   async function all<Row, T>(of: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T[]> {
-    // Named, so that the server plans each once per connection.
-    return (await asked({ name: nameFor(text), text, values: values as unknown[] })).rows.map((row) => of(row as Row))
+    // Named, so that the server plans each statement once per connection.
+    return (await query({ name: statementName(text), text, values: values as unknown[] })).rows.map((row) =>
+      of(row as Row),
+    )
   }
   async function one<Row, T>(of: (row: Row) => T, text: string, values: readonly unknown[]): Promise<T | undefined> {
     return (await all(of, text, values))[0]
   }
 
-  const by = <Row, T>(of: (row: Row) => T, keyOf: (row: Row) => string, text: string): Together<Row, T> =>
-    new Together({ query: (keys) => all((row: Row) => row, text, [keys]), keyOf, of })
-  const callsByPlace = by(
+  const batchBy = <Row, T>(of: (row: Row) => T, keyOf: (row: Row) => string, text: string): BatchReader<Row, T> =>
+    new BatchReader({ query: (keys) => all((row: Row) => row, text, [keys]), keyOf, toRecord: of })
+  const callsByPlace = batchBy(
     callOf,
-    ({ place }) => bytesIn(place.toString('hex')),
+    ({ place }) => byteaLiteral(place.toString('hex')),
     'SELECT * FROM calls WHERE place = ANY($1::bytea[])',
   )
-  const callsByUid = by(callOf, ({ uid }) => uid, 'SELECT * FROM calls WHERE uid = ANY($1)')
-  const stepsByCall = by(stepOf, ({ call }) => call, 'SELECT * FROM steps WHERE call = ANY($1)')
-  const waitsByCall = by(waitOf, ({ call }) => call, 'SELECT * FROM waits WHERE call = ANY($1)')
-  const waitsById = by(waitOf, ({ id }) => id, 'SELECT * FROM waits WHERE id = ANY($1)')
-  const waitsByKeyHash = by(waitOf, ({ keyHash }) => keyHash, 'SELECT * FROM waits WHERE "keyHash" = ANY($1)')
+  const callsByUid = batchBy(callOf, ({ uid }) => uid, 'SELECT * FROM calls WHERE uid = ANY($1)')
+  const stepsByCall = batchBy(stepOf, ({ call }) => call, 'SELECT * FROM steps WHERE call = ANY($1)')
+  const waitsByCall = batchBy(waitOf, ({ call }) => call, 'SELECT * FROM waits WHERE call = ANY($1)')
+  const waitsById = batchBy(waitOf, ({ id }) => id, 'SELECT * FROM waits WHERE id = ANY($1)')
+  const waitsByKeyHash = batchBy(waitOf, ({ keyHash }) => keyHash, 'SELECT * FROM waits WHERE "keyHash" = ANY($1)')
 
   let thread: Thread | undefined
   const keepAlive: NonNullable<Store['keepAlive']> = (worker, { leaseMs, memory }) => {
     try {
-      thread ??= new Thread(besides(import.meta.url, 'thread'), plain)
-      thread.tell({ worker: nameIn(worker), leaseMs, memory } satisfies BeatQuestion)
+      thread ??= new Thread(siblingModule(import.meta.url, 'heartbeat-thread'), plain)
+      thread.tell({ worker: escapeName(worker), leaseMs, memory } satisfies HeartbeatRequest)
     } catch {
-      // No threads here, or settings with functions in them, which cannot travel: then the lease lives with the event loop.
+      // Threads are unavailable, or the settings contain functions, which cannot be cloned: then only the event loop
+      // renews.
     }
   }
-  const keeper = new Keeper(readers, { listening: () => listener.listening, clock })
-  /** Those that use this store object. */
+  const retention = new Retention(readers, { listening: () => listener.listening, clock })
+  /** The workers that use this store object. */
   const workers = new Set<string>()
   let closing: Promise<void> | null = null
-  return clearly({
+  return wrapErrors({
     kind: 'postgres',
     commit: (change) => group.commit(change),
-    write: (change, heard, how) => group.write(change, heard, how),
-    callAt: (position) => callsByPlace.one(bytesIn(placeOf(position))),
-    call: (uid) => callsByUid.one(nameIn(uid)),
+    write: (change, onResult, how) => group.write(change, onResult, how),
+    callAt: (position) => callsByPlace.one(byteaLiteral(positionDigest(position))),
+    call: (uid) => callsByUid.one(escapeName(uid)),
     callsOf: ({ tenant, session }, { after, limit }) =>
       all(callOf, `SELECT * FROM calls WHERE scope = decode($1, 'hex') AND uid > $2 ORDER BY uid LIMIT $3`, [
         digest(tenant, session),
-        nameIn(after),
+        escapeName(after),
         limit,
       ]),
-    steps: (call) => stepsByCall.all(nameIn(call)),
-    waitsOf: (call) => waitsByCall.all(nameIn(call)),
-    wait: (id) => waitsById.one(nameIn(id)),
-    waitByKeyHash: (hash) => waitsByKeyHash.one(nameIn(hash)),
+    steps: (call) => stepsByCall.all(escapeName(call)),
+    waitsOf: (call) => waitsByCall.all(escapeName(call)),
+    wait: (id) => waitsById.one(escapeName(id)),
+    waitByKeyHash: (hash) => waitsByKeyHash.one(escapeName(hash)),
     dueWaits: (now, limit) =>
       all(waitOf, 'SELECT * FROM waits WHERE resolution IS NULL AND deadline <= $1 ORDER BY deadline, id LIMIT $2', [
         now,
@@ -209,15 +220,16 @@ export async function postgresStore({
             [digest(of.tenant, of.session), after, limit],
           )
         : all(eventOf, 'SELECT * FROM events WHERE position > $1 ORDER BY position LIMIT $2', [after, limit]),
-    document: (name) => one(keptOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [keptPlace(name)]),
-    documentsOf: (query) => all(keptOf, ...keptPage(query)),
-    keptIn: (of, scope) => all(({ name }: { name: string }) => nameOut(name), ...keptAmong(of, scope)),
+    document: (name) => one(documentOf, `SELECT * FROM kept WHERE place = decode($1, 'hex')`, [documentDigest(name)]),
+    documentsOf: (query) => all(documentOf, ...documentPageQuery(query)),
+    nonEmptyCollections: (of, scope) =>
+      all(({ name }: { name: string }) => unescapeName(name), ...nonEmptyCollectionsQuery(of, scope)),
     full: (takes) =>
       all(
         ({ full }: { full: boolean }) => full,
         `SELECT EXISTS (SELECT 1 FROM lacking_places(t.holder, t.above, t.places)) AS "full"
            FROM ROWS FROM (json_to_recordset($1) AS (holder text, above text[], places json)) WITH ORDINALITY AS t ORDER BY t.ordinality`,
-        [JSON.stringify(takes.map(takeIn))],
+        [JSON.stringify(takes.map(takeRow))],
       ),
     holds: () =>
       all(holdOf, `SELECT name, holder, worker, ticket FROM holds WHERE ${counts('holds')} ORDER BY name, holder`, []),
@@ -227,40 +239,40 @@ export async function postgresStore({
       const living = await readers.query(
         `WITH passed AS (DELETE FROM holds WHERE until <= clock_timestamp()), renewed AS (INSERT INTO workers VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond') ON CONFLICT (id) DO UPDATE SET until = excluded.until)
          SELECT count(*) AS n FROM workers WHERE until > clock_timestamp() AND id <> $1`,
-        [nameIn(worker), leaseMs],
+        [escapeName(worker), leaseMs],
       )
       workers.add(worker)
       group.shared = workers.size > 1
       return (living.rows[0] as { n: number }).n + 1
     },
-    claim: (worker, tools, limit) => claim(readers, schema, { worker, tools, limit }).catch(away),
+    claim: (worker, tools, limit) => claim(readers, schema, { worker, tools, limit }).catch(unavailable),
     ...(clock === systemClock ? { keepAlive } : {}),
-    erased: (of) => keeper.erased(of),
-    unsettled: (page) => keeper.unsettled(page),
-    erase: (query) => keeper.erase(query),
-    // Dead rows are the server's to reuse; their bytes stay in its files until then.
+    erased: (of) => retention.erased(of),
+    unsettled: (page) => retention.unsettled(page),
+    erase: (query) => retention.erase(query),
+    // Deleted rows stay in the server's files until it reuses their space.
     scrub: () => false,
-    inspect: () => keeper.inspect(),
+    inspect: () => retention.inspect(),
     leave: async (worker) => {
       workers.delete(worker)
-      await asked({ text: 'DELETE FROM workers WHERE id = $1', values: [nameIn(worker)] })
-      await asked({ text: 'SELECT pg_notify($1, $2)', values: [channel, self] })
+      await query({ text: 'DELETE FROM workers WHERE id = $1', values: [escapeName(worker)] })
+      await query({ text: 'SELECT pg_notify($1, $2)', values: [channel, self] })
     },
     setting: async (key, ifAbsent) => {
-      await asked({
+      await query({
         text: 'INSERT INTO settings VALUES ($1, $2) ON CONFLICT DO NOTHING',
-        values: [nameIn(key), nameIn(ifAbsent)],
+        values: [escapeName(key), escapeName(ifAbsent)],
       })
-      const found = await asked({ text: 'SELECT value FROM settings WHERE key = $1', values: [nameIn(key)] })
-      return nameOut((found.rows[0] as { value: string }).value)
+      const found = await query({ text: 'SELECT value FROM settings WHERE key = $1', values: [escapeName(key)] })
+      return unescapeName((found.rows[0] as { value: string }).value)
     },
     settingNow: async (key) => {
       const value = await one((row: { value: string }) => row.value, 'SELECT value FROM settings WHERE key = $1', [
-        nameIn(key),
+        escapeName(key),
       ])
-      return value === undefined ? undefined : nameOut(value)
+      return value === undefined ? undefined : unescapeName(value)
     },
-    // Whoever can read the database could read it there, so PostgreSQL keeps none: the host must give one.
+    // A secret in the database would be readable by anyone who can read the database, so the host must provide one.
     secret: () => undefined,
     onHint: (listen) => group.onHint(listen),
     close() {
@@ -276,7 +288,7 @@ export async function postgresStore({
 function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
   if (typeof connection === 'string') return { connectionString: connection }
   if (!('totalCount' in connection)) return connection
-  // A pool hides what must not be printed from whoever copies its options.
+  // These options of a pool are not enumerable, so they must be copied explicitly.
   const { password, ssl } = connection.options
   return {
     ...connection.options,
@@ -285,22 +297,25 @@ function configOf(connection: PostgresOptions['connection']): pg.ClientConfig {
   }
 }
 
-/** Hex, as PostgreSQL reads bytes from a text. */
-const bytesIn = (hex: string): string => `\\x${hex}`
+/** A bytea value in hex input syntax. */
+const byteaLiteral = (hex: string): string => `\\x${hex}`
 
 const names = new Map<string, string>()
-function nameFor(text: string): string {
+function statementName(text: string): string {
   let name = names.get(text)
   if (name === undefined) names.set(text, (name = `pawl_${names.size}`))
   return name
 }
 
-/** What was asked has no answer, and the program may ask again. */
-function away(cause: unknown): never {
+/** Reports a failed read; the caller may retry. */
+function unavailable(cause: unknown): never {
   if (cause instanceof PawlError) throw cause
   const { code, message } = cause as Error & { code?: string }
   throw new PawlError('store_unavailable', `PostgreSQL did not answer: ${message || code}.`, { cause })
 }
 
-/** SQLSTATE classes 22 and 23: bad data, broken constraint. The server refused it, so surely nothing of it was committed. */
+/**
+ * SQLSTATE classes 22 and 23 (bad data, constraint violation): the server rejected the group, so nothing was
+ * committed.
+ */
 const isOwnFault = (error: unknown): boolean => /^2[23]/.test((error as { code?: string }).code ?? '')

@@ -1,20 +1,25 @@
-// Keeping a PostgreSQL store in order: what is open, what is erased, what the database says of itself. Erased rows leave the disk when the
-// server next vacuums their tables, which it does by itself.
+// Lists open calls, erases settled ones, and inspects the PostgreSQL store. Called by postgres-store.ts. The space of
+// erased rows is reclaimed by the server's autovacuum.
 
 import type pg from 'pg'
 import type { Clock } from '../../core/clock.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
-import { eraseLoose } from './erase-orphan-events.ts'
-import { callOf, digest, nameIn, nameOut } from './rows.ts'
+import { eraseOrphanEvents } from './erase-orphan-events.ts'
+import { callOf, digest, escapeName, unescapeName } from './rows.ts'
 
-/** Takes a page of settled calls by what is asked for. A session with open work is left whole. */
-const take = (by: string, order: string): string => `
+/**
+ * Selects a page of settled calls. Sessions with open work are skipped; that costs open calls only (partial indexes).
+ */
+const selectPage = (by: string, order: string): string => `
   SELECT coalesce(array_agg(uid ORDER BY ${order}), '{}'), coalesce(array_agg(DISTINCT scope), '{}'), max("settledAt")
     INTO uids, scopes, "lastAt" FROM (SELECT uid, scope, "settledAt" FROM calls AS c WHERE ${by} AND state = 'settled' AND "settledAt" < before
       AND scope NOT IN (SELECT scope FROM calls WHERE state IN ('received', 'queued', 'running'))
       AND NOT EXISTS (SELECT 1 FROM calls AS p WHERE p.state = 'parked' AND p.scope = c.scope) ORDER BY ${order} LIMIT most) AS page;`
 
-/** A page of settled calls, under the committers' lock: nobody begins to use an attachment while it is judged to be unused. */
+/**
+ * Erases a page of settled calls while holding the commit lock, so that no call starts to use an attachment while it
+ * is found unused.
+ */
 export const eraseFunction = `
   CREATE FUNCTION erase_page_3(of_tenant text, of_scope text, before bigint, after_at bigint, after_uid text, most integer, anew boolean)
     RETURNS TABLE (calls integer, events integer, attachments integer, "lastAt" bigint, "lastUid" text) LANGUAGE plpgsql
@@ -23,9 +28,9 @@ export const eraseFunction = `
   DECLARE uids text[]; scopes bytea[]; files bytea[]; number bigint; furthest bigint;
   BEGIN
     PERFORM 1 FROM log FOR UPDATE;
-    IF of_scope IS NOT NULL THEN ${take(`scope = decode(of_scope, 'hex') AND uid > after_uid`, 'uid')}
-    ELSIF of_tenant IS NOT NULL THEN ${take('tenant = of_tenant AND uid > after_uid', 'uid')}
-    ELSE ${take(`("settledAt", uid) > (after_at, after_uid)`, '"settledAt", uid')}
+    IF of_scope IS NOT NULL THEN ${selectPage(`scope = decode(of_scope, 'hex') AND uid > after_uid`, 'uid')}
+    ELSIF of_tenant IS NOT NULL THEN ${selectPage('tenant = of_tenant AND uid > after_uid', 'uid')}
+    ELSE ${selectPage(`("settledAt", uid) > (after_at, after_uid)`, '"settledAt", uid')}
     END IF;
     calls := cardinality(uids); events := 0; attachments := 0;
     "lastUid" := uids[calls];
@@ -70,11 +75,11 @@ interface ErasedRow {
   readonly lastUid: string | null
 }
 
-/** Seconds between two clocks that are worth a word. */
-const mostApart = 5
+/** Clock difference that is reported, in seconds. */
+const maxClockSkewSeconds = 5
 const latest = Number.MAX_SAFE_INTEGER
 
-export class Keeper {
+export class Retention {
   readonly #pool: pg.Pool
   readonly #listening: () => boolean
   readonly #clock: Clock
@@ -85,13 +90,13 @@ export class Keeper {
     this.#clock = clock
   }
 
-  /** After the last call, what tells of none. */
+  /** Erases calls first, then events that belong to no call. */
   async erase(query: EraseQuery): Promise<ErasedPage> {
     const from = query.after === '' ? null : (JSON.parse(query.after) as [number, string] | { loose: number })
-    const isLoose = from !== null && !Array.isArray(from)
-    const page = isLoose ? { calls: 0, events: 0, attachments: 0, next: null } : await this.#eraseCalls(query)
+    const isOrphanPage = from !== null && !Array.isArray(from)
+    const page = isOrphanPage ? { calls: 0, events: 0, attachments: 0, next: null } : await this.#eraseCalls(query)
     if (page.next !== null) return page
-    const { events, next } = await eraseLoose(this.#pool, query, isLoose ? from.loose : 0)
+    const { events, next } = await eraseOrphanEvents(this.#pool, query, isOrphanPage ? from.loose : 0)
     return { ...page, events: page.events + events, next: next === null ? null : JSON.stringify({ loose: next }) }
   }
 
@@ -99,7 +104,7 @@ export class Keeper {
     const [at, uid] = after === '' ? [-latest, ''] : (JSON.parse(after) as [number, string])
     const scope = of?.session === undefined ? null : digest(of.tenant, of.session)
     const { rows } = await this.#pool.query<ErasedRow>('SELECT * FROM erase_page_3($1, $2, $3, $4, $5, $6, $7)', [
-      of ? nameIn(of.tenant) : null,
+      of ? escapeName(of.tenant) : null,
       scope,
       settledBefore === undefined ? latest : Math.ceil(settledBefore),
       at,
@@ -122,12 +127,17 @@ export class Keeper {
 
   async unsettled({ of, after, limit }: CallPage & { of?: Scope }): Promise<Unsettled[]> {
     const columns = `uid, place, scope, tenant, session, batch, id, occurrence, tool, state, "createdAt", "startedAt", wait, deaths, owner`
-    const own = `uid > $1 AND ($3::text IS NULL OR tenant = $3) AND ($4::text IS NULL OR session = $4)`
+    const inScope = `uid > $1 AND ($3::text IS NULL OR tenant = $3) AND ($4::text IS NULL OR session = $4)`
     const { rows } = await this.#pool.query(
       `SELECT *, EXISTS (SELECT 1 FROM workers WHERE workers.id = open.owner AND until > clock_timestamp()) AS alive FROM (
-         SELECT ${columns} FROM calls WHERE state IN ('received', 'queued', 'running') AND ${own}
-         UNION ALL SELECT ${columns} FROM calls WHERE state = 'parked' AND ${own} ORDER BY uid LIMIT $2) AS open ORDER BY uid`,
-      [nameIn(after), limit, of ? nameIn(of.tenant) : null, of?.session === undefined ? null : nameIn(of.session)],
+         SELECT ${columns} FROM calls WHERE state IN ('received', 'queued', 'running') AND ${inScope}
+         UNION ALL SELECT ${columns} FROM calls WHERE state = 'parked' AND ${inScope} ORDER BY uid LIMIT $2) AS open ORDER BY uid`,
+      [
+        escapeName(after),
+        limit,
+        of ? escapeName(of.tenant) : null,
+        of?.session === undefined ? null : escapeName(of.session),
+      ],
     )
     return rows.map((row) => {
       const blank = { principal: null, hash: '', line: null }
@@ -159,19 +169,19 @@ export class Keeper {
     const problems: string[] = []
     if (!this.#listening())
       problems.push(
-        'Nothing is heard of other workers at once, only by looking: the listening connection is down. It is tried again.',
+        'The connection that listens for changes is down, so changes of other workers are found by polling. It reconnects by itself.',
       )
-    const apart = Math.round((this.#clock.now() - now) / 1000)
-    if (Math.abs(apart) >= mostApart) {
+    const skewSeconds = Math.round((this.#clock.now() - now) / 1000)
+    if (Math.abs(skewSeconds) >= maxClockSkewSeconds) {
       problems.push(
-        `The clock of this machine is ${Math.abs(apart)} s ${apart > 0 ? 'ahead of' : 'behind'} PostgreSQL's. Deadlines and sleeps follow this one: set it right.`,
+        `The clock of this machine is ${Math.abs(skewSeconds)} s ${skewSeconds > 0 ? 'ahead of' : 'behind'} PostgreSQL's. Deadlines and sleeps follow this clock: synchronize it.`,
       )
     }
     return {
       schema,
       bytes,
       position,
-      workers: workers.map(({ id, leaseMs }) => ({ id: nameOut(id), leaseMs })),
+      workers: workers.map(({ id, leaseMs }) => ({ id: unescapeName(id), leaseMs })),
       problems,
     }
   }

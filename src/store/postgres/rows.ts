@@ -1,55 +1,52 @@
-// Rows to records and back.
+// Maps rows to records and back.
 //
-// Recorded values are JSON text, in which U+0000 is an escape already: they are stored to the letter. Names are plain strings, and
-// PostgreSQL's text cannot hold U+0000, so names are escaped on their way in and unescaped on their way out.
+// Recorded values are JSON text, in which U+0000 is already escaped, so they are stored as they are. Names are plain
+// strings, and PostgreSQL text cannot contain U+0000, so names are escaped on write and unescaped on read.
 
 import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../records/call-record.ts'
 import type { EventRecord } from '../records/event.ts'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type {
   AttachmentRecord,
-  Hold,
+  SlotHold,
   StoredDocument,
   DocumentName,
   DocumentQuery,
   Scope,
-  Take,
-  TakenPlace,
+  TakeSlots,
+  TakenSlot,
 } from '../store.ts'
 
-/** A name as it is stored: `\` doubled, U+0000 as `\0`. Most names have neither. */
-export function nameIn<T extends string | null>(name: T): T {
+/** A name as stored: `\` doubled, U+0000 as `\0`. Most names contain neither. */
+export function escapeName<T extends string | null>(name: T): T {
   if (name === null || !(name.includes('\\') || name.includes('\0'))) return name
   return name.replaceAll('\\', '\\\\').replaceAll('\0', '\\0') as T
 }
 
-export function nameOut<T extends string | null>(stored: T): T {
+export function unescapeName<T extends string | null>(stored: T): T {
   if (stored === null || !stored.includes('\\')) return stored
   return stored.replace(/\\([\\0])/g, (_, escaped) => (escaped === '0' ? '\0' : '\\')) as T
 }
 
-/** What rows are found by, in hex. */
-export const digest = (...parts: readonly (string | number)[]): string => hash('sha256', frame(...parts), 'hex')
-export const placeOf = (p: CallPosition): string => digest(p.tenant, p.session, p.batch, p.id, p.occurrence)
+/** Hex digest by which rows are found. Names may be longer than an index entry. */
+export const digest = (...parts: readonly (string | number)[]): string =>
+  hash('sha256', lengthPrefixed(...parts), 'hex')
+export const positionDigest = (p: CallPosition): string => digest(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
-/** A place to take, to wait for or to give back, as the functions of schema.ts read it. */
-export const placeIn = ({
-  name,
-  capacity,
-  lasts,
-}: Partial<TakenPlace> & { name: string }): Record<string, unknown> => ({
+/** A slot to take, queue for or release, in the form the functions of schema.ts read. */
+export const slotRow = ({ name, capacity, lasts }: Partial<TakenSlot> & { name: string }): Record<string, unknown> => ({
   place: digest(name),
-  name: nameIn(name),
+  name: escapeName(name),
   capacity,
   ms: lasts?.ms,
-  entry: lasts && nameIn(lasts.entry),
+  entry: lasts && escapeName(lasts.entry),
 })
 
-export const takeIn = ({ holder, above = [], places }: Take): Record<string, unknown> => ({
-  holder: nameIn(holder),
-  above: above.map(nameIn),
-  places: places.map(placeIn),
+export const takeRow = ({ holder, above = [], slots }: TakeSlots): Record<string, unknown> => ({
+  holder: escapeName(holder),
+  above: above.map(escapeName),
+  places: slots.map(slotRow),
 })
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition & { place: Buffer; scope: Buffer }
@@ -66,53 +63,53 @@ export function callOf({
 }: CallRow): CallRecord {
   return {
     ...row,
-    uid: nameOut(row.uid),
-    principal: nameOut(row.principal),
-    tool: nameOut(row.tool),
-    hash: nameOut(row.hash),
-    line: nameOut(row.line),
-    wait: nameOut(row.wait),
-    owner: nameOut(row.owner),
+    uid: unescapeName(row.uid),
+    principal: unescapeName(row.principal),
+    tool: unescapeName(row.tool),
+    hash: unescapeName(row.hash),
+    line: unescapeName(row.line),
+    wait: unescapeName(row.wait),
+    owner: unescapeName(row.owner),
     position: {
-      tenant: nameOut(tenant),
-      session: nameOut(session),
-      batch: nameOut(batch),
-      id: nameOut(id),
+      tenant: unescapeName(tenant),
+      session: unescapeName(session),
+      batch: unescapeName(batch),
+      id: unescapeName(id),
       occurrence,
     },
   }
 }
 
 export function stepOf({ place: _place, ...row }: StepRecord & { place: Buffer }): StepRecord {
-  return { ...row, call: nameOut(row.call), key: nameOut(row.key) }
+  return { ...row, call: unescapeName(row.call), key: unescapeName(row.key) }
 }
 
 export function waitOf(row: WaitRecord): WaitRecord {
   const { id, call, name, salt, keyHash } = row
   return {
     ...row,
-    id: nameOut(id),
-    call: nameOut(call),
-    name: nameOut(name),
-    salt: nameOut(salt),
-    keyHash: nameOut(keyHash),
+    id: unescapeName(id),
+    call: unescapeName(call),
+    name: unescapeName(name),
+    salt: unescapeName(salt),
+    keyHash: unescapeName(keyHash),
   }
 }
 
-export const holdOf = ({ name, holder, worker, ticket }: Hold): Hold => ({
-  name: nameOut(name),
-  holder: nameOut(holder),
-  worker: nameOut(worker),
+export const holdOf = ({ name, holder, worker, ticket }: SlotHold): SlotHold => ({
+  name: unescapeName(name),
+  holder: unescapeName(holder),
+  worker: unescapeName(worker),
   ticket,
 })
 
 export function attachmentOf({ place: _place, ...row }: AttachmentRecord & { place: Buffer }): AttachmentRecord {
   return {
     ...row,
-    id: nameOut(row.id),
-    tenant: nameOut(row.tenant),
-    mediaType: nameOut(row.mediaType),
-    name: nameOut(row.name),
+    id: unescapeName(row.id),
+    tenant: unescapeName(row.tenant),
+    mediaType: unescapeName(row.mediaType),
+    name: unescapeName(row.name),
   }
 }
 
@@ -123,27 +120,27 @@ export function eventOf({
   const { tenant, session, call } = row
   return {
     ...row,
-    tenant: nameOut(tenant),
-    session: nameOut(session),
-    call: nameOut(call),
+    tenant: unescapeName(tenant),
+    session: unescapeName(session),
+    call: unescapeName(call),
     body: JSON.parse(row.body),
   } as EventRecord
 }
 
-export const keptPlace = ({ of, tenant, session, key }: DocumentName): string => digest(of, tenant, session, key)
+export const documentDigest = ({ of, tenant, session, key }: DocumentName): string => digest(of, tenant, session, key)
 
-/** What is to be kept, as the function of schema.ts reads it. */
-export const keptIn = (name: DocumentName): Record<string, unknown> => ({
-  name: keptPlace(name),
+/** A document to write, in the form write_group reads. */
+export const documentRow = (name: DocumentName): Record<string, unknown> => ({
+  name: documentDigest(name),
   whose: digest(name.tenant),
   scope: digest(name.tenant, name.session),
-  of: nameIn(name.of),
-  tenant: nameIn(name.tenant),
-  session: nameIn(name.session),
-  key: nameIn(name.key),
+  of: escapeName(name.of),
+  tenant: escapeName(name.tenant),
+  session: escapeName(name.session),
+  key: escapeName(name.key),
 })
 
-export function keptOf({
+export function documentOf({
   place: _place,
   whose: _whose,
   scope: _scope,
@@ -151,23 +148,23 @@ export function keptOf({
 }: StoredDocument & Record<'place' | 'whose' | 'scope', Buffer>): StoredDocument {
   return {
     ...row,
-    of: nameOut(row.of),
-    tenant: nameOut(row.tenant),
-    session: nameOut(row.session),
-    key: nameOut(row.key),
+    of: unescapeName(row.of),
+    tenant: unescapeName(row.tenant),
+    session: unescapeName(row.session),
+    key: unescapeName(row.key),
   }
 }
 
-/** Which of these collections have something of a session. */
-export const keptAmong = (
+/** Which of these collections contain documents of a session. One index lookup per collection. */
+export const nonEmptyCollectionsQuery = (
   of: readonly string[],
   { tenant, session }: Required<Scope>,
 ): [text: string, values: unknown[]] => [
   `SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (SELECT 1 FROM kept WHERE "of" = name AND scope = decode($2, 'hex'))`,
-  [of.map(nameIn), digest(tenant, session)],
+  [of.map(escapeName), digest(tenant, session)],
 ]
 
-export function keptPage({
+export function documentPageQuery({
   of,
   tenant,
   session,
@@ -177,8 +174,8 @@ export function keptPage({
 }: DocumentQuery): [text: string, values: unknown[]] {
   const [from, order] = newest ? (["($2 = '' OR key < $2)", 'key DESC'] as const) : (['key > $2', 'key'] as const)
   const page = (by: string): string => `SELECT * FROM kept WHERE "of" = $1 AND ${from} ${by} ORDER BY ${order} LIMIT $3`
-  const asked = [nameIn(of), nameIn(after), limit]
-  if (tenant === undefined) return [page(''), asked]
-  if (session === undefined) return [page(`AND whose = decode($4, 'hex')`), [...asked, digest(tenant)]]
-  return [page(`AND scope = decode($4, 'hex')`), [...asked, digest(tenant, session)]]
+  const values = [escapeName(of), escapeName(after), limit]
+  if (tenant === undefined) return [page(''), values]
+  if (session === undefined) return [page(`AND whose = decode($4, 'hex')`), [...values, digest(tenant)]]
+  return [page(`AND scope = decode($4, 'hex')`), [...values, digest(tenant, session)]]
 }

@@ -1,6 +1,7 @@
-// The tables of the PostgreSQL store and the function that writes a group. Tables are named like the records' fields. Text is compared by
-// its bytes (COLLATE "C"), whatever the database's locale. An index entry holds 2.7 kB at most and names may be longer, so what is found
-// by a name is found by the name's digest.
+// Tables of the PostgreSQL store and the function that writes a group. Columns are named like the record fields. Text
+// is compared by bytes (COLLATE "C"), independent of the database's locale. An index entry holds at most 2.7 kB and
+// names may be longer, so rows are found by digests of their names. SQL comments inside functions are stored in the
+// database and pinned by the golden tests.
 
 import type { ClientBase } from 'pg'
 import { PawlError } from '../../core/errors.ts'
@@ -9,7 +10,7 @@ import { eraseFunction } from './retention.ts'
 const tables = `
   CREATE TABLE meta (one boolean PRIMARY KEY DEFAULT true CHECK (one), version integer NOT NULL);
   INSERT INTO meta VALUES (true, 0);
-  -- One row: the committers' lock, the last position given out, and a number that every group raises.
+  -- One row: the commit lock, the last position assigned, and a version number that every group increments.
   CREATE TABLE log (one boolean PRIMARY KEY DEFAULT true CHECK (one), position bigint NOT NULL, version bigint NOT NULL);
   INSERT INTO log VALUES (true, 0, 0);
   CREATE TABLE settings (key text COLLATE "C" PRIMARY KEY, value text NOT NULL);
@@ -21,7 +22,7 @@ const tables = `
     state text NOT NULL, args text, terms text, attempt integer NOT NULL, "startedAt" bigint, wait text, outcome text, "settledAt" bigint,
     fence bigint NOT NULL, owner text COLLATE "C"
   );
-  -- Only open work is in here, so finding it costs nothing however long the history is.
+  -- Contains open calls only, so finding work does not get slower as the history grows.
   CREATE INDEX calls_open ON calls ("createdAt", uid) WHERE state IN ('received', 'queued', 'running');
   CREATE INDEX calls_scope ON calls (scope, uid);
   CREATE TABLE steps (
@@ -45,18 +46,19 @@ const tables = `
 `
 
 /**
- * A whole group in one round trip. The committers' lock comes first, so groups of all processes follow one another: positions are given out
- * in the order in which they become visible, sequences have no gap, and no two groups can deadlock. Claims take no part in that: the rows
- * a guard speaks of are locked, so that their fence stays as it is until the group is committed. Every statement of the function sees what
- * was committed before it began (READ COMMITTED), so what the lock was waited for is seen.
+ * Writes a whole group in one round trip. It first takes the commit lock (row of `log`), so the groups of all
+ * processes run one after another: positions are assigned in the order they become visible, sequences have no gaps,
+ * and groups cannot deadlock. Claims do not take this lock: the rows that guards refer to are locked, so that their
+ * fence cannot change before the commit. Every statement in the function sees what was committed before it began
+ * (READ COMMITTED), including the group the lock was waited for.
  *
- * What each row needs are numbers of guards; a row is written if none of them is false. Which those are is the answer. plan-group.ts makes the
- * rows, and has judged what the changes of one group mean to each other.
+ * `needs` of a row lists guard numbers; the row is written if none of them failed. The failed numbers are returned.
+ * plan-group-commit.ts builds the rows and decides how changes of one group affect each other.
  */
 const writeGroup = `
   CREATE FUNCTION write_group_3(guards json, newcalls json, moves json, newsteps json, newwaits json, answers json, files json, facts json,
     placings json, newuses json, keeps json, channel text, writer text) RETURNS TABLE (bad integer[], raised bigint, lacking jsonb) LANGUAGE plpgsql
-    -- A group is small and the tables are not: rows are found by their keys, whatever the planner thinks of tables it has not counted.
+    -- A group is small and the tables are large: rows must be found by key, even if the planner has no statistics yet.
     SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET plan_cache_mode = force_generic_plan AS $$
   DECLARE last bigint; told_now bigint := 0; op record; lacks text; turn bigint;
   BEGIN
@@ -184,27 +186,27 @@ const writeGroup = `
   END $$;
 `
 
-/** Of the rows of holds: places whose time has not passed, and in line those whose worker lives. */
+/** Rows of `holds` that count: slots that have not expired, and tickets whose worker is alive. */
 export const counts = (holds: string): string => `(${holds}.until IS NULL OR ${holds}.until > clock_timestamp())
         AND (${holds}.ticket IS NULL OR EXISTS (SELECT 1 FROM workers WHERE workers.id = ${holds}.worker AND workers.until > clock_timestamp()))`
 
 const second = `
   ALTER TABLE calls ADD COLUMN deaths integer NOT NULL DEFAULT 0, ADD COLUMN trouble text, ADD COLUMN line text;
-  -- By hash: a line's name may be longer than an index entry.
+  -- A hash index, because the name of a batch order may be longer than a btree entry.
   CREATE INDEX calls_line ON calls USING hash (line) WHERE line IS NOT NULL AND state IN ('received', 'queued', 'running');
   ALTER TABLE waits ADD COLUMN terms text;
   CREATE TABLE holds (
     place bytea NOT NULL, holder text COLLATE "C" NOT NULL, name text NOT NULL, worker text COLLATE "C" NOT NULL,
-    -- NULL: it has a place. Else its number in line.
+    -- NULL: it holds a slot. Otherwise its number in the queue.
     ticket bigint,
-    -- Of places that are free by themselves.
+    -- When a slot with a time limit frees itself.
     until timestamptz,
     PRIMARY KEY (place, holder)
   );
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
   CREATE INDEX holds_ticket ON holds (ticket) WHERE ticket IS NOT NULL;
-  -- The places for which a holder has to wait.
+  -- The semaphores without a free slot for a holder. Costs one index range per semaphore.
   CREATE FUNCTION lacking_places(who text, lenders text[], places json) RETURNS TABLE (name text) LANGUAGE sql AS $$
     SELECT x.name FROM ROWS FROM (json_to_recordset(places) AS (place text, name text, capacity integer)) WITH ORDINALITY AS x
       WHERE (SELECT count(*) FROM holds AS c WHERE c.place = decode(x.place, 'hex') AND ${counts('c')}
@@ -216,23 +218,24 @@ const second = `
           ELSE coalesce((SELECT ticket FROM holds AS own WHERE own.holder = who AND own.ticket IS NOT NULL LIMIT 1), 9007199254740991) END))
         >= x.capacity ORDER BY x.ordinality
   $$;
-  -- Found by age to be erased, and by session to be left alone.
+  -- For erasure: settled calls by age, and parked calls by session, because a session with open calls is skipped.
   CREATE INDEX calls_settled ON calls ("settledAt", uid) WHERE state = 'settled';
   CREATE INDEX calls_parked ON calls (scope, uid) WHERE state = 'parked';
   CREATE TABLE uses (place bytea NOT NULL, call text COLLATE "C" NOT NULL, PRIMARY KEY (place, call));
   CREATE INDEX uses_call ON uses (call);
-  -- What was written before uses were kept: told from what is on record.
+  -- Attachments written before this table existed: their uses are derived from the recorded texts.
   INSERT INTO uses SELECT a.place, c.uid FROM attachments AS a JOIN calls AS c ON c.tenant = a.tenant
     WHERE strpos(c.input, a.id) > 0 OR strpos(c.args, a.id) > 0 OR strpos(c.outcome, a.id) > 0
       OR EXISTS (SELECT 1 FROM steps AS s WHERE s.call = c.uid AND (strpos(s.value, a.id) > 0 OR strpos(s.input, a.id) > 0))
       OR EXISTS (SELECT 1 FROM waits AS w WHERE w.call = c.uid AND strpos(w.resolution, a.id) > 0);
-  -- What was erased: of all under '', of a session under the digest of its name. The sequence of a session goes on from here.
+  -- Erasures: of the whole store under '', of a session under the digest of its name. A session's sequence continues
+  -- from here.
   CREATE TABLE erasures (scope bytea PRIMARY KEY, seq bigint NOT NULL, position bigint NOT NULL, count bigint NOT NULL);
   INSERT INTO erasures VALUES ('', 0, 0, 0);
 `
 
 const third = `
-  -- whose and scope are digests: of the tenant, and of the tenant with the session.
+  -- whose: digest of the tenant. scope: digest of the tenant and session.
   CREATE TABLE kept (
     place bytea PRIMARY KEY, whose bytea NOT NULL, scope bytea NOT NULL, "of" text COLLATE "C" NOT NULL, tenant text NOT NULL,
     session text NOT NULL, key text COLLATE "C" NOT NULL, revision bigint NOT NULL, value text NOT NULL
@@ -243,19 +246,22 @@ const third = `
 `
 
 const fourth = `
-  -- By owner: what nobody has, or who is dead, is found without a look at what is in good hands.
+  -- By owner, so that a claim finds calls without a living owner and does not scan the others.
   DROP INDEX calls_open;
   CREATE INDEX calls_open ON calls (owner, "createdAt", uid) WHERE state IN ('received', 'queued', 'running');
 `
 
 /**
- * One entry per schema version; a database at version n runs those from n on. Columns are only added, at the end and with defaults, and
- * the function of each version has a name of its own: processes of the version before go on while a fleet is replaced. The function of
- * the first version is made nowhere any more.
+ * One entry per schema version; a database at version n runs the entries from n on. Columns are only added, at the
+ * end and with defaults, and the function of each version has its own name, so that processes of the previous version
+ * keep working during a rolling update. The function of the first version is no longer created.
  */
 const migrations: readonly string[] = ['', second, third + writeGroup + eraseFunction, fourth]
 
-/** Makes the schema, or brings it up to date: all or nothing. Two processes may try at once: the second waits, and finds the work done. */
+/**
+ * Creates or upgrades the schema in one transaction. If two processes try at once, the second waits and finds it
+ * done.
+ */
 export async function migrate(client: ClientBase, schema: string): Promise<void> {
   await client.query('BEGIN')
   try {
@@ -270,12 +276,12 @@ export async function migrate(client: ClientBase, schema: string): Promise<void>
     if (version > migrations.length) {
       throw new PawlError(
         'store_newer',
-        `Schema '${schema}' is at version ${version}; this version knows ${migrations.length}.`,
+        `Schema '${schema}' is at version ${version}; this version of Pawl supports up to ${migrations.length}.`,
       )
     }
     for (const sql of migrations.slice(version)) await client.query(sql)
     await client.query('UPDATE meta SET version = $1', [migrations.length])
-    // Workers that died leave a row behind; after a day nobody asks about it.
+    // Dead workers leave a row behind; after a day no lease check needs it.
     await client.query(`DELETE FROM workers WHERE until < clock_timestamp() - interval '1 day'`)
     await client.query('COMMIT')
   } catch (error) {

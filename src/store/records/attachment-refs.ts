@@ -1,21 +1,21 @@
-// JOURNAL: which attachments a call speaks of. Attachments are kept by their content, once per tenant; they are erased with the last call
-// that made one or has it in what it was asked, recorded or answered.
+// Which attachments a call refers to. Attachments are stored by content, once per tenant. They are erased with the
+// last call that created one or contains one in its input, records or outcome.
 
 export interface AttachmentUse {
   readonly tenant: string
-  /** The attachment. */
+  /** The attachment's id. */
   readonly id: string
   /** The uid of the call. */
   readonly call: string
 }
 
-const sign = '"$pawl":"attachment"'
-const reference = /"id":"(att_[\w-]{43})"/g
+const marker = '"$pawl":"attachment"'
+const idPattern = /"id":"(att_[\w-]{43})"/g
 
-/** The ids of the attachments in a recorded form. Most have none, and cost one look. */
+/** The ids of the attachments in recorded texts. A text without any costs one substring search. */
 export function attachmentsIn(...texts: readonly (string | null | undefined)[]): string[] {
   const found: string[] = []
   for (const text of texts)
-    if (text?.includes(sign)) for (const [, id] of text.matchAll(reference)) found.push(id as string)
+    if (text?.includes(marker)) for (const [, id] of text.matchAll(idPattern)) found.push(id as string)
   return found
 }

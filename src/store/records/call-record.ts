@@ -1,19 +1,18 @@
-// JOURNAL: what is kept about a call, its steps and its waits, and which moves are legal. Pure: no store, no engine.
+// Records of calls, steps and waits, and the legal state transitions. Pure: no store, no engine.
 //
-// The life of a call. It is `received` when it is on record. Once its arguments are accepted it is `queued`; a worker that
-// starts the body makes it `running`. A body that returned a later leaves it `parked`: nobody owns it, it costs nothing,
-// and its answer makes it `queued` again, this time to land the answer. One that has to ask somebody before its body is parked as well.
-// `settled` is the end, written once.
-// An attempt whose failure may be tried again makes it `queued` until the next one begins.
-// A worker that dies leaves `received`, `queued` or `running` behind; whoever claims the call next reads from the state how
-// far it had come.
+// Life cycle of a call: it is `received` when recorded, `queued` once its arguments are validated, and `running` when
+// a worker starts the body. A body that returned a later, or a call that needs an approval before its body, is
+// `parked`: it has no owner and uses no resources until an answer makes it `queued` again, this time to process the
+// answer. A failed attempt that may be retried makes the call `queued` until the next attempt. `settled` is final and
+// written once. A worker that dies leaves `received`, `queued` or `running` behind; the next claimer reads from the
+// state how far the call had come.
 
-import type { AskTerms } from './approval-terms.ts'
+import type { AskTerms } from './approval-wait-terms.ts'
 import type { TaskTerms } from './task-terms.ts'
 
 export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
 
-/** Which state may follow which. `running` follows itself when a recovery starts the body again. */
+/** Legal next states. `running` follows itself when a recovery starts the body again. */
 export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {
   received: ['queued', 'running', 'parked', 'settled'],
   queued: ['running', 'parked', 'settled'],
@@ -22,15 +21,18 @@ export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {
   settled: [],
 }
 
-/** Guards the table: a move that it does not hold is a defect of ours, and is stopped before it is written. */
+/** Throws on an illegal transition: that is a bug in Pawl, stopped before it is written. */
 export function checkMove(from: CallState, to: CallState): void {
-  if (!legalMoves[from].includes(to)) throw new Error(`A call that is ${from} cannot become ${to}.`)
+  if (!legalMoves[from].includes(to)) throw new Error(`Illegal state transition: ${from} to ${to}.`)
 }
 
-/** What records call a tool that there is none of: whichever worker takes the call up can say so. Its name is in the options. */
+/**
+ * Recorded tool name of a call to a tool that does not exist. Any worker can settle such a call. The requested name
+ * is in the options.
+ */
 export const absentTool = 'pawl:absent'
 
-/** CALL-6: a call is its place. `occurrence` tells equal ids of one batch apart. */
+/** Identity of a call. `occurrence` distinguishes equal ids within one batch. */
 export interface CallPosition {
   readonly tenant: string
   readonly session: string
@@ -39,97 +41,103 @@ export interface CallPosition {
   readonly occurrence: number
 }
 
-/** What never changes about a call once it is on record. */
+/** The immutable part of a call. */
 export interface CallRequest {
-  /** Time-ordered and unique; what rows refer to. The position is what people mean. */
+  /** Time-ordered and unique; other rows refer to it. The position is the identity that callers use. */
   readonly uid: string
   readonly position: CallPosition
   readonly principal: string | null
-  /** What the record calls it, and claims go by: its id, and whose tool it is where that is not the runtime. */
+  /**
+   * The recorded tool name, by which calls are claimed: the tool's id, with its provider if it is not the runtime's
+   * own.
+   */
   readonly tool: string
-  /** Verbatim, as asked. */
+  /** The input exactly as received. */
   readonly input: string
-  /** Of tool and input: the same call asked again has the same hash. */
+  /** Hash of tool and input: an identical request has the same hash. */
   readonly hash: string
-  /** CallOptions as JSON; null if nothing was said. */
+  /** CallOptions as JSON; null if there are none. */
   readonly options: string | null
-  /** The line in which its turn matters: all of it that is open goes to one worker. Null if it stands in none. */
+  /** The batch order the call belongs to: its open calls are always claimed by one worker. Null if it has none. */
   readonly line: string | null
   readonly createdAt: number
 }
 
-/** What came with a call besides its content. Recorded, so that a recovery keeps to it. */
+/** Options requested with a call. Recorded, so that a recovery uses the same options. */
 export interface CallOptions {
-  /** The model's own argument text, when the input came as text. */
+  /** The model's argument text, if the input arrived as text. */
   readonly raw?: string
-  /** The input could not be read; this says why. */
+  /** Why the input could not be parsed. */
   readonly unreadable?: string
-  /** The model's id, when the place is named by an idempotency key instead. */
+  /** The model's call id, if an idempotency key names the position instead. */
   readonly callId?: string
-  /** What the model called the tool, where the record calls it something else. */
+  /** The name the model used for the tool, if it differs from the recorded one. */
   readonly name?: string
-  /** Opaque to us; comes back on the outcome. */
+  /** Opaque to Pawl; returned with the outcome. */
   readonly meta?: unknown
-  /** Milliseconds per clock. */
+  /** Timeouts in milliseconds. */
   readonly timeout?: {
     readonly attempt?: number
     readonly idle?: number
     readonly total?: number
     readonly queue?: number
   }
-  /** An instant after which it is too late. */
+  /** Instant after which the call must not run. */
   readonly deadline?: number
-  /** A failure before it in its batch keeps it from starting. */
+  /** The call does not start if an earlier call of its batch failed. */
   readonly stop?: true
-  /** Its place in the order of its batch. */
+  /** Index in the batch order. */
   readonly order?: number
-  /** The batch it was asked in, when the place is named by an idempotency key instead. */
+  /** The requested batch, if an idempotency key names the position instead. */
   readonly batch?: string
-  /** The turn it belongs to, by the name that the caller gave. */
+  /** The turn the call belongs to, by the caller's id for it. */
   readonly turn?: string
-  /** The frame that its turn worked in, by name. */
+  /** The frame the turn worked in, by name. */
   readonly frame?: string
-  /** Which tools its turn has, by name, where that is not all: what tool_search looks through, and what may be meant by a name that nothing goes by. */
+  /**
+   * Names of the tools available to the turn, if not all are: the scope of tool_search and of suggestions for an
+   * unknown tool name.
+   */
   readonly within?: readonly string[]
-  /** The outermost call it runs under, whose place in the queue it borrows. */
+  /** The outermost call above it, whose queue slot it shares. */
   readonly root?: string
-  /** The host asked for an internal tool. */
+  /** The host requested an internal tool. */
   readonly internal?: boolean
-  /** No tool went by that name where and when it was asked. */
+  /** No tool had that name at the time and place of the request. */
   readonly absent?: true
-  /** The calls between the outermost and this one. */
+  /** The calls between the outermost one and this one. */
   readonly above?: readonly string[]
-  /** Nobody is there who could approve, connect or answer: what would ask is refused. */
+  /** No person is available to approve, connect or answer: requests to people are refused. */
   readonly unattended?: true
-  /** The rules of its session, which hold on whatever worker it runs. */
+  /** The session's policy rules, which apply on any worker. */
   readonly policy?: unknown
-  /** The task that it runs under. */
+  /** The task it runs under. */
   readonly inTask?: string
-  /** It is a task: nobody waits for it where it was asked for. */
+  /** Set if the call is a background task. */
   readonly task?: TaskTerms
-  /** The id of the host's secret it began under, where that is not the one the store was made with. */
+  /** Id of the host secret the call began under, if it is not the store's first one. */
   readonly secret?: string
 }
 
-/** What moves. Written whole by whoever holds the fence. */
+/** The mutable part of a call. Always written as a whole, by the holder of the fence. */
 export interface CallProgress {
   readonly state: CallState
-  /** The arguments as accepted, recorded form; null until then. */
+  /** Validated arguments in recorded form; null until validated. */
   readonly args: string | null
-  /** CallTerms as JSON: what the tool was when the arguments were accepted; null until then. */
+  /** CallTerms as JSON: the tool's properties when the arguments were validated; null until then. */
   readonly terms: string | null
-  /** How many executions of the body have begun. */
+  /** How many attempts have started. */
   readonly attempt: number
-  /** When the last of them began. */
+  /** When the last attempt started. */
   readonly startedAt: number | null
-  /** The wait it is parked on, or whose answer it lands. */
+  /** The wait it is parked on, or whose answer it processes. */
   readonly wait: string | null
-  /** The settled outcome, recorded form. */
+  /** The settled outcome, in recorded form. */
   readonly outcome: string | null
   readonly settledAt: number | null
-  /** How many workers have died over its body since it last got anywhere; counted by whoever claims it (DUR-8). */
+  /** Workers that died while running the body since it last made progress; incremented by the claimer. */
   readonly deaths: number
-  /** What went wrong inside, for operators alone, sealed; null if nothing did (VAL-4). */
+  /** Diagnostics for operators, sealed; null if there are none. */
   readonly trouble: string | null
 }
 
@@ -139,45 +147,48 @@ export function progressOf(of: CallProgress): CallProgress {
 }
 
 export interface CallRecord extends CallRequest, CallProgress {
-  /** Grows with every acquisition: the token that every write of a holder is checked against. */
+  /** Fencing token: incremented by every claim, checked by every write of the holder. */
   readonly fence: number
-  /** The worker that holds it; null when nobody does. */
+  /** The worker that holds the call; null if none does. */
   readonly owner: string | null
 }
 
-/** What a recovery must know of the tool as it was. */
+/** Properties of the tool that a recovery needs. */
 export interface CallTerms {
   readonly version?: string
   readonly onCrash: 'rerun' | 'stop'
-  /** Which approval's changes are in the arguments: the number of the last one. */
+  /** Number of the last approval whose edits are in the arguments. */
   readonly edited?: number
-  /** What its attempts cost before it came to wait. */
+  /** Cost of the attempts before the call was parked. */
   readonly cost?: number
-  /** Its prepare has had its say. One that came later has none in this call. */
+  /** `prepare` has run. A `prepare` added to the tool later does not run for this call. */
   readonly prepared?: true
-  /** Its arguments may hold what nobody may read: who does not know the tool shows none of them. */
+  /** The arguments may contain secrets: a worker that does not know the tool shows none of them. */
   readonly untold?: true
-  /** Where the time went before what runs now; call-times.ts. */
+  /** Time spent before the current phase; see call-times.ts. */
   readonly spent?: {
     readonly queuedMs: number
     readonly runningMs: number
     readonly waitingMs: number
     readonly until: number
-    /** How many attempts are in it. */
+    /** Number of attempts included. */
     readonly attempts?: number
   }
 }
 
-/** A step is a leaf of work with a recorded end. `started` is only written when the start itself must be known. */
+/** A step is a unit of work with a recorded end. `started` is written only if the start itself must be durable. */
 export interface StepRecord {
   readonly call: string
   readonly key: string
   readonly state: 'started' | 'done' | 'failed'
-  /** Recorded form of its declared input; null if it has none. */
+  /** Declared input in recorded form; null if it has none. */
   readonly input: string | null
-  /** Recorded form of its value, or of its error. */
+  /** Value or error in recorded form. */
   readonly value: string | null
-  /** The round it ended in: a value holds for the call, an error for its round. Retries begin rounds, recoveries do not. */
+  /**
+   * The round it ended in. A value is valid for the whole call, an error only for its round. Retries start a new
+   * round, recoveries do not.
+   */
   readonly round: number
   readonly at: number
 }
@@ -185,20 +196,20 @@ export interface StepRecord {
 export type Resolution =
   | { readonly value: unknown }
   | { readonly failure: { readonly code: string; readonly message: string } }
-  /** `at`: when, where it was called off by its own call. */
+  /** `at` is set if the call itself cancelled the wait. */
   | { readonly cancelled: string; readonly at?: number }
-  /** `failsTurn`: the wait was opened so that silence ends more than its call. */
+  /** `failsTurn`: the wait was opened with `onTimeout: 'fail'`. */
   | { readonly timeout: true; readonly failsTurn?: true }
 
-/** What was said of a wait when it was opened. What is the default is left out. */
+/** Options a wait was opened with. Defaults are left out. */
 export interface WaitTerms {
   readonly onTimeout?: 'fail'
   readonly onCancel?: 'ignore'
-  /** Told when the call first waits on it; the payload in its recorded form. */
+  /** Announced when the call first waits; the payload is in recorded form. */
   readonly announce?: { readonly type: string; readonly payload: string }
-  /** What it asks of somebody; then no key answers it. */
+  /** A request to a person or client. Such a wait cannot be answered by key. */
   readonly asks?: AskTerms
-  /** Its tool has an output schema, so that a value which answers a parked call must be checked before it is taken. */
+  /** The tool has an output schema: a value that answers a parked call must be validated before it is accepted. */
   readonly checked?: true
 }
 
@@ -209,19 +220,19 @@ export interface WaitRecord {
   readonly id: string
   readonly call: string
   readonly name: string
-  /** With the host's secret it makes the key again after a crash. */
+  /** Input for deriving the key again after a crash, together with the host's secret. */
   readonly salt: string
-  /** The key itself is never stored. */
+  /** Hash of the key; the key itself is never stored. */
   readonly keyHash: string
   readonly deadline: number
   readonly createdAt: number
-  /** WaitTerms as JSON; null if nothing was said. */
+  /** WaitTerms as JSON; null if all are defaults. */
   readonly terms: string | null
-  /** Recorded form of the Resolution; null while open. Written once. */
+  /** The Resolution in recorded form; null while open. Written once. */
   readonly resolution: string | null
 }
 
-/** How far an earlier worker had come with the body, when one died over it. */
+/** The attempt that a dead worker left unfinished. */
 export interface Interruption {
   readonly attempt: number
   readonly startedAt: number

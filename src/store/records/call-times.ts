@@ -1,38 +1,40 @@
-// JOURNAL: where the time of a call went, told from recorded instants alone, so that it is the same after a restart. A call with one
-// attempt has all it takes in its row. Where more follows (another attempt, a park, a wait inside the body), the time up to then is
-// kept with its terms, in a write that happens anyway.
+// How a call's time was spent, computed from recorded instants only, so that it is the same after a restart. The row
+// of a call with one attempt holds everything needed. If more follows (another attempt, a park, a wait inside the
+// body), the time so far is saved in the terms, as part of a write that happens anyway.
 
 import type { CallProgress, CallTerms } from './call-record.ts'
 
 export interface CallTimes {
-  /** Before attempts: its turn, its limits, what stands before the body, the delays of retries. */
+  /** Time before attempts: batch order, limits, checks before the body, retry delays. */
   readonly queuedMs: number
-  /** In the body. Until a recovery, the time in which nobody noticed that the worker was gone is in it. */
+  /** Time in the body. Includes the time until a dead worker was noticed. */
   readonly runningMs: number
-  /** For the outside: parked, or in a wait or a sleep inside the body. */
+  /** Time waiting for external input: parked, or in a wait or sleep inside the body. */
   readonly waitingMs: number
 }
 
-/** Of what never began. */
+/** Times of a call that never started. */
 export const noTimes: CallTimes = { queuedMs: 0, runningMs: 0, waitingMs: 0 }
 
-/** The time from the beginning up to an instant. */
+/** Time from the creation of the call up to `until`. */
 type Spent = NonNullable<CallTerms['spent']>
 
-/** Terms that hold the time up to `at`, when the attempt ends that runs now; `waited` is what of it was spent in waits. */
-export function accountedFor(
+/**
+ * Returns terms that include the time up to `at`, when the current attempt ends; `waited` is the part spent in waits.
+ */
+export function addAttemptTime(
   createdAt: number,
   call: Pick<CallProgress, 'state' | 'startedAt' | 'terms' | 'attempt'>,
   at: number,
   waited: number,
 ): string {
   const { until, queuedMs, runningMs, waitingMs } = spentOf(call.terms) ?? { ...noTimes, until: createdAt }
-  // What has not begun, or waits for its next attempt, is in line.
-  const started = call.state === 'running' ? Math.max(until, call.startedAt ?? at) : at
+  // A call that has not started, or waits for its next attempt, is queued.
+  const bodyStart = call.state === 'running' ? Math.max(until, call.startedAt ?? at) : at
   const terms = JSON.parse(call.terms ?? '{}') as CallTerms
   const next: Spent = {
-    queuedMs: queuedMs + (started - until),
-    runningMs: runningMs + Math.max(0, at - started - waited),
+    queuedMs: queuedMs + (bodyStart - until),
+    runningMs: runningMs + Math.max(0, at - bodyStart - waited),
     waitingMs: waitingMs + waited,
     until: at,
     attempts: call.attempt,
@@ -40,8 +42,8 @@ export function accountedFor(
   return JSON.stringify({ ...terms, spent: next })
 }
 
-/** Terms of a call that was parked and goes on: the time since then was spent waiting. */
-export function waitedUntil(terms: string | null, at: number): string | null {
+/** Returns the terms of a parked call that resumes at `at`: the time since then was spent waiting. */
+export function addWaitTime(terms: string | null, at: number): string | null {
   const spent = spentOf(terms)
   if (!spent) return terms
   const next: Spent = {
@@ -52,16 +54,16 @@ export function waitedUntil(terms: string | null, at: number): string | null {
   return JSON.stringify({ ...(JSON.parse(terms as string) as CallTerms), spent: next })
 }
 
-/** Of a settled call. Most had one attempt and no wait: theirs is read off their instants. */
+/** Times of a settled call. With one attempt and no wait they follow from its instants alone. */
 export function timesOf(createdAt: number, { startedAt, settledAt, wait, terms, attempt }: CallProgress): CallTimes {
   const spent = spentOf(terms)
   const { queuedMs, runningMs, waitingMs } = spent ?? noTimes
   const until = spent?.until ?? createdAt
   const end = Math.max(until, settledAt ?? until)
   if (wait !== null) return { queuedMs, runningMs, waitingMs: waitingMs + (end - until) }
-  // It settled before the body began, or between two attempts.
-  const started = startedAt === null || startedAt < until || attempt === spent?.attempts ? end : startedAt
-  return { queuedMs: queuedMs + (started - until), runningMs: runningMs + Math.max(0, end - started), waitingMs }
+  // The call settled before the body started, or between two attempts.
+  const bodyStart = startedAt === null || startedAt < until || attempt === spent?.attempts ? end : startedAt
+  return { queuedMs: queuedMs + (bodyStart - until), runningMs: runningMs + Math.max(0, end - bodyStart), waitingMs }
 }
 
 function spentOf(terms: string | null): Spent | undefined {

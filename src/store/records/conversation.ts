@@ -1,6 +1,7 @@
-// JOURNAL: the conversation of a session, as it is kept: one row a message, never changed; who may add to it; and what waits to be said.
+// Names and rows of the documents that hold a session's conversation: messages (never changed once written), the lock
+// on appending, messages not yet delivered, agents, usage.
 
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { CallOptions } from './call-record.ts'
 
 interface Scope {
@@ -8,19 +9,24 @@ interface Scope {
   readonly session: string
 }
 
-/** Where turns stand: each is a call of this batch. */
+/** Batch of all turns: each turn is a call in it. */
 export const turnBatch = 'pawl:turn'
-/** What records call a turn: claimed where the model is known. */
+/** Recorded tool name of a turn: only workers that know the model claim it. */
 export const turnTool = (model: string): string => `${turnBatch}:${model}`
-/** No batch of a host begins so. */
+/** Host batch names cannot start with `pawl:`, so this identifies turns. */
 export const isTurn = ({ position }: { readonly position: { readonly batch: string } }): boolean =>
   position.batch === turnBatch
-/** The batch of the calls of one answer; where they run one after the other, of the one that stands there. No choice of ids makes it another's. */
+/**
+ * Batch of the calls of one model answer; if they run sequentially, of the call at that index. The encoding is
+ * collision-free for any id.
+ */
 export const stepBatch = (turn: string, step: number, ...order: number[]): string =>
-  `${ofStep}${frame(turn, step, ...order)}`
-const ofStep = 'pawl:step:'
-/** What a model asked for in a turn: of the batches that only we name, these are of calls that others may mean. */
-export const isStepBatch = (batch: string): boolean => batch.startsWith(ofStep)
+  `${stepPrefix}${lengthPrefixed(turn, step, ...order)}`
+const stepPrefix = 'pawl:step:'
+/**
+ * Whether the batch holds calls a model requested in a turn. Unlike other internal batches, users may refer to them.
+ */
+export const isStepBatch = (batch: string): boolean => batch.startsWith(stepPrefix)
 
 const digits = 12
 export const messageKey = (number: number): string => String(number).padStart(digits, '0')
@@ -31,14 +37,14 @@ export const messageName = ({ tenant, session }: Scope, number: number) => ({
   key: messageKey(number),
 })
 
-/** Which turn may add messages: one at a time, on whatever worker (SESS-4). */
+/** Says which turn may append messages: one at a time across all workers. */
 export const headName = ({ tenant, session }: Scope) => ({ of: 'conversation', tenant, session, key: '' })
 
-/** The last turn that somebody asked for here: one that begins by itself is like it. */
+/** The last turn requested here. A turn that starts by itself copies its settings. */
 export const lastTurnName = ({ tenant, session }: Scope) => ({ of: 'turn-last', tenant, session, key: '' })
 
 export interface LastTurnRow {
-  /** As it was put on record, without what was said. */
+  /** As recorded, without the message. */
   readonly asked: {
     readonly principal: string | null
     readonly tool: string
@@ -47,30 +53,30 @@ export interface LastTurnRow {
     readonly options: CallOptions | null
     readonly sealed?: boolean
   }
-  /** How many have begun by themselves since. */
+  /** How many turns have started by themselves since. */
   readonly woken: number
 }
 
-/** No id of a host begins so. */
-const woken = 'woken_'
-export const wokenId = (what: string): string => `${woken}${what}`
-export const isWoken = (turn: string): boolean => turn.startsWith(woken)
+/** Id prefix of turns that start by themselves; host ids cannot start with it. */
+const wokenPrefix = 'woken_'
+export const wokenId = (what: string): string => `${wokenPrefix}${what}`
+export const isWoken = (turn: string): boolean => turn.startsWith(wokenPrefix)
 
 export interface HeadRow {
-  /** Of this conversation: another after the session was erased. */
+  /** Identifies this conversation; changes when the session is erased and used again. */
   readonly born: string
-  /** The uid of the turn that is open; null if none is. */
+  /** The uid of the open turn; null if none is. */
   readonly turn: string | null
-  /** Capabilities that were on when it began, by name; left out if none were. */
+  /** Names of the capabilities enabled when the turn began; left out if there were none. */
   readonly on?: readonly string[]
 }
 
-/** What was sent and not read yet, in the order in which it came. */
+/** Messages sent but not yet read by a turn, in order of arrival. */
 export const sentName = ({ tenant, session }: Scope, key: string) => ({ of: 'message-sent', tenant, session, key })
-/** By the sender's id: a message that was sent before is not sent again. */
+/** Deduplicates messages by the sender's id. */
 export const sentOnceName = ({ tenant, session }: Scope, id: string) => ({ of: 'message-id', tenant, session, key: id })
 
-/** What a user said: a text, or a text with files. */
+/** A user message: a text, or a text with files. */
 export type WordsRow =
   | string
   | {
@@ -85,21 +91,24 @@ export interface SentRow {
   readonly at: number
 }
 
-/** What models have cost: a row for each turn, and for each time that a body asked. */
+/** Model usage: one row per turn, and one per completion requested by a body. */
 export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'model-usage', tenant, session, key })
 
-/** Of a session in which an agent works: who let it. */
+/** The parent of an agent's session. */
 export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
-/** Those of them that are at work, or that have answered and left something behind: what people are asked there is found from above. */
+/**
+ * Agents that are running, or have answered and left open work. Approval requests in their sessions are found from
+ * the parent session through these documents.
+ */
 export const workingName = ({ tenant, session }: Scope, agent: string) => ({
   of: 'session-working',
   tenant,
   session,
   key: agent,
 })
-export const atWork = '1'
-export const leftBehind = 'left'
-/** The sessions of agents that something in this one let work. */
+export const agentWorking = '1'
+export const agentLeftWork = 'left'
+/** Sessions of the agents started in this session. */
 export const agentName = ({ tenant, session }: Scope, agent: string) => ({
   of: 'session-agent',
   tenant,
@@ -114,7 +123,7 @@ export interface ParentRow {
   readonly depth: number
 }
 
-/** A tool, by its id, whose schema the models of the session are shown from now on (SESS-8). */
+/** A tool, by id, whose schema is included in the session's model requests from now on. */
 export const revealedName = ({ tenant, session }: Scope, tool: string) => ({
   of: 'tool-revealed',
   tenant,
@@ -122,7 +131,7 @@ export const revealedName = ({ tenant, session }: Scope, tool: string) => ({
   key: tool,
 })
 
-/** A call for which a placeholder stands in the conversation: what comes of it is told later (POL-7). */
+/** A call represented by a placeholder in the conversation; its result is delivered later. */
 export const owedName = ({ tenant, session }: Scope, key: string) => ({ of: 'result-owed', tenant, session, key })
 
 export interface OwedRow {
@@ -130,6 +139,6 @@ export interface OwedRow {
   readonly id: string
   readonly occurrence: number
   readonly name: string
-  /** Its id as the model knows it, where that is another. */
+  /** The call id as the model knows it, if it differs. */
   readonly shown?: string
 }

@@ -1,9 +1,9 @@
-// JOURNAL: the facts of the feed, one union. An event is small: who, what, when. The payloads (arguments, values, outcomes)
-// live once, in the state rows; the feed reads the outcome of a settled call from its row when it hands the event out.
-// The words here are persisted: test/project/public-surface.test.ts pins them.
+// The event types of the feed. An event is small: which call, what, when. Payloads (arguments, values, outcomes) are
+// stored once, in the state rows; the feed reads the outcome of a settled call from its row when it delivers the
+// event. Event types and body fields are persisted; test/project/public-surface.test.ts pins them.
 
 import type { OutcomeStatus } from '../../core/outcome.ts'
-import type { AskKind } from './approval-terms.ts'
+import type { AskKind } from './approval-wait-terms.ts'
 
 export interface EventBodies {
   'call.received': { readonly tool: string }
@@ -17,9 +17,12 @@ export interface EventBodies {
   'step.done': { readonly step: string }
   'step.failed': { readonly step: string }
   'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number; readonly asks?: AskKind }
-  /** Handed with the wait's key to the runtime's `announce`; the key itself is in no event. */
+  /** Passed with the wait's key to the runtime's `announce`. The key itself is in no event. */
   'wait.announced': { readonly wait: string; readonly type: string; readonly payload: unknown }
-  /** A person's word on what was asked: who, through which door, on what exactly. It decides at once, or is one of several that it takes. */
+  /**
+   * A person's decision: by whom, through which channel, on exactly what. It decides alone or is one vote of a
+   * quorum.
+   */
   'decision.made': {
     readonly wait: string
     readonly asks: AskKind
@@ -28,12 +31,12 @@ export interface EventBodies {
     readonly door: string
     readonly fingerprint: string
     readonly reason?: string
-    /** How many have approved, of how many it takes. */
+    /** Approvals so far, and approvals needed. */
     readonly votes?: { readonly have: number; readonly need: number }
-    /** The rule that was made of it. */
+    /** The rule created from the decision. */
     readonly remembered?: string
   }
-  /** Somebody tried who may not. */
+  /** A person tried to decide who may not. */
   'decision.refused': {
     readonly wait: string
     readonly asks: AskKind
@@ -41,7 +44,7 @@ export interface EventBodies {
     readonly door: string
     readonly why: string
   }
-  /** A rule that a person made answers instead of one: nobody was asked. */
+  /** A remembered rule decided, so no person was asked. */
   'decision.remembered': {
     readonly rule: string
     readonly decision: 'approve' | 'deny'
@@ -50,12 +53,12 @@ export interface EventBodies {
   }
   'rule.revoked': { readonly rule: string; readonly by: string; readonly door: string }
   'task.created': { readonly task: string; readonly kind: string; readonly tool: string }
-  /** Its runner told what it does, or how far it is. */
+  /** The task reported its status or progress. */
   'task.updated': { readonly task: string; readonly attempt: number }
-  /** Its log has so many characters now. */
+  /** Total number of characters in the task's log. */
   'task.output': { readonly task: string; readonly characters: number }
   'task.artifact': { readonly task: string; readonly artifacts: number }
-  /** `in`: to the task. `out`: of it; with `asks` it waits for a reply. */
+  /** `in`: sent to the task. `out`: sent by it; with `asks` it waits for a reply. */
   'task.message': {
     readonly task: string
     readonly message: string
@@ -63,24 +66,27 @@ export interface EventBodies {
     readonly asks?: true
   }
   'task.signal': { readonly task: string; readonly name: string }
-  /** What a body told with ctx.emit; the payload is kept under its number. */
+  /** Emitted by a body with ctx.emit; the payload is stored under `number`. */
   'task.event': { readonly task: string; readonly type: string; readonly number: number }
-  /** Of a task that is no call (a monitor); others end with their `call.settled`. */
+  /** For a task that is not a call (a monitor). Other tasks end with `call.settled`. */
   'task.ended': { readonly task: string; readonly state: 'succeeded' | 'cancelled' }
   'schedule.created': { readonly schedule: string }
   'schedule.paused': { readonly schedule: string }
   'schedule.resumed': { readonly schedule: string }
-  /** There is no slot left. */
+  /** No slot is left. */
   'schedule.ended': { readonly schedule: string }
   'schedule.cancelled': { readonly schedule: string }
-  /** A slot, or somebody who asked for a run (`byHand`), has started a task; a message starts none, and is a notice. */
+  /**
+   * A slot, or a manual run (`byHand`), started a task. A schedule that sends a message starts none and adds a
+   * notice.
+   */
   'schedule.fired': {
     readonly schedule: string
     readonly slot: number
     readonly task: string | null
     readonly byHand?: true
   }
-  /** A slot that started nothing, as its history says why. */
+  /** A slot that started nothing; the schedule's history says why. */
   'schedule.missed': {
     readonly schedule: string
     readonly slot: number
@@ -90,7 +96,7 @@ export interface EventBodies {
   'trigger.unsubscribed': { readonly trigger: string }
   'trigger.paused': { readonly trigger: string }
   'trigger.resumed': { readonly trigger: string }
-  /** In the one session that hears it, else where it was emitted: by the runtime, in no session (''). */
+  /** Recorded in the only session that receives it; otherwise where it was emitted ('' if by the runtime). */
   'trigger.emitted': { readonly event: string; readonly key: string; readonly deliveries: number }
   'trigger.delivered': {
     readonly trigger: string
@@ -98,33 +104,39 @@ export interface EventBodies {
     readonly key: string
     readonly task: string | null
   }
-  /** The session is to be told something: `session.notices` lists it under this id. The end of a task is listed without one of these. */
+  /**
+   * The session has a new notice, listed in `session.notices` under this id. The end of a task is listed without this
+   * event.
+   */
   'notice.added': { readonly notice: string; readonly about: string; readonly task: string | null }
-  /** It has been told: by a turn, or by the program. */
+  /** The notice was delivered by a turn, or acknowledged by the program. */
   'notice.acknowledged': { readonly notice: string }
-  /** Its tasks are cancelled, or left to go on; each as it was started, where nothing is said. */
+  /**
+   * The session's tasks are cancelled or continue, each as configured when it was started unless the call says
+   * otherwise.
+   */
   'session.ended': { readonly by: string | null }
   'capability.switched': { readonly name: string; readonly on: boolean }
-  /** A body lets an agent work, in a session of its own. */
+  /** A body started an agent in a session of its own. */
   'agent.started': { readonly session: string }
   'file.changed':
     | { readonly path: string; readonly change: 'written' | 'made' | 'removed' }
     | { readonly path: string; readonly change: 'moved'; readonly to: string }
   'value.changed': { readonly key: string; readonly change: 'set' | 'deleted' }
   'secret.changed': { readonly name: string; readonly change: 'set' | 'deleted' }
-  /** Of a tenant, in no session (''). Whose it is, and the token, is in no event. */
+  /** Recorded for the tenant, in session ''. Neither the principal nor the token is in any event. */
   'connection.changed': { readonly provider: string; readonly change: 'set' | 'removed' }
-  /** A user has said something that the next, or the open, turn will read: `message.added` then. */
+  /** A user message that the open or next turn will read; `message.added` follows then. */
   'message.sent': { readonly message: string; readonly when: 'next' | 'after' }
-  /** Something was said in the conversation; what, is kept under its number. */
+  /** A message was added to the conversation; its content is stored under its number. */
   'message.added': {
     readonly message: number
     readonly role: string
     readonly turn: string | null
-    /** Of results: calls that wanted to steer the turn as well, and were not heard. */
+    /** For results: calls that also tried to control the turn and were ignored. */
     readonly unheard?: readonly string[]
   }
-  /** A model has answered: on record, and never asked for again. */
+  /** A model answer was recorded; it is never requested again. */
   'turn.answered': {
     readonly turn: string
     readonly step: number
@@ -137,16 +149,16 @@ export interface EventBodies {
 
 export type EventType = keyof EventBodies
 
-/** A fact, before it is known of whom and when. */
-export type Told = { [T in EventType]: { readonly type: T; readonly body: EventBodies[T] } }[EventType]
+/** An event without subject and time. */
+export type EventDraft = { [T in EventType]: { readonly type: T; readonly body: EventBodies[T] } }[EventType]
 
-/** What a change appends; the store adds position and sequence. */
+/** An event as a change appends it; the store adds position and sequence. */
 export type NewEvent = {
   [T in EventType]: {
     readonly type: T
     readonly tenant: string
     readonly session: string
-    /** The call it is about, or that did it; '' if none. */
+    /** The call it is about or that caused it; '' if none. */
     readonly call: string
     readonly at: number
     readonly body: EventBodies[T]
@@ -154,13 +166,13 @@ export type NewEvent = {
 }[EventType]
 
 export type EventRecord = NewEvent & {
-  /** Place in the whole store: gap-free for readers, the cursor. */
+  /** Position in the whole store: the cursor. Readers never see a gap filled later. */
   readonly position: number
-  /** Place in its session, from 1, without gaps. */
+  /** Sequence number in its session, from 1, without gaps. */
   readonly seq: number
 }
 
-/** Whose events they are. */
+/** The subject of an event. */
 export interface EventSubject {
   readonly tenant: string
   readonly session: string
@@ -168,8 +180,8 @@ export interface EventSubject {
   readonly call: string
 }
 
-/** Told of a session, and of no call. */
-export const ofSession = ({ tenant, session }: Omit<EventSubject, 'call'>): EventSubject => ({
+/** Subject of an event about a session and no call. */
+export const sessionSubject = ({ tenant, session }: Omit<EventSubject, 'call'>): EventSubject => ({
   tenant,
   session,
   call: '',
@@ -184,6 +196,9 @@ export function eventOf<T extends EventType>(
   return { type, tenant, session, call, at, body } as NewEvent
 }
 
-/** The same of what is told. */
-export const eventIn = ({ tenant, session, call }: EventSubject, { type, body }: Told, at: number): NewEvent =>
-  ({ type, tenant, session, call, at, body }) as NewEvent
+/** Completes a draft. */
+export const eventFromDraft = (
+  { tenant, session, call }: EventSubject,
+  { type, body }: EventDraft,
+  at: number,
+): NewEvent => ({ type, tenant, session, call, at, body }) as NewEvent

@@ -1,12 +1,12 @@
-// JOURNAL: a notice as it is put on record (TASK-9): what a session is to be told, and the fact that there is something to tell.
+// Builds the document and the event of a notice: something a session's next turn must be told.
 
 import { eventOf, type EventBodies, type EventSubject, type NewEvent } from './event.ts'
 import { noticeName, type NoticeRow } from './task-record.ts'
 
-/** As it is listed, and acknowledged. */
+/** Prefix of the public notice id. */
 export const noticePrefix = 'row:'
 
-/** `key`: see noticeKey. */
+/** `key` comes from noticeKey(). */
 export function noticeOf(
   of: Omit<EventSubject, 'call'>,
   key: string,

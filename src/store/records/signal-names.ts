@@ -1,4 +1,4 @@
-// JOURNAL: what signals to a task are called. Those that begin with pawl: are the runtime's own.
+// Names of task signals, their waits and their steps. The prefix `pawl:` is reserved for the runtime.
 
 import { PawlError } from '../../core/errors.ts'
 import { replyWait } from './task-record.ts'
@@ -6,24 +6,24 @@ import { replyWait } from './task-record.ts'
 export const messageSignal = 'pawl:message'
 export const replySignal = (request: string): string => `${replyWait}${request}`
 
-/** The n-th wait for one. */
+/** Name of the nth wait for a signal. */
 export const signalWait = (name: string, number: number): string =>
   `${name.startsWith('pawl:') ? name : `pawl:signal:${name}`}:${number}`
-/** The step that says what it met. */
+/** Key of the step that records what the nth wait received. */
 export const signalMark = (name: string, number: number): string => `signal:${number}:${name}`
 
-/** Of a wait by its name; undefined if it is none for a signal. */
+/** The step key for a wait name; undefined if the wait is not for a signal. */
 export function markOfWait(wait: string): string | undefined {
   const [, name, number] = /^(?:pawl:signal:)?(.+):(\d+)$/s.exec(wait) ?? []
   return name === undefined ? undefined : signalMark(name, Number(number))
 }
 
-const shape = /^[A-Za-z0-9_-]{1,64}$/
+const namePattern = /^[A-Za-z0-9_-]{1,64}$/
 
 export function checkSignal(name: unknown): string {
-  if (typeof name === 'string' && shape.test(name)) return name
+  if (typeof name === 'string' && namePattern.test(name)) return name
   throw new PawlError(
     'task_invalid',
-    `The name of a signal is ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -.`,
+    `The signal name is ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -.`,
   )
 }

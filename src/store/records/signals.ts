@@ -1,51 +1,55 @@
-// JOURNAL: the signals of one name to one task (TASK-8). The n-th that comes meets the n-th wait; one that nobody waits for is kept for the next wait, and a wait whose
-// time is over takes none with it. Pure: sender and body both change this by compare-and-set.
+// The signals of one name sent to one task. The nth signal answers the nth wait. A signal without a wait is buffered
+// for the next one; a wait that timed out consumes none. Pure: the sender and the body update this record by
+// compare-and-set.
 
-import type { Json } from '../../core/value.ts'
+import type { Json } from '../../core/tool-value.ts'
 
-export interface Came {
-  /** Gone once somebody has it. */
+export interface SignalEntry {
+  /** Removed once the signal is received. */
   readonly value?: Json
-  /** What names it, and the hash of what was sent under that name. */
+  /** Idempotency key, and the hash of what was sent under it. */
   readonly key?: string
   readonly hash?: string
-  /** The message that it is, and when that was. */
+  /** Set if the signal is a message: its id and time. */
   readonly message?: { readonly id: string; readonly at: number }
 }
 
 export interface Signals {
-  readonly came: readonly Came[]
-  /** How many of them somebody has. */
+  readonly came: readonly SignalEntry[]
+  /** Number of signals received. */
   readonly taken: number
-  /** Waits that stand for those to come, in their order. Some may be over. */
+  /** Waits for future signals, in order. Some may have timed out. */
   readonly waiting: readonly string[]
 }
 
 export const noSignals: Signals = { came: [], taken: 0, waiting: [] }
 
-export type Heard = { readonly have: Json } | { readonly waits: true }
+export type ReceiveResult = { readonly have: Json } | { readonly waits: true }
 
-/** A wait comes: it has the first that nobody has, or stands for one to come. */
-export function heardBy(wait: string, signals: Signals): { readonly signals: Signals; readonly heard: Heard } {
+/** A wait starts: it receives the first buffered signal, or is queued for a future one. */
+export function receiveSignal(
+  wait: string,
+  signals: Signals,
+): { readonly signals: Signals; readonly result: ReceiveResult } {
   const { came, taken, waiting } = signals
-  const early = came[taken]
-  if (!early) return { signals: { ...signals, waiting: [...waiting, wait] }, heard: { waits: true } }
-  const { value = null, ...rest } = early
-  return { signals: { came: came.with(taken, rest), taken: taken + 1, waiting }, heard: { have: value } }
+  const buffered = came[taken]
+  if (!buffered) return { signals: { ...signals, waiting: [...waiting, wait] }, result: { waits: true } }
+  const { value = null, ...rest } = buffered
+  return { signals: { came: came.with(taken, rest), taken: taken + 1, waiting }, result: { have: value } }
 }
 
-/** A signal comes: for a wait that stands for it, or to be kept. `over`: waits that were found to be over. */
-export function arrived(
-  came: Came,
+/** A signal arrives: it answers the wait `for`, or is buffered. `over`: queued waits that have ended meanwhile. */
+export function addSignal(
+  entry: SignalEntry,
   signals: Signals,
-  how: { readonly for?: string; readonly over: readonly string[] },
+  delivery: { readonly for?: string; readonly over: readonly string[] },
 ): Signals {
-  const { value: _, ...rest } = came
-  const waiting = signals.waiting.filter((wait) => wait !== how.for && !how.over.includes(wait))
-  if (how.for === undefined) return { ...signals, came: [...signals.came, came], waiting }
+  const { value: _, ...rest } = entry
+  const waiting = signals.waiting.filter((wait) => wait !== delivery.for && !delivery.over.includes(wait))
+  if (delivery.for === undefined) return { ...signals, came: [...signals.came, entry], waiting }
   return { came: [...signals.came, rest], taken: signals.taken + 1, waiting }
 }
 
-/** What is kept for those who do not listen yet, in characters. */
-export const keptIn = ({ came, taken }: Signals): number =>
+/** Size of the buffered signals, in characters. */
+export const bufferedCharacters = ({ came, taken }: Signals): number =>
   came.slice(taken).reduce((sum, { value }) => sum + JSON.stringify(value ?? null).length, 0)

@@ -1,8 +1,9 @@
-// JOURNAL: tasks (TASK-1 to TASK-10). A task is a call that nobody waits for: it has a place of its own, and lease, fence, attempts, recovery,
-// approvals and waits are those of a call. Beside it two things are kept by name: what it was started as, written once, and what its
-// runner tells of it, written only by whoever holds the call. So its state is never kept twice: it is read from the call. Pure.
+// Records of background tasks. A task is a call without a waiting caller, at a position of its own: lease, fence,
+// attempts, recovery, approvals and waits are those of the call. Two documents are stored with it: how it was started
+// (written once) and what its runner reports (written only by the holder of the call). The state is not stored again:
+// it is derived from the call. Pure functions.
 
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type {
   InputRequest,
@@ -15,46 +16,46 @@ import type {
 } from '../../core/task-state.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-record.ts'
 
-/** What it was started as. Written once; what has no call, again when it ends. */
+/** How the task was started. Written once; a task without a call is written again when it ends. */
 export interface TaskRow {
-  /** The call, as events name it. */
+  /** The call's uid, as in events. */
   readonly uid: string
   readonly kind: string
   readonly title: string
-  /** What the model called the tool. */
+  /** The name the model used for the tool. */
   readonly tool: string
   readonly wake: WakePolicy
   readonly parent: string | null
   readonly onEnd: OnEnd
   readonly createdAt: number
-  /** The call that started it, as events name it; and the schedule or trigger. */
+  /** The uid of the call that started it, and the schedule or trigger. */
   readonly links: {
     readonly call?: string
     readonly schedule?: string
     readonly trigger?: string
     readonly slot?: number
   }
-  /** Of what stands for a schedule: where in a body it was made. */
+  /** For the monitor of a schedule: where in a body it was created. */
   readonly place?: string
-  /** Likewise, how it ended, written with the end of the schedule: that may be forgotten sooner. */
+  /** For the monitor of a schedule: how it ended, written with the end of the schedule, which may be erased earlier. */
   readonly ended?: { readonly state: 'succeeded' | 'cancelled'; readonly at: number; readonly runs: number }
 }
 
-/** What its runner tells. */
+/** The runner's report. */
 export interface TaskRun {
-  /** The attempt that wrote it last. */
+  /** The attempt that wrote last. */
   readonly attempt: number
-  /** In words, what it does at the moment. */
+  /** Current activity, in words. */
   readonly status: string | null
   readonly progress: TaskProgress | null
   readonly artifacts: readonly TaskArtifact[]
   readonly request: InputRequest | null
   readonly links?: TaskLinks
-  /** Characters in its log, and whether more was said than is kept. */
+  /** Characters in the log, and whether output beyond the limit was dropped. */
   readonly log: { readonly characters: number; readonly cut: boolean }
-  /** The tasks whose ends its body waits for. */
+  /** Tasks whose end the body waits for. */
   readonly waitsFor: readonly string[]
-  /** How many events it has told. */
+  /** Number of events emitted. */
   readonly emitted: number
   readonly over: boolean
   readonly updatedAt: number
@@ -77,37 +78,37 @@ export interface TaskUpdate extends Partial<
   Pick<TaskRun, 'status' | 'progress' | 'request' | 'log' | 'emitted' | 'over'>
 > {
   readonly attempt: number
-  /** One of the same name is replaced. */
+  /** Replaces an artifact of the same name. */
   readonly artifact?: TaskArtifact
-  /** Added to those that there are. */
+  /** Added to the existing links. */
   readonly links?: TaskLinks
-  /** Its body begins to wait for a task, or does so no more. */
+  /** The body starts or stops waiting for a task. */
   readonly waits?: { readonly for: string; readonly over: boolean }
 }
 
 /**
- * TASK-2: every update goes through here. One of an attempt that is not the last is dropped; what is over stays as it is, except for what is
- * added to it (artifacts, the log).
+ * Applies every update of a run. Updates from an attempt before the last one are dropped. A finished run changes only
+ * by additions (artifacts, log).
  */
-export function updated(
+export function applyUpdate(
   run: TaskRun,
-  { attempt, artifact, links: more, waits, ...said }: TaskUpdate,
+  { attempt, artifact, links: newLinks, waits, ...changes }: TaskUpdate,
   at: number,
 ): TaskRun {
   if (attempt < run.attempt) return run
-  const links = more ? { links: joined(run.links, more) } : {}
-  const { log = run.log, ...moved } = said
+  const links = newLinks ? { links: mergeLinks(run.links, newLinks) } : {}
+  const { log = run.log, ...fields } = changes
   const artifacts = artifact ? withArtifact(run.artifacts, artifact) : run.artifacts
-  if (run.over) return artifact || said.log ? { ...run, artifacts, log, updatedAt: at } : run
-  // What it asked for, what it was doing, and what it waited for was the attempt's before it.
-  const anew = attempt > run.attempt ? { status: null, request: null, waitsFor: [] } : { waitsFor: run.waitsFor }
-  const waitsFor = waits ? waitingFor(anew.waitsFor, waits) : anew.waitsFor
-  const ended = said.over ? { request: null } : {}
-  return { ...run, ...anew, ...moved, ...ended, ...links, attempt, artifacts, log, waitsFor, updatedAt: at }
+  if (run.over) return artifact || changes.log ? { ...run, artifacts, log, updatedAt: at } : run
+  // Request, status and awaited tasks belong to an attempt, so a new attempt starts without them.
+  const perAttempt = attempt > run.attempt ? { status: null, request: null, waitsFor: [] } : { waitsFor: run.waitsFor }
+  const waitsFor = waits ? nextWaitsFor(perAttempt.waitsFor, waits) : perAttempt.waitsFor
+  const ended = changes.over ? { request: null } : {}
+  return { ...run, ...perAttempt, ...fields, ...ended, ...links, attempt, artifacts, log, waitsFor, updatedAt: at }
 }
 
-/** It may wait for one of them twice. */
-function waitingFor(
+/** The list may contain a task twice, so only one entry is removed. */
+function nextWaitsFor(
   tasks: TaskRun['waitsFor'],
   { for: task, over }: NonNullable<TaskUpdate['waits']>,
 ): TaskRun['waitsFor'] {
@@ -116,14 +117,14 @@ function waitingFor(
   return at === -1 ? tasks : tasks.toSpliced(at, 1)
 }
 
-function joined(links: TaskLinks = {}, more: TaskLinks): TaskLinks {
-  const all = { ...links }
+function mergeLinks(links: TaskLinks = {}, newLinks: TaskLinks): TaskLinks {
+  const merged = { ...links }
   for (const name of ['agents', 'remote'] as const)
-    if (more[name]) Object.assign(all, { [name]: [...new Set([...(links[name] ?? []), ...more[name]])] })
-  return all
+    if (newLinks[name]) Object.assign(merged, { [name]: [...new Set([...(links[name] ?? []), ...newLinks[name]])] })
+  return merged
 }
 
-/** At its place: a body that runs again does not change their order. */
+/** Replaces in place, so that a body that runs again does not change the order. */
 function withArtifact(artifacts: TaskRun['artifacts'], artifact: TaskArtifact): TaskRun['artifacts'] {
   const at = artifacts.findIndex(({ name }) => name === artifact.name)
   return at === -1 ? [...artifacts, artifact] : artifacts.with(at, artifact)
@@ -132,28 +133,29 @@ function withArtifact(artifacts: TaskRun['artifacts'], artifact: TaskArtifact): 
 const isOpen = ({ resolution }: WaitRecord): boolean => resolution === null
 
 /**
- * A wait in which it asks: people (the inbox), or the session that it belongs to. Of the latter one may stay open although the reply is there: it came
- * before the body could leave its wait for it, and then the body has taken back what it asked.
+ * Waits in which the task asks for input: from people (inbox) or from its session. A wait for the session's reply may
+ * stay open although the reply has arrived: if it came before the body entered the wait, the body has already
+ * withdrawn its request. So such a wait counts only while a request is recorded.
  */
 export const replyWait = 'pawl:reply:'
-const asksSomebody = (wait: WaitRecord, request: InputRequest | null): boolean => {
+const asksForInput = (wait: WaitRecord, request: InputRequest | null): boolean => {
   const { asks } = waitTermsOf(wait)
   return (asks !== undefined && asks.kind !== 'client') || (request !== null && wait.name.startsWith(replyWait))
 }
 
-/** Where a task stands: read from its call, the waits of that, and what it asks of its session. */
+/** State of a task, derived from its call, the call's waits, and its request to the session. */
 export function stateOf(
   call: Pick<CallRecord, 'state' | 'outcome' | 'attempt'>,
   waits: readonly WaitRecord[],
   request: InputRequest | null,
 ): TaskState {
   if (call.state === 'settled') return endOf(JSON.parse(call.outcome as string) as Outcome)
-  if (waits.some((wait) => isOpen(wait) && asksSomebody(wait, request))) return 'awaiting_input'
-  // Begun once, it runs: also in the delay before another try, and while its answer waits for a worker.
+  if (waits.some((wait) => isOpen(wait) && asksForInput(wait, request))) return 'awaiting_input'
+  // Once started, a task counts as running, also during a retry delay and while its answer waits for a worker.
   return call.state === 'running' || call.attempt > 0 ? 'running' : 'queued'
 }
 
-/** `abandoned`: its worker is gone and nobody may run it again, or too many have died over it. */
+/** `abandoned`: the worker died and the call must not run again, or too many workers died running it. */
 export function endOf(outcome: Outcome): TaskState {
   if (outcome.status === 'success') return 'succeeded'
   if (outcome.status === 'cancelled') return 'cancelled'
@@ -166,29 +168,29 @@ interface Scope {
   readonly session: string
 }
 
-/** The batch in which tasks lie: no batch of the host can have this name. */
+/** Batch of all tasks. Host batch names cannot start with `pawl:`. */
 export const taskBatch = 'pawl:task'
 
-const named =
+const documentNameIn =
   (of: string) =>
   ({ tenant, session }: Scope, key: string) => ({ of, tenant, session, key })
 
-/** Where things of a task are kept. */
-export const taskName = named('task')
-export const scheduleName = named('schedule')
-export const runName = named('task-run')
-/** By the uid of its call, which is in the order of time; the value is its id. */
-export const orderName = named('task-order')
-export const wakeName = named('task-wake')
-export const noticeName = named('notice')
-/** The tasks that a task started. */
+/** Names of the documents of a task. */
+export const taskName = documentNameIn('task')
+export const scheduleName = documentNameIn('schedule')
+export const runName = documentNameIn('task-run')
+/** Keyed by the call's uid, which is time-ordered; the value is the task id. */
+export const orderName = documentNameIn('task-order')
+export const wakeName = documentNameIn('task-wake')
+export const noticeName = documentNameIn('notice')
+/** Key prefix of the tasks that a task started. */
 export const childrenOf = (parent: string): string => `${parent}:`
 export const childName = (of: Scope, parent: string, id: string) =>
-  named('task-child')(of, `${childrenOf(parent)}${id}`)
-/** That a session has ended. */
-export const endName = named('session-end')
-/** What is to be done about the tasks of what has ended. */
-export const choreName = named('end-chore')
+  documentNameIn('task-child')(of, `${childrenOf(parent)}${id}`)
+/** Marks a session as ended. */
+export const endName = documentNameIn('session-end')
+/** Pending work on the tasks of an ended session or task. */
+export const choreName = documentNameIn('end-chore')
 
 export interface EndRow {
   readonly at: number
@@ -196,19 +198,19 @@ export interface EndRow {
   readonly by: string | null
   readonly tasks?: OnEnd
 }
-/** Signals of one name to one task. */
-export const signalsOf = (task: string): string => frame(task)
+/** Key prefix of all signal records of a task; one record per signal name. */
+export const signalsOf = (task: string): string => lengthPrefixed(task)
 export const signalsName = (of: Scope, task: string, name: string) =>
-  named('task-signals')(of, `${signalsOf(task)}${name}`)
-/** In the order of time; of one moment, what the task said comes first. */
+  documentNameIn('task-signals')(of, `${signalsOf(task)}${name}`)
+/** Ordered by time; at the same time, messages from the task come first. */
 export const messageName = (of: Scope, task: string, at: number, which: string) =>
-  named('task-message')(of, `${task}:${String(at).padStart(15, '0')}:${which}`)
+  documentNameIn('task-message')(of, `${task}:${String(at).padStart(15, '0')}:${which}`)
 
-/** What it emitted, in its order. */
+/** Emitted events, in order. */
 export const emittedName = (of: Scope, task: string, number: number) =>
-  named('task-event')(of, `${task}:${String(number).padStart(9, '0')}`)
+  documentNameIn('task-event')(of, `${task}:${String(number).padStart(9, '0')}`)
 
-/** What the session is to be told besides the end of tasks, oldest first. */
+/** A notice for the session other than the end of a task, oldest first. */
 export interface NoticeRow {
   readonly at: number
   readonly about: 'message' | 'request' | 'event' | 'lost' | 'schedule' | 'trigger'
@@ -217,14 +219,14 @@ export interface NoticeRow {
   readonly text: string
 }
 
-/** Ordered by time; of one writer no two are the same. */
+/** Ordered by time and unique per writer. */
 export const noticeKey = (at: number, writer: string, number: number): string =>
   `${String(at).padStart(15, '0')}:${writer}:${String(number).padStart(6, '0')}`
 
-/** The id of a task that began as a call somebody waited for. */
+/** Id of a task that was moved to the background from an ordinary call. */
 export const movedId = (uid: string): string => `task_${uid.replaceAll(/[^A-Za-z0-9_.-]/g, '-')}`
 
-/** Where the runtime keeps what a task says and gives, among the files of its session. */
+/** Folder in the session's files where the runtime stores task logs and results. */
 export const backgroundFolder = '/.background'
 export const logPath = (task: string): string => `${backgroundFolder}/${task}/output.log`
 export const resultPath = (task: string): string => `${backgroundFolder}/${task}/result.json`

@@ -1,13 +1,13 @@
-// JOURNAL: what a call that is a task says of itself.
+// Terms of a call that is a task.
 
 import type { WakePolicy } from '../../core/task-state.ts'
 
-/** What a call that is a task says of itself. On record with the call, so a recovery knows it. */
+/** Recorded with the call, so that a recovery knows them. */
 export interface TaskTerms {
   readonly id: string
-  /** The task that started it, where one did. */
+  /** The task that started it, if any. */
   readonly parent?: string
   readonly wake: WakePolicy
-  /** Tasks before it in a line: nothing of it happens, and nobody is asked about it, until they have settled. */
+  /** Tasks that must settle first: until then nothing of this task happens, including approval requests. */
   readonly after?: readonly string[]
 }

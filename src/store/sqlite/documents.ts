@@ -1,9 +1,9 @@
-// What is kept by name in a SQLite file.
+// Documents of the SQLite store (table `kept`). Reads by name, session or tenant use an index; a page costs its rows.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'
 
-export class KeptWriter {
+export class DocumentWriter {
   readonly #revision: StatementSync
   readonly #put: StatementSync
   readonly #remove: StatementSync
@@ -27,31 +27,31 @@ export class KeptWriter {
   }
 }
 
-export class KeptReader {
-  readonly #one: StatementSync
-  readonly #among: StatementSync
-  readonly #up: Pages
-  readonly #down: Pages
+export class DocumentReader {
+  readonly #get: StatementSync
+  readonly #nonEmpty: StatementSync
+  readonly #ascending: Pages
+  readonly #descending: Pages
 
   constructor(db: DatabaseSync) {
-    this.#one = db.prepare('SELECT * FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
-    this.#among = db.prepare(
+    this.#get = db.prepare('SELECT * FROM kept WHERE "of" = ? AND tenant = ? AND session = ? AND key = ?')
+    this.#nonEmpty = db.prepare(
       'SELECT asked.value AS name FROM json_each(?1) AS asked WHERE EXISTS (SELECT 1 FROM kept WHERE "of" = asked.value AND tenant = ?2 AND session = ?3)',
     )
-    this.#up = pages(db, 'key > ?2', 'key')
-    this.#down = pages(db, "(?2 = '' OR key < ?2)", 'key DESC')
+    this.#ascending = pages(db, 'key > ?2', 'key')
+    this.#descending = pages(db, "(?2 = '' OR key < ?2)", 'key DESC')
   }
 
-  one({ of, tenant, session, key }: DocumentName): StoredDocument | undefined {
-    return this.#one.get(of, tenant, session, key) as unknown as StoredDocument | undefined
+  get({ of, tenant, session, key }: DocumentName): StoredDocument | undefined {
+    return this.#get.get(of, tenant, session, key) as unknown as StoredDocument | undefined
   }
 
-  among(of: readonly string[], { tenant, session }: Required<Scope>): string[] {
-    return (this.#among.all(JSON.stringify(of), tenant, session) as { name: string }[]).map(({ name }) => name)
+  nonEmpty(of: readonly string[], { tenant, session }: Required<Scope>): string[] {
+    return (this.#nonEmpty.all(JSON.stringify(of), tenant, session) as { name: string }[]).map(({ name }) => name)
   }
 
   list({ of, tenant, session, after, limit, newest }: DocumentQuery): StoredDocument[] {
-    const pages = newest ? this.#down : this.#up
+    const pages = newest ? this.#descending : this.#ascending
     const rows =
       tenant === undefined
         ? pages.all.all(of, after, limit)
@@ -74,7 +74,7 @@ function pages(db: DatabaseSync, from: string, order: string): Pages {
   return { all: page(''), ofTenant: page('AND tenant = ?4'), ofSession: page('AND tenant = ?4 AND session = ?5') }
 }
 
-export class KeptEraser {
+export class DocumentEraser {
   readonly #ofTenant: StatementSync
   readonly #ofSession: StatementSync
 

@@ -1,36 +1,37 @@
-// What SQLite says in numbers, in words: what happened to the file and what to do. Extended codes carry the plain one in their last byte.
+// Turns SQLite errors into PawlErrors that say what happened to the file and what to do. The low byte of an extended
+// SQLite code is the primary code.
 
 import { dirname } from 'node:path'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../store.ts'
 
-/** What a file system says to the same effect as SQLITE_READONLY. */
-const forbidden = new Set(['EACCES', 'EPERM', 'EROFS'])
+/** File system codes equivalent to SQLITE_READONLY. */
+const readOnlyCodes = new Set(['EACCES', 'EPERM', 'EROFS'])
 
-/** The error of ours for what SQLite threw. */
-export function troubleWith(file: string, cause: unknown): PawlError {
+/** The PawlError for an error thrown by SQLite. */
+export function sqliteError(file: string, cause: unknown): PawlError {
   if (cause instanceof PawlError) return cause
   const {
     message,
     code,
-    errcode = code !== undefined && forbidden.has(code) ? 8 : 0,
+    errcode = code !== undefined && readOnlyCodes.has(code) ? 8 : 0,
   } = cause as Error & { errcode?: number; code?: string }
   const unavailable = (why: string): PawlError => new PawlError('store_unavailable', why, { cause })
   switch (errcode & 0xff) {
     case 5:
     case 6:
-      return unavailable(`Another process has kept '${file}' locked for longer than we wait.`)
+      return unavailable(`Another process locked '${file}' for longer than the busy timeout.`)
     case 8:
-      return unavailable(`'${file}' may not be written by this user: it, its folder or what it lies on is read-only.`)
+      return unavailable(`'${file}' is not writable by this user: the file, its folder or its disk is read-only.`)
     case 10:
-      return unavailable(`Reading or writing '${file}' failed (${message}): its disk may be full, gone or broken.`)
+      return unavailable(`Reading or writing '${file}' failed (${message}). Its disk may be full, missing or broken.`)
     case 11:
       return new PawlError('store_damaged', `'${file}': ${message}.`, { cause })
     case 13:
-      return unavailable(`There is no room left for '${file}': make some; nothing else is to be done.`)
+      return unavailable(`The disk of '${file}' is full. Free some space; nothing else needs repair.`)
     case 14:
       return unavailable(
-        `'${file}' cannot be opened: its folder '${dirname(file)}' may not be written, or it is no file.`,
+        `'${file}' cannot be opened: its folder '${dirname(file)}' is not writable, or it is not a file.`,
       )
     case 26:
       return new PawlError('store_not_pawl', `'${file}' is not a database.`, { cause })
@@ -39,39 +40,39 @@ export function troubleWith(file: string, cause: unknown): PawlError {
   }
 }
 
-/** Whether it fails at once or later. */
-export function inWords<T>(file: string, work: () => T): T {
-  const tell = (cause: unknown): never => {
-    throw troubleWith(file, cause)
+/** Translates errors of `work`, whether it throws or rejects. */
+export function withSqliteErrors<T>(file: string, work: () => T): T {
+  const rethrow = (cause: unknown): never => {
+    throw sqliteError(file, cause)
   }
   try {
-    const given = work()
-    return given instanceof Promise ? (given.catch(tell) as T) : given
+    const result = work()
+    return result instanceof Promise ? (result.catch(rethrow) as T) : result
   } catch (cause) {
-    return tell(cause)
+    return rethrow(cause)
   }
 }
 
-/** What tells of its failures by itself, or has none. */
-const clear = new Set(['commit', 'write', 'onHint', 'close', 'keepAlive'])
+/** Methods that translate their own errors or have none. */
+const notWrapped = new Set(['commit', 'write', 'onHint', 'close', 'keepAlive'])
 
-/** Whoever hears of a failure hears it in words; of one that is closed that it is. */
-export function clearly(file: string, store: Store): Store {
+/** Wraps all methods of the store so that their errors are translated, including the error for a closed store. */
+export function wrapErrors(file: string, store: Store): Store {
   let isClosed = false
-  const told = Object.entries(store).map(([name, method]: [string, unknown]) => {
-    if (typeof method !== 'function' || clear.has(name)) return [name, method]
-    const asks = (...args: never[]): unknown => {
+  const wrapped = Object.entries(store).map(([name, method]: [string, unknown]) => {
+    if (typeof method !== 'function' || notWrapped.has(name)) return [name, method]
+    const wrappedMethod = (...args: never[]): unknown => {
       try {
-        return inWords(file, () => (method as (...given: never[]) => unknown)(...args))
+        return withSqliteErrors(file, () => (method as (...given: never[]) => unknown)(...args))
       } catch (cause) {
-        throw isClosed ? new PawlError('store_unavailable', `'${file}' is closed, with its runtime.`, { cause }) : cause
+        throw isClosed ? new PawlError('store_unavailable', `'${file}' was closed with its runtime.`, { cause }) : cause
       }
     }
-    return [name, asks]
+    return [name, wrappedMethod]
   })
   const close = (): Promise<void> => {
     isClosed = true
     return store.close()
   }
-  return { ...(Object.fromEntries(told) as Store), close }
+  return { ...(Object.fromEntries(wrapped) as Store), close }
 }

@@ -1,28 +1,29 @@
-// The events of a SQLite file: written in the order of the feed, found by session.
+// Events of the SQLite store: written in feed order, read by position or by session.
 //
-// Every event of a session in an index by session would cost a page of the WAL for each session that a group speaks of, many times what
-// the events themselves cost. So new events wait until there are many and are filed together; a reader finds those that are filed by the
-// index and looks through the few that are not.
+// Indexing each event by session at once would write one WAL page per session in the group, many times the cost of
+// the events themselves. So new events stay unindexed ("unfiled") until there are many, and are then indexed
+// together. A reader of one session uses the index for the filed events and scans the few unfiled ones.
 
 import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { EventRecord, NewEvent } from '../records/event.ts'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { EventQuery, Scope } from '../store.ts'
 
-/** How many wait to be filed, at most: what a reader of one session looks through. */
-const mostUnfiled = 1_024
+/** Maximum number of unfiled events: the most a reader of one session has to scan. */
+const maxUnfiled = 1_024
 
-/** Rows of one statement: most of what a row costs is the statement. */
-const chunks = [64, 16, 4, 1]
+/** Rows per INSERT statement. The cost per row is mostly the statement, so large batches are cheaper. */
+const chunkSizes = [64, 16, 4, 1]
 const columns = ['tenant', 'session', 'seq', 'call', 'type', 'at', 'body']
 const all = ['position', ...columns].join(', ')
-/** Of a session, ?1 and ?2, those that are filed and those that are not. */
+/** The filed and the unfiled events of a session (?1 tenant, ?2 session). */
 const filed = 'events INDEXED BY events_session WHERE filed = 1 AND tenant = ?1 AND session = ?2'
 const unfiled = 'events NOT INDEXED WHERE position > (SELECT position FROM filed) AND tenant = ?1 AND session = ?2'
 
-/** What an erasure leaves of a session's name. */
-export const scopeOf = (tenant: string, session: string): string => hash('sha256', frame(tenant, session), 'base64url')
+/** Digest under which the erasures table keeps an erased session, so that its name is gone. */
+export const scopeOf = (tenant: string, session: string): string =>
+  hash('sha256', lengthPrefixed(tenant, session), 'base64url')
 
 const eventOf = (row: unknown): EventRecord =>
   ({ ...(row as object), body: JSON.parse((row as { body: string }).body) }) as EventRecord
@@ -34,11 +35,11 @@ export class EventReader {
 
   constructor(db: DatabaseSync) {
     this.#all = db.prepare(`SELECT ${all} FROM events WHERE position > ? ORDER BY position LIMIT ?`)
-    // One statement: between two, another process may file.
+    // One statement, because another process may file events between two.
     this.#ofSession = db.prepare(
       `SELECT ${all} FROM ${filed} AND position > ?3 UNION ALL SELECT ${all} FROM ${unfiled} AND position > ?3 ORDER BY position LIMIT ?4`,
     )
-    // Of all that were ever written: what was erased is news, too.
+    // The highest position ever written, including erased events: an erasure is a change for readers, too.
     this.#last = db.prepare(`SELECT seq AS last FROM sqlite_sequence WHERE name = 'events'`)
   }
 
@@ -56,7 +57,7 @@ interface SessionRow {
   seq: number
 }
 
-/** Gathers the events of a transaction and writes them together, numbered in their order. */
+/** Collects the events of a transaction and writes them together, numbered in order. */
 export class EventWriter {
   readonly #session: StatementSync
   readonly #addSession: StatementSync
@@ -65,11 +66,11 @@ export class EventWriter {
   readonly #file: StatementSync
   readonly #putFiledTo: StatementSync
   readonly #statements: readonly { readonly size: number; readonly insert: StatementSync }[]
-  #gathered: NewEvent[] = []
+  #pending: NewEvent[] = []
 
   constructor(db: DatabaseSync) {
     this.#session = db.prepare('SELECT number, seq FROM sessions WHERE tenant = ? AND session = ?')
-    // One of this name may have been erased.
+    // The sequence continues if a session of this name was erased.
     this.#addSession = db.prepare(
       `INSERT INTO sessions (tenant, session, seq) VALUES (?, ?, coalesce((SELECT seq FROM erasures WHERE scope = ?), 0)) RETURNING number, seq`,
     )
@@ -78,7 +79,7 @@ export class EventWriter {
     this.#file = db.prepare('UPDATE events SET filed = 1 WHERE position > ? AND position <= ?')
     this.#putFiledTo = db.prepare('UPDATE filed SET position = ?')
     const row = `(${columns.map(() => '?').join(', ')})`
-    this.#statements = chunks.map((size) => ({
+    this.#statements = chunkSizes.map((size) => ({
       size,
       insert: db.prepare(
         `INSERT INTO events (${columns.join(', ')}) VALUES ${Array.from({ length: size }, () => row).join(', ')}`,
@@ -87,21 +88,21 @@ export class EventWriter {
   }
 
   clear(): void {
-    this.#gathered = []
+    this.#pending = []
   }
 
   add(event: NewEvent): void {
-    this.#gathered.push(event)
+    this.#pending.push(event)
   }
 
   write(): void {
-    // Nobody else writes during the transaction, so a session's last number is asked for once.
+    // The transaction has the write lock, so each session's last number is read only once.
     const sessions = new Map<string, SessionRow>()
     const values: (string | number)[] = []
     let before: NewEvent | undefined
     let row: SessionRow = { number: 0, seq: 0 }
-    for (const event of this.#gathered) {
-      // Neighbours are mostly of one session.
+    for (const event of this.#pending) {
+      // Consecutive events mostly belong to one session.
       if (before?.session !== event.session || before.tenant !== event.tenant) row = this.#rowOf(event, sessions)
       before = event
       values.push(event.tenant, event.session, ++row.seq, event.call, event.type, event.at, JSON.stringify(event.body))
@@ -113,12 +114,12 @@ export class EventWriter {
         last = insert.run(...values.slice(from, from + size * columns.length)).lastInsertRowid
     }
     for (const { number, seq } of sessions.values()) this.#putSeq.run(seq, number)
-    this.#gathered = []
+    this.#pending = []
     if (last !== 0) this.#fileUpTo(Number(last))
   }
 
   #rowOf({ tenant, session }: NewEvent, known: Map<string, SessionRow>): SessionRow {
-    const name = frame(tenant, session)
+    const name = lengthPrefixed(tenant, session)
     let row = known.get(name)
     if (!row) {
       row = (this.#session.get(tenant, session) ??
@@ -130,36 +131,37 @@ export class EventWriter {
 
   #fileUpTo(last: number): void {
     const { position } = this.#filedTo.get() as { position: number }
-    if (last - position < mostUnfiled) return
+    if (last - position < maxUnfiled) return
     this.#file.run(position, last)
     this.#putFiledTo.run(last)
   }
 }
 
-interface Taken {
+interface ErasedEvents {
   readonly count: number
   readonly position: number
   readonly seq: number
   readonly whole: boolean
 }
 
-/** Events that tell of no call on record, among those that were looked at; and where to go on. */
-interface Loose {
+/** Events without a recorded call among those scanned, and the cursor to continue at. */
+interface OrphanPage {
   readonly events: readonly { readonly tenant: string; readonly session: string; readonly position: number }[]
   readonly next: number | null
 }
 
-/** How many are looked at in one transaction. */
-const mostLooked = 1_000
-const looked = 'position, tenant, session, at, NOT EXISTS (SELECT 1 FROM calls WHERE calls.uid = events.call) AS loose'
+/** Events scanned per transaction. */
+const maxScanned = 1_000
+const scanColumns =
+  'position, tenant, session, at, NOT EXISTS (SELECT 1 FROM calls WHERE calls.uid = events.call) AS loose'
 
-/** Erases events, inside a transaction. A session of which nothing is left is forgotten, its name too. */
+/** Erases events inside a transaction. A session with no events left is deleted with its name. */
 export class EventEraser {
   readonly #lastSeq: StatementSync
   readonly #erase: readonly StatementSync[]
-  readonly #look: StatementSync
-  readonly #lookOfSession: StatementSync
-  readonly #take: StatementSync
+  readonly #scan: StatementSync
+  readonly #scanSession: StatementSync
+  readonly #eraseAt: StatementSync
   readonly #forget: StatementSync
 
   constructor(db: DatabaseSync) {
@@ -167,54 +169,59 @@ export class EventEraser {
     this.#erase = [filed, unfiled].map((which) =>
       db.prepare(`DELETE FROM ${which} AND call IN (SELECT value FROM json_each(?3)) RETURNING position`),
     )
-    this.#look = db.prepare(`SELECT ${looked} FROM events WHERE position > ? ORDER BY position LIMIT ?`)
-    this.#lookOfSession = db.prepare(
-      `SELECT ${looked} FROM ${filed} AND position > ?3 UNION ALL SELECT ${looked} FROM ${unfiled} AND position > ?3 ORDER BY position LIMIT ?4`,
+    this.#scan = db.prepare(`SELECT ${scanColumns} FROM events WHERE position > ? ORDER BY position LIMIT ?`)
+    this.#scanSession = db.prepare(
+      `SELECT ${scanColumns} FROM ${filed} AND position > ?3 UNION ALL SELECT ${scanColumns} FROM ${unfiled} AND position > ?3 ORDER BY position LIMIT ?4`,
     )
-    this.#take = db.prepare('DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))')
+    this.#eraseAt = db.prepare('DELETE FROM events WHERE position IN (SELECT value FROM json_each(?))')
     this.#forget = db.prepare(
       `DELETE FROM sessions WHERE tenant = ?1 AND session = ?2 AND NOT EXISTS (SELECT 1 FROM ${filed}) AND NOT EXISTS (SELECT 1 FROM ${unfiled})`,
     )
   }
 
-  /** Those of these calls: how many, up to which position and sequence of the session, and whether there is nothing else of it. */
-  erase(of: Required<Scope>, calls: string): Taken {
-    return this.#taken(of, () =>
+  /**
+   * Erases the events of these calls; returns how many, up to which position and sequence, and whether none is left.
+   */
+  erase(of: Required<Scope>, calls: string): ErasedEvents {
+    return this.#eraseAndForget(of, () =>
       this.#erase.flatMap((each) => each.all(of.tenant, of.session, calls) as { position: number }[]),
     )
   }
 
-  /** Those at these positions, likewise. */
-  take(of: Required<Scope>, positions: readonly { readonly position: number }[]): Taken {
-    return this.#taken(of, () => {
-      this.#take.run(JSON.stringify(positions.map(({ position }) => position)))
+  /** The same for the events at these positions. */
+  eraseAt(of: Required<Scope>, positions: readonly { readonly position: number }[]): ErasedEvents {
+    return this.#eraseAndForget(of, () => {
+      this.#eraseAt.run(JSON.stringify(positions.map(({ position }) => position)))
       return positions
     })
   }
 
   /**
-   * By position, which is the order of time: where what is older was erased before, little of it is looked at again. Clocks of several
-   * workers differ by less than a page.
+   * Scans by position, which is time order: stops at the first page without older events, so that repeated erasures
+   * rescan little. Clock differences between workers are assumed to be smaller than a page.
    */
-  loose(of: Scope | undefined, before: number, after: number): Loose {
+  findOrphans(of: Scope | undefined, before: number, after: number): OrphanPage {
     const found = (of?.session === undefined
-      ? this.#look.all(after, mostLooked)
-      : this.#lookOfSession.all(of.tenant, of.session, after, mostLooked)) as unknown as (Loose['events'][number] & {
+      ? this.#scan.all(after, maxScanned)
+      : this.#scanSession.all(of.tenant, of.session, after, maxScanned)) as unknown as (OrphanPage['events'][number] & {
       at: number
       loose: 0 | 1
     })[]
     const older = found.filter(({ at }) => at < before)
-    const isOver = found.length < mostLooked || older.length === 0
+    const isOver = found.length < maxScanned || older.length === 0
     return {
       events: older.filter(({ tenant, loose }) => loose === 1 && (of === undefined || tenant === of.tenant)),
       next: isOver ? null : (found.at(-1)?.position ?? null),
     }
   }
 
-  #taken({ tenant, session }: Required<Scope>, take: () => readonly { readonly position: number }[]): Taken {
+  #eraseAndForget(
+    { tenant, session }: Required<Scope>,
+    take: () => readonly { readonly position: number }[],
+  ): ErasedEvents {
     const { seq } = (this.#lastSeq.get(tenant, session) as { seq: number } | undefined) ?? { seq: 0 }
-    const taken = take()
-    const position = taken.reduce((most, each) => Math.max(most, each.position), 0)
-    return { count: taken.length, position, seq, whole: this.#forget.run(tenant, session).changes === 1 }
+    const erased = take()
+    const position = erased.reduce((most, each) => Math.max(most, each.position), 0)
+    return { count: erased.length, position, seq, whole: this.#forget.run(tenant, session).changes === 1 }
   }
 }

@@ -1,75 +1,89 @@
-// Who writes a group: the event loop itself, where that is quickest, or the thread, where it would hold the loop up.
+// Decides where a group of changes is written: on the event loop if that is quickest, or in the thread if it would
+// block the loop. Called by GroupCommit through sqlite-store.ts.
 //
-// Only one group is under way at a time (group.ts), and everything else this process writes waits for it, so the two connections never
-// wait for each other. They take turns by stretches: SQLite tells a connection that another one has written, not which, so what other
-// processes write can be told apart only while one of ours is silent.
+// Only one group is in progress at a time (group-commit.ts), and all other writes of this process wait for it, so the
+// two connections never block each other. Loop and thread alternate in intervals: SQLite reports that another
+// connection has written, but not which one, so writes of other processes can be detected only while one of our
+// connections is idle.
 
 import type { DatabaseSync } from 'node:sqlite'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Heart } from '../lease-heartbeat.ts'
+import type { LeaseHeartbeat } from '../lease-heartbeat.ts'
 import type { Change, Written } from '../store.ts'
-import { besides, Thread } from '../worker-thread.ts'
+import { siblingModule, Thread } from '../worker-thread.ts'
 import {
   busyTimeoutMs,
   errorOf,
-  isCrowded,
+  isOverfull,
   isLong,
-  type Question,
+  type ThreadRequest,
   type Setup,
-  type Told,
+  type SerializedError,
   type WriteAnswer,
 } from './thread-protocol.ts'
 import { isBusy, Transactions } from './transaction.ts'
 
-/** Where groups are written: `adaptive` decides by their size and the disk. The others are for tests. */
+/** Where groups are written. `adaptive` decides by group size and disk speed; the others are for tests. */
 export type WriterPath = 'adaptive' | 'inline' | 'thread'
 
-/** So many changes take the event loop some 5 ms to write. Fewer are sooner written than sent: two threads wake each other slowly. */
+/**
+ * Writing this many changes blocks the event loop for about 5 ms. Smaller groups are faster to write than to send to
+ * the thread.
+ */
 const largeGroup = 256
-/** A disk is slow when a commit takes longer than this, on average. */
+/** The disk counts as slow if the average commit takes longer than this. */
 const slowMs = 2
 const quickMs = 1
-/** How often the length of the WAL is looked at, in groups. */
-const groupsPerLook = 16
-/** How long the event loop may wait for another process: what takes longer waits in the thread, or between its turns. */
+/** The WAL length is checked once per this many groups. */
+const groupsPerWalCheck = 16
+/**
+ * How long the event loop may block on another process's lock. Longer waits happen in the thread or between loop
+ * turns.
+ */
 const shortTimeoutMs = 50
 const retryMs = 5
 
-export class Writer {
+export class GroupWriter {
   readonly transactions: Transactions
   readonly #clock: Clock
   readonly #setup: Setup
   readonly #path: WriterPath
-  readonly #look: () => void
-  readonly #changed: () => boolean
+  readonly #checkRemoteWrites: () => void
+  readonly #hasUnseenWrites: () => boolean
   #thread: Thread | null | undefined
-  /** The thread writes the groups of this stretch, the small ones too; and whether there was a reason for that since the last look. */
-  #threading = false
-  #wanted = false
-  /** It has written since the last look, and the loop has not seen it yet. */
-  #wrote = false
-  /** The thread has a group. What else is to be written waits until it is through with it, and goes before the next. */
-  #sent = false
+  /**
+   * The thread writes all groups of this interval, including small ones; and whether that was needed since the last
+   * poll.
+   */
+  #threadWrites = false
+  #threadWanted = false
+  /** The thread has written since the last poll, and the loop has not seen it yet. */
+  #threadWroteUnseen = false
+  /** The thread has a group. Other writes wait until it has finished and run before the next group. */
+  #groupInThread = false
   #waiting: (() => void)[] = []
-  /** It may be writing at this moment. */
-  #writing = false
+  /** The thread may be writing right now. */
+  #threadIsWriting = false
   #groups = 0
   #checkpointing = false
-  /** The WAL has grown long, because the loop writes faster than the thread checkpoints. */
-  #crowded = false
+  /** The WAL is too long, because the loop writes faster than the thread checkpoints. */
+  #walOverfull = false
 
-  /** `look` looks for what other processes have written; `changed`: some other connection has written since that was last looked at. */
+  /**
+   * `checkRemoteWrites` looks for writes of other processes. `hasUnseenWrites` tells whether another connection has
+   * written since the last check.
+   */
   constructor(
     db: DatabaseSync,
     clock: Clock,
     setup: Setup,
     path: WriterPath,
-    look: () => void,
-    changed: () => boolean,
+    checkRemoteWrites: () => void,
+    hasUnseenWrites: () => boolean,
   ) {
-    this.#look = look
-    this.#changed = changed
+    this.#checkRemoteWrites = checkRemoteWrites
+    this.#hasUnseenWrites = hasUnseenWrites
     this.#clock = clock
     this.#setup = setup
     this.#path = path
@@ -79,8 +93,8 @@ export class Writer {
 
   write(changes: readonly Change[]): Written[] | Promise<Written[]> {
     if (this.#path === 'inline') return this.transactions.write(changes)
-    if (this.#isForThread(changes.length)) return this.#send(changes)
-    if (this.#crowded && this.#thread?.ready) return this.#afterCheckpoint(this.#thread, changes)
+    if (this.#belongsInThread(changes.length)) return this.#sendToThread(changes)
+    if (this.#walOverfull && this.#thread?.ready) return this.#afterCheckpoint(this.#thread, changes)
     return this.#writeHere(changes)
   }
 
@@ -90,26 +104,26 @@ export class Writer {
       answers = this.transactions.write(changes)
     } catch (error) {
       if (!isBusy(error)) throw error
-      return this.#send(changes)
+      return this.#sendToThread(changes)
     }
-    if (++this.#groups % groupsPerLook === 0) this.#checkLength()
+    if (++this.#groups % groupsPerWalCheck === 0) this.#checkWalLength()
     return answers
   }
 
-  /** The WAL begins anew when nobody writes while the last of it is moved: so this group waits for that. */
+  /** The WAL restarts only if no write happens while its last pages are checkpointed, so this group waits for that. */
   async #afterCheckpoint(thread: Thread, changes: readonly Change[]): Promise<Written[]> {
-    this.#crowded = false
-    await thread.ask({ do: 'checkpoint' } satisfies Question).catch(() => {})
+    this.#walOverfull = false
+    await thread.ask({ do: 'checkpoint' } satisfies ThreadRequest).catch(() => {})
     return this.#writeHere(changes)
   }
 
-  /** A write of another kind. While the thread has a group, it waits its turn; while another process writes, it tries again. */
-  alone<T>(work: () => T): MaybePromise<T> {
-    if (this.#sent) {
+  /** Runs a write that is not a group. Waits while the thread has a group; retries while another process writes. */
+  runExclusive<T>(work: () => T): MaybePromise<T> {
+    if (this.#groupInThread) {
       return new Promise<T>((resolve, reject) => {
         this.#waiting.push(() => {
           try {
-            resolve(this.alone(work))
+            resolve(this.runExclusive(work))
           } catch (error) {
             reject(error)
           }
@@ -120,89 +134,97 @@ export class Writer {
       return work()
     } catch (error) {
       if (this.#path === 'inline' || !isBusy(error)) throw error
-      return this.#patiently(work)
+      return this.#retryWhileBusy(work)
     }
   }
 
-  /** Whether another process has written, given that some connection other than the loop's has. */
-  news(): MaybePromise<boolean> {
-    const wrote = this.#wrote || this.#writing
-    this.#wrote = false
+  /** Whether another process has written, given that a connection other than the loop's has. */
+  hasRemoteWrites(): MaybePromise<boolean> {
+    const wrote = this.#threadWroteUnseen || this.#threadIsWriting
+    this.#threadWroteUnseen = false
     if (!wrote || !this.#thread?.ready) return true
-    return this.#thread.ask<boolean>({ do: 'news' } satisfies Question).catch(() => true)
+    return this.#thread.ask<boolean>({ do: 'news' } satisfies ThreadRequest).catch(() => true)
   }
 
-  /** Where a sync is cheap, two groups cost hardly more than one. */
-  get isQuick(): boolean {
+  /** If a sync is cheap, two groups cost hardly more than one. */
+  get isSyncCheap(): boolean {
     return this.transactions.commitMs < quickMs
   }
 
-  /** A moment has passed: if nothing was for the thread in it, the loop writes again. */
-  rest(): void {
-    if (!this.#wanted) this.#threading = false
-    this.#wanted = false
+  /** Called at each poll: if nothing needed the thread since the last one, the loop writes again. */
+  endInterval(): void {
+    if (!this.#threadWanted) this.#threadWrites = false
+    this.#threadWanted = false
   }
 
-  keepAlive(worker: string, { leaseMs, memory }: Heart): void {
-    this.#start()?.tell({ do: 'beat', worker, leaseMs, memory } satisfies Question)
+  keepAlive(worker: string, { leaseMs, memory }: LeaseHeartbeat): void {
+    this.#startThread()?.tell({ do: 'beat', worker, leaseMs, memory } satisfies ThreadRequest)
   }
 
   async close(): Promise<void> {
     await this.#thread?.end()
   }
 
-  #isForThread(changes: number): boolean {
+  #belongsInThread(changes: number): boolean {
     if (this.#path === 'thread') return true
-    if (changes >= largeGroup || this.transactions.commitMs > slowMs) this.#wanted = true
-    // Nobody waits for it to start.
-    return (this.#wanted || this.#threading) && this.#start()?.ready === true
+    if (changes >= largeGroup || this.transactions.commitMs > slowMs) this.#threadWanted = true
+    // No group waits for the thread to start; until it is ready the loop writes.
+    return (this.#threadWanted || this.#threadWrites) && this.#startThread()?.ready === true
   }
 
-  async #send(changes: readonly Change[]): Promise<Written[]> {
-    this.#sent = true
+  async #sendToThread(changes: readonly Change[]): Promise<Written[]> {
+    this.#groupInThread = true
     try {
-      return await this.#sendOnce(changes)
+      return await this.#sendGroup(changes)
     } finally {
-      this.#sent = false
-      for (const go of this.#waiting.splice(0)) go()
+      this.#groupInThread = false
+      for (const resume of this.#waiting.splice(0)) resume()
     }
   }
 
-  /** Should the thread end before it answers, nobody knows whether the group is on record: this throws, as group.ts wants it. */
-  async #sendOnce(changes: readonly Change[]): Promise<Written[]> {
-    const thread = this.#start()
+  /**
+   * If the thread dies before it answers, it is unknown whether the group was committed: this throws, as GroupCommit
+   * requires.
+   */
+  async #sendGroup(changes: readonly Change[]): Promise<Written[]> {
+    const thread = this.#startThread()
     const isReady = thread?.ready || (await thread?.start())
-    if (thread && isReady && !this.#threading) {
-      // From here on it knows of what others write; what they wrote before, the loop finds now.
-      await thread.ask({ do: 'news' } satisfies Question).catch(() => {})
-      this.#look()
-      this.#threading = true
+    if (thread && isReady && !this.#threadWrites) {
+      // From here on the thread tracks writes of other processes; the loop looks for earlier ones now.
+      await thread.ask({ do: 'news' } satisfies ThreadRequest).catch(() => {})
+      this.#checkRemoteWrites()
+      this.#threadWrites = true
     }
-    let asked: Promise<WriteAnswer> | undefined
+    let answer: Promise<WriteAnswer> | undefined
     try {
-      this.#writing = isReady === true && thread?.ready === true
-      if (this.#writing)
-        asked = thread?.ask<WriteAnswer>({ do: 'write', changes, now: this.#clock.monotonic() } satisfies Question)
+      this.#threadIsWriting = isReady === true && thread?.ready === true
+      if (this.#threadIsWriting)
+        answer = thread?.ask<WriteAnswer>({
+          do: 'write',
+          changes,
+          now: this.#clock.monotonic(),
+        } satisfies ThreadRequest)
     } catch {
-      this.#writing = false
-      // What cannot travel cannot be recorded either, and writing it here says why.
+      this.#threadIsWriting = false
+      // A change that cannot be cloned cannot be recorded either; writing it here gives the proper error.
     }
-    if (!asked) return this.#patiently(() => this.transactions.write(changes))
-    const { answers, commitMs, wal } = await asked.catch(rethrow).finally(() => {
-      // The loop may have looked between its commit and its answer, and seen it: then what changes next is another's.
-      this.#wrote ||= this.#changed()
-      this.#writing = false
+    if (!answer) return this.#retryWhileBusy(() => this.transactions.write(changes))
+    const { answers, commitMs, wal } = await answer.catch(rethrow).finally(() => {
+      // The loop may have polled between the thread's commit and its answer and seen that commit; then the next
+      // change is another process's.
+      this.#threadWroteUnseen ||= this.#hasUnseenWrites()
+      this.#threadIsWriting = false
     })
     this.transactions.commitMs = commitMs
-    this.#crowded = isCrowded(wal)
-    return answers?.map(answerOf) ?? changes.map(() => done)
+    this.#walOverfull = isOverfull(wal)
+    return answers?.map(deserializeResult) ?? changes.map(() => committed)
   }
 
-  /** Starts the thread when it is first wanted; null if there can be none. One that has died is not replaced. */
-  #start(): Thread | null {
+  /** Starts the thread on first use; null if threads are unavailable. A dead thread is not replaced. */
+  #startThread(): Thread | null {
     if (this.#thread === undefined) {
       try {
-        this.#thread = new Thread(besides(import.meta.url, 'thread'), this.#setup)
+        this.#thread = new Thread(siblingModule(import.meta.url, 'writer-thread'), this.#setup)
       } catch {
         this.#thread = null
       }
@@ -210,8 +232,8 @@ export class Writer {
     return this.#thread?.dead ? null : this.#thread
   }
 
-  /** Tries again between the turns of the loop, as long as SQLite would have waited in one. */
-  async #patiently<T>(work: () => T): Promise<T> {
+  /** Retries between loop turns for as long as SQLite's own busy timeout would block. */
+  async #retryWhileBusy<T>(work: () => T): Promise<T> {
     for (const until = this.#clock.monotonic() + busyTimeoutMs; ;) {
       try {
         return work()
@@ -222,24 +244,24 @@ export class Writer {
     }
   }
 
-  /** The thread checkpoints what the loop writes, beside it. Should it not keep up, the next group waits for it. */
-  #checkLength(): void {
+  /** The thread checkpoints the loop's writes in parallel. If it cannot keep up, the next group waits for it. */
+  #checkWalLength(): void {
     const wal = this.transactions.wal()
     if (!isLong(wal)) return
-    this.#crowded = isCrowded(wal)
-    const thread = this.#start()
-    if (!thread || (this.#crowded && !thread.ready)) this.transactions.checkpoint()
+    this.#walOverfull = isOverfull(wal)
+    const thread = this.#startThread()
+    if (!thread || (this.#walOverfull && !thread.ready)) this.transactions.checkpoint()
     else if (thread.ready && !this.#checkpointing) {
       this.#checkpointing = true
       const over = (): void => void (this.#checkpointing = false)
-      thread.ask({ do: 'checkpoint' } satisfies Question).then(over, over)
+      thread.ask({ do: 'checkpoint' } satisfies ThreadRequest).then(over, over)
     }
   }
 }
 
-const done: Written = { ok: true }
-const answerOf = (answer: Written): Written =>
-  'failed' in answer ? { failed: errorOf(answer.failed as Told) } : answer
+const committed: Written = { ok: true }
+const deserializeResult = (answer: Written): Written =>
+  'failed' in answer ? { failed: errorOf(answer.failed as SerializedError) } : answer
 const rethrow = (error: unknown): never => {
-  throw 'told' in (error as object) ? errorOf(error as Told) : error
+  throw 'sqliteError' in (error as object) ? errorOf(error as SerializedError) : error
 }

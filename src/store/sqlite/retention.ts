@@ -1,18 +1,18 @@
-// Keeping a SQLite file in order: what is open, what is erased, what the file says of itself.
+// Lists open calls, erases settled ones, and inspects the SQLite file. Called by sqlite-store.ts.
 
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
 import { EventEraser, scopeOf } from './events.ts'
-import { KeptEraser } from './documents.ts'
+import { DocumentEraser } from './documents.ts'
 import { callOf } from './rows.ts'
 
-/** How much of a file is looked through for damage; a look at a larger one would hold the program up. */
-const mostPagesChecked = 20_000
+/** Largest file checked for damage, in pages. Checking a larger one would block the event loop for too long. */
+const maxPagesChecked = 20_000
 
-/** In bytes: about a second. */
-const mostScrubbed = 128 * 1024 * 1024
+/** Largest file rewritten by scrub(), in bytes: takes about a second. */
+const maxScrubBytes = 128 * 1024 * 1024
 
 interface Candidate {
   readonly uid: string
@@ -25,49 +25,51 @@ interface Candidate {
 }
 
 const columns = 'uid, tenant, session, batch, id, occurrence, settledAt'
-/** A session with open work is left whole. */
-const unused = `
+/** Sessions with open work are not erased. Both parts use partial indexes, so they cost open calls only. */
+const sessionIsIdle = `
   NOT EXISTS (SELECT 1 FROM calls AS p INDEXED BY calls_parked WHERE p.state = 'parked' AND p.tenant = c.tenant AND p.session = c.session)
   AND (tenant, session) NOT IN (SELECT tenant, session FROM calls INDEXED BY calls_open WHERE state IN ('received', 'queued', 'running'))`
-const listed = '(SELECT value FROM json_each(?1))'
+const uidList = '(SELECT value FROM json_each(?1))'
 const infinity = Number.MAX_SAFE_INTEGER
 
-export class Keeper {
+export class Retention {
   readonly #db: DatabaseSync
   readonly #file: string
-  readonly #q: Readonly<Record<'all' | 'ofTenant' | 'ofSession' | 'erased' | 'upset' | 'anew' | 'next', StatementSync>>
-  readonly #forget: Readonly<Record<'steps' | 'waits' | 'uses' | 'calls' | 'attachments' | 'leftovers', StatementSync>>
+  readonly #q: Readonly<
+    Record<'all' | 'ofTenant' | 'ofSession' | 'erased' | 'upsert' | 'resetSeq' | 'next', StatementSync>
+  >
+  readonly #delete: Readonly<Record<'steps' | 'waits' | 'uses' | 'calls' | 'attachments' | 'leftovers', StatementSync>>
   readonly #unsettled: StatementSync
   readonly #usedBy: StatementSync
   readonly #events: EventEraser
-  readonly #kept: KeptEraser
+  readonly #documents: DocumentEraser
 
   constructor(db: DatabaseSync, file: string) {
     this.#db = db
     this.#file = file
     const page = (by: string, order: string): StatementSync =>
       db.prepare(
-        `SELECT ${columns} FROM calls AS c WHERE state = 'settled' AND settledAt < ?1 AND ${by} AND ${unused} ORDER BY ${order} LIMIT ?2`,
+        `SELECT ${columns} FROM calls AS c WHERE state = 'settled' AND settledAt < ?1 AND ${by} AND ${sessionIsIdle} ORDER BY ${order} LIMIT ?2`,
       )
-    const place = 'batch, id, occurrence'
+    const callKey = 'batch, id, occurrence'
     this.#q = {
       all: page('(settledAt, uid) > (?3, ?4)', 'settledAt, uid'),
-      ofTenant: page(`tenant = ?3 AND (session, ${place}) > (?4, ?5, ?6, ?7)`, `session, ${place}`),
-      ofSession: page(`tenant = ?3 AND session = ?4 AND (${place}) > (?5, ?6, ?7)`, place),
+      ofTenant: page(`tenant = ?3 AND (session, ${callKey}) > (?4, ?5, ?6, ?7)`, `session, ${callKey}`),
+      ofSession: page(`tenant = ?3 AND session = ?4 AND (${callKey}) > (?5, ?6, ?7)`, callKey),
       erased: db.prepare('SELECT count, position FROM erasures WHERE scope = ?'),
-      // What is written last is the newest; positions and sequences only grow.
-      upset: db.prepare(
+      // The last writer's `count` wins; positions and sequences only grow.
+      upsert: db.prepare(
         `INSERT INTO erasures (scope, seq, position, count) VALUES (?1, ?2, ?3, ?4) ON CONFLICT (scope) DO UPDATE SET
            seq = max(seq, excluded.seq), position = max(position, excluded.position), count = excluded.count`,
       ),
-      anew: db.prepare('UPDATE erasures SET seq = 0 WHERE scope = ?'),
+      resetSeq: db.prepare('UPDATE erasures SET seq = 0 WHERE scope = ?'),
       next: db.prepare(`SELECT count + 1 AS count FROM erasures WHERE scope = ''`),
     }
-    this.#forget = {
-      steps: db.prepare(`DELETE FROM steps WHERE call IN ${listed}`),
-      waits: db.prepare(`DELETE FROM waits WHERE call IN ${listed}`),
-      uses: db.prepare(`DELETE FROM uses WHERE call IN ${listed}`),
-      calls: db.prepare(`DELETE FROM calls WHERE uid IN ${listed}`),
+    this.#delete = {
+      steps: db.prepare(`DELETE FROM steps WHERE call IN ${uidList}`),
+      waits: db.prepare(`DELETE FROM waits WHERE call IN ${uidList}`),
+      uses: db.prepare(`DELETE FROM uses WHERE call IN ${uidList}`),
+      calls: db.prepare(`DELETE FROM calls WHERE uid IN ${uidList}`),
       attachments: db.prepare(
         `DELETE FROM attachments WHERE tenant = ?1 AND id = ?2 AND NOT EXISTS (SELECT 1 FROM uses WHERE tenant = ?1 AND id = ?2)`,
       ),
@@ -75,9 +77,9 @@ export class Keeper {
         `DELETE FROM attachments WHERE tenant = ?1 AND NOT EXISTS (SELECT 1 FROM uses WHERE uses.tenant = ?1 AND uses.id = attachments.id)`,
       ),
     }
-    this.#usedBy = db.prepare(`SELECT DISTINCT tenant, id FROM uses WHERE call IN ${listed}`)
+    this.#usedBy = db.prepare(`SELECT DISTINCT tenant, id FROM uses WHERE call IN ${uidList}`)
     this.#events = new EventEraser(db)
-    this.#kept = new KeptEraser(db)
+    this.#documents = new DocumentEraser(db)
     this.#unsettled = db.prepare(
       `SELECT uid, tenant, session, batch, id, occurrence, tool, state, createdAt, startedAt, wait, deaths, owner,
          owner IN (SELECT id FROM workers WHERE issued <= ?5 AND until > ?5) AS alive FROM calls WHERE uid IN (
@@ -99,14 +101,14 @@ export class Keeper {
     return found ? { ...found } : { count: 0, position: 0 }
   }
 
-  /** Inside a transaction. */
+  /** Must run inside a transaction. */
   erase(query: EraseQuery): ErasedPage {
     const { of, settledBefore = infinity, after } = query
-    const from = looseFrom(after)
+    const from = orphanCursor(after)
     const page = from === null ? this.#eraseCalls(query) : { calls: 0, events: 0, attachments: 0, next: null }
     if (page.next !== null) return page
-    const { events, next } = this.#events.loose(of, settledBefore, from ?? 0)
-    const erased = this.#eraseLoose(events, query.settledBefore === undefined)
+    const { events, next } = this.#events.findOrphans(of, settledBefore, from ?? 0)
+    const erased = this.#eraseOrphans(events, query.settledBefore === undefined)
     return { ...page, events: page.events + erased, next: next === null ? null : JSON.stringify({ loose: next }) }
   }
 
@@ -115,29 +117,31 @@ export class Keeper {
     const found = this.#candidates(query)
     const last = found.at(-1)
     const next =
-      last && found.length === limit ? JSON.stringify(of ? placeIn(last, of) : [last.settledAt, last.uid]) : null
-    const anew = settledBefore === undefined
+      last && found.length === limit ? JSON.stringify(of ? cursorOf(last, of) : [last.settledAt, last.uid]) : null
+    const restart = settledBefore === undefined
     let attachments = 0
     let events = 0
     if (last) {
       const uids = JSON.stringify(found.map(({ uid }) => uid))
       const used = this.#usedBy.all(uids) as { tenant: string; id: string }[]
-      for (const each of ['steps', 'waits', 'uses', 'calls'] as const) this.#forget[each].run(uids)
-      for (const { tenant, id } of used) attachments += Number(this.#forget.attachments.run(tenant, id).changes)
+      for (const each of ['steps', 'waits', 'uses', 'calls'] as const) this.#delete[each].run(uids)
+      for (const { tenant, id } of used) attachments += Number(this.#delete.attachments.run(tenant, id).changes)
       const { count } = this.#q.next.get() as { count: number }
-      const sessions = new Map(found.map(({ tenant, session }) => [frame(tenant, session), { tenant, session }]))
+      const sessions = new Map(
+        found.map(({ tenant, session }) => [lengthPrefixed(tenant, session), { tenant, session }]),
+      )
       for (const session of sessions.values())
-        events += this.#noted(session, this.#events.erase(session, uids), count, anew)
+        events += this.#recordErasure(session, this.#events.erase(session, uids), count, restart)
     }
-    if (of && anew && next === null) this.#kept.erase(of)
-    if (of && of.session === undefined && anew && next === null)
-      attachments += Number(this.#forget.leftovers.run(of.tenant).changes)
+    if (of && restart && next === null) this.#documents.erase(of)
+    if (of && of.session === undefined && restart && next === null)
+      attachments += Number(this.#delete.leftovers.run(of.tenant).changes)
     return { calls: found.length, events, attachments, next }
   }
 
-  /** Deleting leaves bytes in unused parts of pages, and moving rows leaves more: only a file that is written anew has none. */
+  /** Deleting leaves bytes in unused parts of pages, so the file is rewritten (VACUUM) and the WAL truncated. */
   scrub(): boolean {
-    if (this.#number('page_count') * this.#number('page_size') > mostScrubbed) return false
+    if (this.#number('page_count') * this.#number('page_size') > maxScrubBytes) return false
     try {
       this.#db.exec('VACUUM')
     } catch (error) {
@@ -164,13 +168,13 @@ export class Keeper {
     const wal = sizeOf(`${this.#file}-wal`)
     if (wal > 64 * 1024 * 1024) {
       problems.push(
-        `The WAL has ${wal} bytes: a reader that stays open keeps it from being moved into '${this.#file}'. Close it.`,
+        `The WAL of '${this.#file}' has ${wal} bytes, because a long-running reader blocks its checkpoint. Close that reader.`,
       )
     }
-    if (pages <= mostPagesChecked) {
+    if (pages <= maxPagesChecked) {
       const found = this.#db.prepare('PRAGMA quick_check(3)').all() as { quick_check: string }[]
-      for (const { quick_check: said } of found)
-        if (said !== 'ok') problems.push(`'${this.#file}' is damaged: ${said}. Restore it from a backup.`)
+      for (const { quick_check: finding } of found)
+        if (finding !== 'ok') problems.push(`'${this.#file}' is damaged: ${finding}. Restore it from a backup.`)
     }
     return {
       schema: this.#number('user_version'),
@@ -195,39 +199,44 @@ export class Keeper {
       : ofSession.all(settledBefore, limit, of.tenant, of.session, ...start)) as unknown as Candidate[]
   }
 
-  /** Events that tell of no call. */
-  #eraseLoose(events: ReturnType<EventEraser['loose']>['events'], anew: boolean): number {
+  /** Erases events that belong to no recorded call. */
+  #eraseOrphans(events: ReturnType<EventEraser['findOrphans']>['events'], restart: boolean): number {
     if (events.length === 0) return 0
     const { count } = this.#q.next.get() as { count: number }
-    const sessions = Map.groupBy(events, ({ tenant, session }) => frame(tenant, session))
+    const sessions = Map.groupBy(events, ({ tenant, session }) => lengthPrefixed(tenant, session))
     let erased = 0
     for (const all of sessions.values()) {
       const { tenant, session } = all[0] as (typeof events)[number]
-      erased += this.#noted({ tenant, session }, this.#events.take({ tenant, session }, all), count, anew)
+      erased += this.#recordErasure({ tenant, session }, this.#events.eraseAt({ tenant, session }, all), count, restart)
     }
     return erased
   }
 
-  #noted(of: Required<Scope>, erased: ReturnType<EventEraser['erase']>, count: number, anew: boolean): number {
+  #recordErasure(
+    of: Required<Scope>,
+    erased: ReturnType<EventEraser['erase']>,
+    count: number,
+    restart: boolean,
+  ): number {
     if (erased.count === 0) return 0
     const scope = scopeOf(of.tenant, of.session)
-    this.#q.upset.run(scope, erased.seq, erased.position, count)
-    this.#q.upset.run('', 0, erased.position, count)
-    if (anew && erased.whole) this.#q.anew.run(scope)
+    this.#q.upsert.run(scope, erased.seq, erased.position, count)
+    this.#q.upsert.run('', 0, erased.position, count)
+    if (restart && erased.whole) this.#q.resetSeq.run(scope)
     return erased.count
   }
 }
 
-/** Where to go on with events that tell of no call; null while there are calls to erase. */
-function looseFrom(after: string): number | null {
+/** Cursor for the events without a call; null while there are calls to erase. */
+function orphanCursor(after: string): number | null {
   const from = after === '' ? null : (JSON.parse(after) as unknown[] | { loose: number })
   return from === null || Array.isArray(from) ? null : from.loose
 }
 
-const placeIn = ({ session, batch, id, occurrence }: Candidate, of: Scope): (string | number)[] =>
+const cursorOf = ({ session, batch, id, occurrence }: Candidate, of: Scope): (string | number)[] =>
   of.session === undefined ? [session, batch, id, occurrence] : [batch, id, occurrence]
 
-/** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL: somebody else writes, or there is no room for a second copy. */
+/** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL: another connection is writing, or there is no space for a second copy. */
 const isBusy = (error: unknown): boolean => [5, 6, 13].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
 
 function sizeOf(path: string): number {

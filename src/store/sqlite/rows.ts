@@ -1,12 +1,12 @@
-// Rows to records and back, and the prepared statements that write them.
+// Maps rows to records, and applies groups of changes with prepared statements. Called by transaction.ts.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { CallPosition, CallRecord } from '../records/call-record.ts'
-import { fold } from '../fold-changes.ts'
+import { foldChanges } from '../merge-group-changes.ts'
 import type { Change, Committed, Guard } from '../store.ts'
 import { EventWriter } from './events.ts'
-import { KeptWriter } from './documents.ts'
-import type { Places } from './semaphores.ts'
+import { DocumentWriter } from './documents.ts'
+import type { SqliteSemaphores } from './semaphores.ts'
 
 type CallRow = Omit<CallRecord, 'position'> & CallPosition
 
@@ -15,10 +15,10 @@ export function callOf({ tenant, session, batch, id, occurrence, ...rest }: Call
 }
 
 /**
- * Applies a group inside an open transaction; of each change its guards first, so a refused one has written nothing. A class, so that what
- * one store has taught the compiler serves the next.
+ * Applies a group inside an open transaction. Checks the guards of each change first, so a refused change has written
+ * nothing. A class, so that code optimized by the JIT is shared between store instances.
  */
-export class GroupWriter {
+export class ChangeWriter {
   readonly #absent: StatementSync
   readonly #holds: StatementSync
   readonly #held: StatementSync
@@ -33,11 +33,11 @@ export class GroupWriter {
   readonly #putAttachment: StatementSync
   readonly #putUse: StatementSync
   readonly #events: EventWriter
-  readonly #kept: KeptWriter
-  readonly #places: Places
+  readonly #documents: DocumentWriter
+  readonly #semaphores: SqliteSemaphores
 
-  constructor(db: DatabaseSync, places: Places) {
-    this.#places = places
+  constructor(db: DatabaseSync, semaphores: SqliteSemaphores) {
+    this.#semaphores = semaphores
     this.#absent = db.prepare(
       'SELECT 1 FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?',
     )
@@ -70,41 +70,41 @@ export class GroupWriter {
     )
     this.#putUse = db.prepare('INSERT OR IGNORE INTO uses (tenant, id, call) VALUES (?, ?, ?)')
     this.#events = new EventWriter(db)
-    this.#kept = new KeptWriter(db)
+    this.#documents = new DocumentWriter(db)
   }
 
   write(changes: readonly Change[]): Committed[] {
-    const folded = fold(changes)
+    const folded = foldChanges(changes)
     const results: Committed[] = []
     this.#events.clear()
     for (const [index, change] of changes.entries()) {
-      const at = folded.by.get(index)
-      // Covered by an insert that was refused: then so is this.
+      const at = folded.coveredBy.get(index)
+      // If the insert that covers this change was refused, so is this change.
       const refused = at !== undefined && results[at]?.ok === false
       results.push(
         refused
           ? { ok: false, refused: change.guards[0] as Guard }
-          : this.#one(change, folded.insert.get(index), at !== undefined),
+          : this.#apply(change, folded.inserts.get(index), at !== undefined),
       )
     }
     this.#events.write()
     return results
   }
 
-  #one(change: Change, call: CallRecord | undefined, covered: boolean): Committed {
+  #apply(change: Change, call: CallRecord | undefined, covered: boolean): Committed {
     if (!covered) {
       for (const guard of change.guards) {
-        // The index says whether the place of an inserted call is free, in the same step that takes it.
+        // For the inserted call itself, the unique index checks that the position is free as part of the insert.
         const isOwn = guard.kind === 'absent' && guard.position === change.insertCall?.position
-        if (!isOwn && !this.#isTrue(guard)) return { ok: false, refused: guard }
+        if (!isOwn && !this.#isSatisfied(guard)) return { ok: false, refused: guard }
       }
     }
-    const lacks = change.take ? this.#places.full(change.take) : null
-    if (lacks !== null) return { ok: false, refused: { kind: 'room', name: lacks } }
+    const fullName = change.takeSlots ? this.#semaphores.findFull(change.takeSlots) : null
+    if (fullName !== null) return { ok: false, refused: { kind: 'room', name: fullName } }
     if (call && !this.#insert(call)) return { ok: false, refused: { kind: 'absent', position: call.position } }
-    if (change.take) this.#places.take(change.take)
-    if (change.line) this.#places.line(change.line)
-    if (change.give) this.#places.give(change.give)
+    if (change.takeSlots) this.#semaphores.take(change.takeSlots)
+    if (change.queueForSlot) this.#semaphores.enqueue(change.queueForSlot)
+    if (change.releaseSlots) this.#semaphores.release(change.releaseSlots)
     if (change.updateCall && !covered) {
       const { uid, progress: p, release } = change.updateCall
       const { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble } = p
@@ -133,12 +133,12 @@ export class GroupWriter {
     }
     for (const a of change.attachments ?? []) this.#putAttachment.run(a.tenant, a.id, a.mediaType, a.name, a.data)
     for (const { tenant, id, call } of change.uses ?? []) this.#putUse.run(tenant, id, call)
-    for (const each of change.documents ?? []) this.#kept.put(each)
+    for (const each of change.documents ?? []) this.#documents.put(each)
     for (const event of change.events) this.#events.add(event)
     return { ok: true }
   }
 
-  /** False if its place is taken. */
+  /** False if the position is taken. */
   #insert(call: CallRecord): boolean {
     const p = call.position
     return (
@@ -172,7 +172,7 @@ export class GroupWriter {
     )
   }
 
-  #isTrue(guard: Guard): boolean {
+  #isSatisfied(guard: Guard): boolean {
     switch (guard.kind) {
       case 'absent': {
         const { tenant, session, batch, id, occurrence } = guard.position
@@ -187,7 +187,7 @@ export class GroupWriter {
       case 'open':
         return this.#open.get(guard.wait) !== undefined
       case 'kept':
-        return this.#kept.revision(guard) === guard.revision
+        return this.#documents.revision(guard) === guard.revision
       case 'room':
         return true
     }

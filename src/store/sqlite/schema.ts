@@ -1,13 +1,14 @@
-// The tables of the SQLite store, and how a file becomes one. Plain SQL, forward only, all or nothing. Columns are named like the
-// fields of the records, so a row is a record.
+// Tables and migrations of the SQLite store. Plain SQL, forward only, each upgrade atomic. Columns are named like the
+// record fields, so a row is a record. SQL comments inside CREATE TABLE are stored in the file and pinned by the
+// golden tests.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../core/errors.ts'
 
-/** 'Pawl' as a number, in the file's header: tells our file from any other SQLite file. */
+/** 'Pawl' as a number in the file header: distinguishes our file from other SQLite files. */
 const applicationId = 0x5061776c
 
-/** One entry per schema version; a file at version n runs those from n on. Never edited once released. */
+/** One entry per schema version; a file at version n runs the entries from n on. Never edited once released. */
 const migrations: readonly string[] = [
   `
   CREATE TABLE settings (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -42,7 +43,7 @@ const migrations: readonly string[] = [
     owner      TEXT
   ) WITHOUT ROWID;
   CREATE UNIQUE INDEX calls_place ON calls (tenant, session, batch, id, occurrence);
-  -- Only open work is in here, so finding it costs nothing however long the history is.
+  -- Contains open calls only, so finding work does not get slower as the history grows.
   CREATE INDEX calls_open ON calls (createdAt, uid) WHERE state IN ('received', 'queued', 'running');
   CREATE TABLE steps (
     call  TEXT NOT NULL,
@@ -74,7 +75,7 @@ const migrations: readonly string[] = [
     data       BLOB NOT NULL,
     PRIMARY KEY (tenant, id)
   ) WITHOUT ROWID;
-  -- AUTOINCREMENT: a position is never given out twice, even after old events were erased.
+  -- AUTOINCREMENT: a position is never assigned twice, even after events were erased.
   CREATE TABLE events (
     position INTEGER PRIMARY KEY AUTOINCREMENT,
     tenant   TEXT NOT NULL,
@@ -107,15 +108,15 @@ const migrations: readonly string[] = [
   CREATE INDEX holds_holder ON holds (holder);
   CREATE INDEX holds_until ON holds (until) WHERE until IS NOT NULL;
   CREATE INDEX holds_ticket ON holds (ticket) WHERE ticket IS NOT NULL;
-  -- By position, which ends every entry of an index: a reader goes on where it was, however long the session is. Those up to a position
-  -- are in there, the others come when they are many (feed.ts).
+  -- Every index entry ends with the position (rowid), so a reader continues at its cursor, however long the session is.
+  -- The index has the events up to a position. Newer ones are added in bulk (events.ts).
   DROP INDEX events_session;
   ALTER TABLE events ADD COLUMN filed INTEGER;
   UPDATE events SET filed = 1;
   CREATE INDEX events_session ON events (tenant, session) WHERE filed = 1;
   CREATE TABLE filed (position INTEGER NOT NULL);
   INSERT INTO filed SELECT coalesce(max(position), 0) FROM events;
-  -- Sessions in the order in which they came: those that are at work lie close together.
+  -- Numbered in order of creation, so that the rows of active sessions share pages.
   CREATE TABLE sessions (
     number  INTEGER PRIMARY KEY,
     tenant  TEXT NOT NULL,
@@ -125,7 +126,7 @@ const migrations: readonly string[] = [
   );
   INSERT INTO sessions (tenant, session, seq) SELECT tenant, session, max(seq) FROM events GROUP BY tenant, session ORDER BY max(position);
   CREATE UNIQUE INDEX sessions_name ON sessions (tenant, session);
-  -- Found by age to be erased, and by session to be left alone.
+  -- For erasure: settled calls by age, and parked calls by session, because a session with open calls is skipped.
   CREATE INDEX calls_settled ON calls (settledAt, uid) WHERE state = 'settled';
   CREATE INDEX calls_parked ON calls (tenant, session, uid) WHERE state = 'parked';
   CREATE TABLE uses (
@@ -135,12 +136,13 @@ const migrations: readonly string[] = [
     PRIMARY KEY (tenant, id, call)
   ) WITHOUT ROWID;
   CREATE INDEX uses_call ON uses (call);
-  -- What was written before uses were kept: told from what is on record.
+  -- Attachments written before this table existed: their uses are derived from the recorded texts.
   INSERT INTO uses SELECT a.tenant, a.id, c.uid FROM attachments AS a JOIN calls AS c ON c.tenant = a.tenant
     WHERE instr(c.input, a.id) OR instr(c.args, a.id) OR instr(c.outcome, a.id)
       OR EXISTS (SELECT 1 FROM steps AS s WHERE s.call = c.uid AND (instr(s.value, a.id) OR instr(s.input, a.id)))
       OR EXISTS (SELECT 1 FROM waits AS w WHERE w.call = c.uid AND instr(w.resolution, a.id));
-  -- What was erased: of all under '', of a session under the digest of its name. The sequence of a session goes on from here.
+  -- Erasures: of the whole store under '', of a session under the digest of its name. A session's sequence continues
+  -- from here.
   CREATE TABLE erasures (
     scope    TEXT PRIMARY KEY,
     seq      INTEGER NOT NULL,
@@ -159,12 +161,12 @@ const migrations: readonly string[] = [
     value    TEXT NOT NULL,
     PRIMARY KEY ("of", tenant, session, key)
   ) WITHOUT ROWID;
-  -- A page is read in the order of keys, for a tenant or for all.
+  -- For pages in key order, of one tenant or of all.
   CREATE INDEX kept_tenant ON kept ("of", tenant, key);
   CREATE INDEX kept_all ON kept ("of", key);
   `,
   `
-  -- By owner: what nobody has, or who is dead, is found without a look at what is in good hands.
+  -- By owner, so that a claim finds calls without a living owner and does not scan the others.
   DROP INDEX calls_open;
   CREATE INDEX calls_open ON calls (owner, createdAt, uid) WHERE state IN ('received', 'queued', 'running');
   `,
@@ -172,24 +174,27 @@ const migrations: readonly string[] = [
 
 export function migrate(db: DatabaseSync, file: string): void {
   const number = (pragma: string): number => Object.values(db.prepare(`PRAGMA ${pragma}`).get() as object)[0] as number
-  const foreign = (why: string): never => {
+  const notPawl = (why: string): never => {
     throw new PawlError('store_not_pawl', `'${file}' ${why}.`)
   }
-  // Two processes may open a new file at once: the second waits here and finds the work done.
+  // If two processes open a new file at once, the second waits here and finds the migration done.
   db.exec('BEGIN IMMEDIATE')
   try {
     const id = number('application_id')
     const version = number('user_version')
     const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0
-    if (id !== applicationId && !(id === 0 && empty)) foreign('is a database of another program')
+    if (id !== applicationId && !(id === 0 && empty)) notPawl('is a database of another program')
     if (version > migrations.length) {
-      throw new PawlError('store_newer', `'${file}' has schema ${version}; this version knows ${migrations.length}.`)
+      throw new PawlError(
+        'store_newer',
+        `'${file}' has schema ${version}; this version of Pawl supports up to ${migrations.length}.`,
+      )
     }
     for (const sql of migrations.slice(version)) db.exec(sql)
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`)
     db.exec('COMMIT')
   } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK') // a full disk has done so already
+    if (db.isTransaction) db.exec('ROLLBACK') // a full disk has already rolled back
     throw error
   }
 }

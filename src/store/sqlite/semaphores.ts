@@ -1,93 +1,102 @@
-// Places that calls hold (Take and Hold in store.ts), in SQLite. All of it runs inside the transaction of the change.
+// Semaphores of the SQLite store (TakeSlots and SlotHold in store.ts). Runs inside the transaction of the change.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Change, Hold, Take } from '../store.ts'
+import type { Change, SlotHold, TakeSlots } from '../store.ts'
 
-/** What counts at the time ?1: places whose time has not passed, and in line those whose worker lives. A clock that began anew frees what lasted. */
-const counts = `(until IS NULL OR issued <= ?1 AND until > ?1)
+/**
+ * Holds that count at time ?1: slots that have not expired, and tickets whose worker is alive. After a reboot the
+ * monotonic clock restarts, which frees slots with a time limit.
+ */
+const isActive = `(until IS NULL OR issued <= ?1 AND until > ?1)
   AND (ticket IS NULL OR worker IN (SELECT id FROM workers WHERE issued <= ?1 AND until > ?1))`
 
-export class Places {
-  readonly #before: StatementSync
+export class SqliteSemaphores {
+  readonly #countAhead: StatementSync
   readonly #ticket: StatementSync
-  readonly #place: StatementSync
-  readonly #put: StatementSync
-  readonly #queue: StatementSync
-  readonly #dropTickets: StatementSync
-  readonly #dropAll: StatementSync
-  readonly #drop: StatementSync
-  readonly #pass: StatementSync
+  readonly #ownSlot: StatementSync
+  readonly #putSlot: StatementSync
+  readonly #putTicket: StatementSync
+  readonly #deleteTickets: StatementSync
+  readonly #deleteAll: StatementSync
+  readonly #deleteOne: StatementSync
+  readonly #deleteExpired: StatementSync
   readonly #all: StatementSync
   readonly #now: () => number
 
-  /** `now` in monotonic milliseconds, like leases. */
+  /** `now` is in monotonic milliseconds, like leases. */
   constructor(db: DatabaseSync, now: () => number) {
     this.#now = now
     this.#ticket = db.prepare('SELECT ticket FROM holds WHERE holder = ? AND ticket IS NOT NULL')
-    this.#place = db.prepare(
+    this.#ownSlot = db.prepare(
       'SELECT 1 FROM holds WHERE name = ?1 AND ticket IS NULL AND (holder = ?2 OR holder IN (SELECT value FROM json_each(?3)))',
     )
-    this.#before = db.prepare(
+    this.#countAhead = db.prepare(
       `SELECT count(*) AS n FROM holds WHERE name = ?2 AND holder <> ?3 AND (ticket IS NULL OR ticket < ?4)
-         AND holder NOT IN (SELECT value FROM json_each(?5)) AND ${counts}`,
+         AND holder NOT IN (SELECT value FROM json_each(?5)) AND ${isActive}`,
     )
-    this.#put = db.prepare(
+    this.#putSlot = db.prepare(
       'INSERT OR REPLACE INTO holds (name, holder, worker, ticket, issued, until) VALUES (?, ?, ?, NULL, ?, ?)',
     )
-    this.#queue = db.prepare(
+    this.#putTicket = db.prepare(
       `INSERT INTO holds (name, holder, worker, ticket) VALUES (?1, ?2, ?3, coalesce(?4, (SELECT coalesce(max(ticket), 0) + 1 FROM holds)))`,
     )
-    this.#dropTickets = db.prepare('DELETE FROM holds WHERE holder = ? AND ticket IS NOT NULL')
-    this.#dropAll = db.prepare('DELETE FROM holds WHERE holder = ?')
-    this.#drop = db.prepare('DELETE FROM holds WHERE name = ? AND holder = ?')
-    this.#pass = db.prepare('DELETE FROM holds WHERE until <= ?1 OR issued > ?1')
-    this.#all = db.prepare(`SELECT name, holder, worker, ticket FROM holds WHERE ${counts} ORDER BY name, holder`)
+    this.#deleteTickets = db.prepare('DELETE FROM holds WHERE holder = ? AND ticket IS NOT NULL')
+    this.#deleteAll = db.prepare('DELETE FROM holds WHERE holder = ?')
+    this.#deleteOne = db.prepare('DELETE FROM holds WHERE name = ? AND holder = ?')
+    this.#deleteExpired = db.prepare('DELETE FROM holds WHERE until <= ?1 OR issued > ?1')
+    this.#all = db.prepare(`SELECT name, holder, worker, ticket FROM holds WHERE ${isActive} ORDER BY name, holder`)
   }
 
-  /** The first name under which there is no room; null if there is room under all. */
-  full({ holder, above, places }: Take): string | null {
+  /** Name of the first semaphore without a free slot for this request; null if all have one. */
+  findFull({ holder, above, slots }: TakeSlots): string | null {
     const now = this.#now()
-    const lenders = above ? JSON.stringify(above) : '[]'
+    const ancestors = above ? JSON.stringify(above) : '[]'
     const own = this.#ticketOf(holder) ?? Number.MAX_SAFE_INTEGER
-    for (const { name, capacity } of places) {
-      const hurries = above?.length || this.#place.get(name, holder, lenders) !== undefined
-      const { n } = this.#before.get(now, name, holder, hurries ? 0 : own, lenders) as { n: number }
+    for (const { name, capacity } of slots) {
+      const skipsQueue = above?.length || this.#ownSlot.get(name, holder, ancestors) !== undefined
+      const { n } = this.#countAhead.get(now, name, holder, skipsQueue ? 0 : own, ancestors) as { n: number }
       if (n >= capacity) return name
     }
     return null
   }
 
-  /** Once there is room. */
-  take(take: Take): void {
+  /** Takes the slots. The caller has checked with findFull(). */
+  take(take: TakeSlots): void {
     const now = this.#now()
-    this.#dropTickets.run(take.holder)
-    for (const { name, lasts } of take.places) {
-      this.#put.run(name, lasts?.entry ?? take.holder, take.worker, lasts ? now : null, lasts ? now + lasts.ms : null)
+    this.#deleteTickets.run(take.holder)
+    for (const { name, lasts } of take.slots) {
+      this.#putSlot.run(
+        name,
+        lasts?.entry ?? take.holder,
+        take.worker,
+        lasts ? now : null,
+        lasts ? now + lasts.ms : null,
+      )
     }
   }
 
-  line({ holder, worker, name }: NonNullable<Change['line']>): void {
-    if (this.#place.get(name, holder, '[]') !== undefined) return
+  enqueue({ holder, worker, name }: NonNullable<Change['queueForSlot']>): void {
+    if (this.#ownSlot.get(name, holder, '[]') !== undefined) return
     const ticket = this.#ticketOf(holder)
-    this.#dropTickets.run(holder)
-    this.#queue.run(name, holder, worker, ticket ?? null)
+    this.#deleteTickets.run(holder)
+    this.#putTicket.run(name, holder, worker, ticket ?? null)
   }
 
   #ticketOf(holder: string): number | undefined {
     return (this.#ticket.get(holder) as { ticket: number } | undefined)?.ticket
   }
 
-  give({ holder, names }: NonNullable<Change['give']>): void {
-    if (!names) this.#dropAll.run(holder)
-    else for (const name of names) this.#drop.run(name, holder)
+  release({ holder, names }: NonNullable<Change['releaseSlots']>): void {
+    if (!names) this.#deleteAll.run(holder)
+    else for (const name of names) this.#deleteOne.run(name, holder)
   }
 
-  /** Forgets what has passed. */
+  /** Deletes expired slots. */
   sweep(): void {
-    this.#pass.run(this.#now())
+    this.#deleteExpired.run(this.#now())
   }
 
-  all(): Hold[] {
-    return this.#all.all(this.#now()) as unknown as Hold[]
+  all(): SlotHold[] {
+    return this.#all.all(this.#now()) as unknown as SlotHold[]
   }
 }

@@ -1,9 +1,10 @@
-// The embedded store: one SQLite file in WAL mode, group commit, `power` or `process` safe.
+// The embedded store: one SQLite file in WAL mode, with group commit.
 //
-// Where the syncs come from: in `power` mode every COMMIT of a group syncs the WAL once (synchronous = FULL), and a checkpoint
-// syncs twice per thousand pages; in `process` mode only checkpoints sync. Nothing else in this file reaches the disk.
-// Reads are the event loop's; groups of changes are written by it or by a thread (group-writer.ts), so that a slow disk does not hold it up.
-// Two processes on one file see each other: BEGIN IMMEDIATE with a busy timeout to write, data_version to notice.
+// Disk syncs: in `power` mode each COMMIT of a group syncs the WAL once (synchronous = FULL), and a checkpoint syncs
+// twice per thousand pages; in `process` mode only checkpoints sync. Nothing else in this file syncs. Reads run on
+// the event loop. Groups are written by the loop or by a thread (group-writer.ts), so that a slow disk does not block
+// the loop. Several processes may share one file: writers use BEGIN IMMEDIATE with a busy timeout, and data_version
+// shows writes of other processes.
 
 import {
   accessSync,
@@ -27,81 +28,90 @@ import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../record
 import { GroupCommit } from '../group-commit.ts'
 import type { AttachmentRecord, Store } from '../store.ts'
 import { EventReader } from './events.ts'
-import { type Lock, surelyDead, takeLock } from './worker-liveness.ts'
-import { Keeper } from './retention.ts'
-import { KeptReader } from './documents.ts'
-import { Places } from './semaphores.ts'
+import { type Lock, isCertainlyDead, takeLock } from './worker-liveness.ts'
+import { Retention } from './retention.ts'
+import { DocumentReader } from './documents.ts'
+import { SqliteSemaphores } from './semaphores.ts'
 import { busyTimeoutMs } from './thread-protocol.ts'
 import { callOf } from './rows.ts'
 import { migrate } from './schema.ts'
-import { clearly, inWords, troubleWith } from './errors.ts'
-import { Writer, type WriterPath } from './group-writer.ts'
+import { wrapErrors, withSqliteErrors, sqliteError } from './errors.ts'
+import { GroupWriter, type WriterPath } from './group-writer.ts'
 
 export interface SqliteOptions {
   readonly file: string
   readonly clock: Clock
   readonly commit: 'power' | 'process'
-  /** Who writes; for tests. */
+  /** Where groups are written. For tests only. Default: adaptive. */
   readonly writer?: WriterPath
 }
 
-/** How often another process's writes are looked for. */
+/** How often to check for writes of other processes. */
 const pollMs = 100
 
-const living = '(SELECT id FROM workers WHERE issued <= ?2 AND until > ?2)'
+const livingWorkers = '(SELECT id FROM workers WHERE issued <= ?2 AND until > ?2)'
 const open = `state IN ('received', 'queued', 'running')`
-/** What a claim may take: calls that want a worker, of the tools ?3, whose owner is neither the claimer ?1 nor alive. */
-const claimable = `${open} AND (owner IS NULL OR owner <> ?1 AND owner NOT IN ${living}) AND tool IN (SELECT value FROM json_each(?3))`
-/** Owners of what is open, one step through the index for each, whatever they have: those that are neither the claimer nor alive. */
-const lost = `(WITH RECURSIVE owners (owner) AS (SELECT min(owner) FROM calls INDEXED BY calls_open WHERE ${open}
+/**
+ * Calls a claim may take: they need a worker, have one of the tools ?3, and their owner is neither the claimer ?1 nor
+ * alive.
+ */
+const claimable = `${open} AND (owner IS NULL OR owner <> ?1 AND owner NOT IN ${livingWorkers}) AND tool IN (SELECT value FROM json_each(?3))`
+/**
+ * Owners of open calls that are neither the claimer nor alive. Costs one index step per owner, however many calls
+ * each has.
+ */
+const deadOwners = `(WITH RECURSIVE owners (owner) AS (SELECT min(owner) FROM calls INDEXED BY calls_open WHERE ${open}
     UNION ALL SELECT (SELECT min(c.owner) FROM calls AS c INDEXED BY calls_open WHERE ${open} AND c.owner > owners.owner) FROM owners WHERE owner IS NOT NULL)
-  SELECT owner FROM owners WHERE owner IS NOT NULL AND owner <> ?1 AND owner NOT IN ${living})`
-/** The oldest of them, of nobody or of those who are lost. No living worker but the claimer has a part of its line. */
-const oldest = (
+  SELECT owner FROM owners WHERE owner IS NOT NULL AND owner <> ?1 AND owner NOT IN ${livingWorkers})`
+/**
+ * The oldest claimable calls without an owner, or of dead owners. A call is skipped if another living worker owns an
+ * open call of its batch order. Reads calls_open in index order, so the cost depends on open calls only.
+ */
+const oldestClaimable = (
   whose: string,
 ): string => `SELECT uid, createdAt FROM calls AS c INDEXED BY calls_open WHERE ${open} AND owner ${whose}
   AND tool IN (SELECT value FROM json_each(?3)) AND (line IS NULL OR wait IS NOT NULL OR NOT EXISTS (
-    SELECT 1 FROM calls AS o WHERE o.line = c.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> ?1 AND o.owner IN ${living}))
+    SELECT 1 FROM calls AS o WHERE o.line = c.line AND o.state IN ('received', 'queued', 'running') AND o.wait IS NULL AND o.owner <> ?1 AND o.owner IN ${livingWorkers}))
   ORDER BY createdAt, uid LIMIT ?4`
 const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (owner IS NOT NULL AND (state = 'running' OR state = 'queued' AND wait IS NOT NULL)), owner = ?1`
 
 export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Store {
   if (file === '' || file === ':memory:') {
-    throw new PawlError('config_invalid', `store is 'sqlite:${file}'; name a file, or use 'memory:'.`)
+    throw new PawlError('config_invalid', `\`store\` is 'sqlite:${file}'; name a file, or use 'memory:'.`)
   }
-  // SQLite's own URLs carry options of their own (another mode, no locks) that would undo what is promised here.
+  // SQLite's `file:` URLs carry options (read-only mode, no locks) that would break the store's guarantees.
   if (/^file:/i.test(file)) {
     throw new PawlError(
       'config_invalid',
-      `store is 'sqlite:${file}'; give the path alone, without 'file:': 'sqlite:${pathIn(file)}'.`,
+      `\`store\` is 'sqlite:${file}'; give the path alone, without 'file:': 'sqlite:${pathIn(file)}'.`,
     )
   }
   const folder = dirname(file)
   if (!existsSync(folder)) {
     throw new PawlError(
       'config_invalid',
-      `store is 'sqlite:${file}', and the folder '${folder}' does not exist. Create it, or name another file.`,
+      `\`store\` is 'sqlite:${file}', but the folder '${folder}' does not exist. Create it, or name another file.`,
     )
   }
   const db = openDatabase(file, commit)
-  const places = new Places(db, () => clock.monotonic())
+  const semaphores = new SqliteSemaphores(db, () => clock.monotonic())
   const events = new EventReader(db)
-  const kept = new KeptReader(db)
-  const keeper = new Keeper(db, file)
-  // A clock that is moved by hand knows nothing of what happens in a thread.
+  const documents = new DocumentReader(db)
+  const retention = new Retention(db, file)
+  // A manual clock cannot control timing inside a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
-  const groups = new Writer(
+  const groupWriter = new GroupWriter(
     db,
     clock,
     { file, synchronous: synchronous(commit) },
     path,
-    () => look(),
-    () => dataVersion() !== seen,
+    () => checkRemoteWrites(),
+    () => dataVersion() !== seenVersion,
   )
   const group = new GroupCommit(
     clock,
-    (changes) => inWords(file, () => groups.write(changes)),
-    () => groups.isQuick,
+    (changes) => withSqliteErrors(file, () => groupWriter.write(changes)),
+    () => groupWriter.isSyncCheap,
   )
 
   const q = {
@@ -110,7 +120,8 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
       'SELECT * FROM calls WHERE tenant = ? AND session = ? AND batch = ? AND id = ? AND occurrence = ?',
     ),
     call: db.prepare('SELECT * FROM calls WHERE uid = ?'),
-    // The inner query needs nothing but calls_place, which holds the uid: an index in the order of uids would cost every call a write.
+    // The inner query reads only calls_place, which contains the uid. A separate index by uid would cost one write
+    // per call.
     callsOf: db.prepare(
       `SELECT * FROM calls WHERE uid IN (
          SELECT uid FROM calls INDEXED BY calls_place WHERE tenant = ? AND session = ? AND uid > ? ORDER BY uid LIMIT ?) ORDER BY uid`,
@@ -128,10 +139,10 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     living: db.prepare('SELECT count(*) AS n FROM workers WHERE issued <= ?1 AND until > ?1'),
     leave: db.prepare('DELETE FROM workers WHERE id = ?'),
     workers: db.prepare('SELECT id FROM workers WHERE id <> ?'),
-    // Lists go in as JSON, so that the statements are prepared once whatever their length.
+    // Lists are passed as JSON, so that the statements are prepared once for any length.
     claim: db.prepare(
       `${takeOver} WHERE uid IN (
-         SELECT uid FROM (SELECT * FROM (${oldest('IS NULL')}) UNION ALL SELECT * FROM (${oldest(`IN ${lost}`)}))
+         SELECT uid FROM (SELECT * FROM (${oldestClaimable('IS NULL')}) UNION ALL SELECT * FROM (${oldestClaimable(`IN ${deadOwners}`)}))
          ORDER BY createdAt, uid LIMIT ?4)
        RETURNING *`,
     ),
@@ -143,7 +154,8 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     dataVersion: db.prepare('PRAGMA data_version'),
   }
   const oneCall = (row: unknown): CallRecord | undefined => (row === undefined ? undefined : callOf(row as never))
-  // The calls of a model's message are asked for in one turn of the program: that none of them is on record need be found out once.
+  // The calls of one model message are looked up in one event-loop turn: that its batch is new needs checking only
+  // once.
   let newBatch: CallPosition | null = null
   const isNewBatch = (p: CallPosition): boolean => {
     if (newBatch?.batch === p.batch && newBatch.session === p.session && newBatch.tenant === p.tenant) return true
@@ -156,27 +168,27 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
 
   const locks = new Map<string, Lock>()
   const dataVersion = (): number => (q.dataVersion.get() as { data_version: number }).data_version
-  let seen = dataVersion()
+  let seenVersion = dataVersion()
   let closed = false
   let closing: Promise<void> | null = null
-  const look = (): void => {
+  const checkRemoteWrites = (): void => {
     const now = dataVersion()
-    if (now === seen) return
-    seen = now
-    const heard = (news: boolean): void => void (news && !closed && group.hint({ wakes: true, outside: true }))
-    const news = groups.news()
-    if (news instanceof Promise) void news.then(heard)
-    else heard(news)
+    if (now === seenVersion) return
+    seenVersion = now
+    const notify = (isRemote: boolean): void => void (isRemote && !closed && group.hint({ wakes: true, outside: true }))
+    const found = groupWriter.hasRemoteWrites()
+    if (found instanceof Promise) void found.then(notify)
+    else notify(found)
   }
-  const callOffPoll = clock.every(pollMs, () => {
-    look()
-    groups.rest()
+  const cancelPoll = clock.every(pollMs, () => {
+    checkRemoteWrites()
+    groupWriter.endInterval()
   })
 
-  return clearly(file, {
+  return wrapErrors(file, {
     kind: 'sqlite',
     commit: (change) => group.commit(change),
-    write: (change, heard, how) => group.write(change, heard, how),
+    write: (change, onResult, how) => group.write(change, onResult, how),
     callAt: (p) =>
       isNewBatch(p) ? undefined : oneCall(q.callAt.get(p.tenant, p.session, p.batch, p.id, p.occurrence)),
     call: (uid) => oneCall(q.call.get(uid)),
@@ -189,12 +201,12 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     dueWaits: (now, limit) => q.dueWaits.all(now, limit) as unknown as WaitRecord[],
     nextDeadline: () => (q.nextDeadline.get() as { deadline: number } | undefined)?.deadline,
     attachment: (tenant, id) => q.attachment.get(tenant, id) as unknown as AttachmentRecord | undefined,
-    document: (name) => kept.one(name),
-    documentsOf: (query) => kept.list(query),
-    keptIn: (of, scope) => kept.among(of, scope),
+    document: (name) => documents.get(name),
+    documentsOf: (query) => documents.list(query),
+    nonEmptyCollections: (of, scope) => documents.nonEmpty(of, scope),
     events: (query) => events.read(query),
-    full: (takes) => takes.map((take) => places.full(take) !== null),
-    holds: () => places.all(),
+    full: (takes) => takes.map((take) => semaphores.findFull(take) !== null),
+    holds: () => semaphores.all(),
     lastPosition: () => events.last(),
     renew: (worker, leaseMs) => {
       if (!locks.has(worker)) {
@@ -202,19 +214,19 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
         if (lock) locks.set(worker, lock)
         group.shared = locks.size > 1
       }
-      return groups.alone(() => {
+      return groupWriter.runExclusive(() => {
         const now = clock.monotonic()
         q.renew.run(worker, now, now + leaseMs)
-        places.sweep()
+        semaphores.sweep()
         return (q.living.get(now) as { n: number }).n
       })
     },
     claim: (worker, tools, limit) =>
-      groups.alone(() => {
+      groupWriter.runExclusive(() => {
         for (const { id } of q.workers.all(worker) as { id: string }[]) {
-          if (!locks.has(id) && surelyDead(file, id)) q.leave.run(id)
+          if (!locks.has(id) && isCertainlyDead(file, id)) q.leave.run(id)
         }
-        const rows = groups.transactions.run(() => {
+        const rows = groupWriter.transactions.run(() => {
           const [now, known] = [clock.monotonic(), JSON.stringify(tools)]
           const claimed = q.claim.all(worker, now, known, limit) as { line: string | null; wait: string | null }[]
           const lines = claimed.flatMap(({ line, wait }) => (line !== null && wait === null ? [line] : []))
@@ -222,40 +234,40 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
             ? claimed
             : [...claimed, ...q.claimLines.all(worker, now, known, JSON.stringify(lines))]
         })
-        // RETURNING has an order of its own.
+        // RETURNING does not follow the order of the query.
         return rows
           .map((row) => callOf(row as never))
           .toSorted((a, b) => a.createdAt - b.createdAt || (a.uid < b.uid ? -1 : 1))
       }),
-    erased: (of) => keeper.erased(of),
-    unsettled: (page) => keeper.unsettled(page, clock.monotonic()),
-    erase: (query) => groups.alone(() => groups.transactions.run(() => keeper.erase(query))),
-    scrub: () => groups.alone(() => keeper.scrub()),
-    inspect: () => keeper.inspect(clock.monotonic()),
+    erased: (of) => retention.erased(of),
+    unsettled: (page) => retention.unsettled(page, clock.monotonic()),
+    erase: (query) => groupWriter.runExclusive(() => groupWriter.transactions.run(() => retention.erase(query))),
+    scrub: () => groupWriter.runExclusive(() => retention.scrub()),
+    inspect: () => retention.inspect(clock.monotonic()),
     leave: (worker) =>
-      groups.alone(() => {
+      groupWriter.runExclusive(() => {
         q.leave.run(worker)
         locks.get(worker)?.release()
         locks.delete(worker)
       }),
     ...(clock === systemClock && path !== 'inline'
-      ? { keepAlive: (worker, heart) => groups.keepAlive(worker, heart) }
+      ? { keepAlive: (worker, heart) => groupWriter.keepAlive(worker, heart) }
       : {}),
     setting: (key, ifAbsent) =>
-      groups.alone(() => {
+      groupWriter.runExclusive(() => {
         q.putSetting.run(key, ifAbsent)
         return (q.setting.get(key) as { value: string }).value
       }),
     settingNow: (key) => (q.setting.get(key) as { value: string } | undefined)?.value,
-    secret: () => privateSecret(`${file}-key`),
+    secret: () => readOrCreateSecret(`${file}-key`),
     onHint: (listener) => group.onHint(listener),
     close() {
       closing ??= (async () => {
         await group.close()
         closed = true
-        callOffPoll()
+        cancelPoll()
         for (const lock of locks.values()) lock.release()
-        await groups.close()
+        await groupWriter.close()
         db.close()
       })()
       return closing
@@ -263,7 +275,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
   })
 }
 
-/** The path in a file: URL, for a hint. */
+/** The path in a `file:` URL, for the error message. */
 const pathIn = (url: string): string => url.replace(/^file:(\/\/(?=\/))?/i, '').replace(/[?#].*$/, '')
 
 const synchronous = (commit: SqliteOptions['commit']): 'FULL' | 'NORMAL' => (commit === 'power' ? 'FULL' : 'NORMAL')
@@ -271,21 +283,24 @@ const synchronous = (commit: SqliteOptions['commit']): 'FULL' | 'NORMAL' => (com
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {
   let db: DatabaseSync | undefined
   try {
-    // SQLite would open what may not be written to read it, and leave files beside it that may not be written either.
+    // SQLite would open a read-only file for reading and leave side files that cannot be written either.
     if (existsSync(file)) accessSync(file, constants.W_OK)
     db = new DatabaseSync(file, { timeout: busyTimeoutMs })
     migrate(db, file)
-    useWal(db)
+    switchToWal(db)
     db.exec(`PRAGMA synchronous = ${synchronous(commit)}`)
     return db
   } catch (cause) {
     db?.close()
-    throw troubleWith(file, cause)
+    throw sqliteError(file, cause)
   }
 }
 
-/** A new file becomes one with a log once nobody else has it open in the old mode: SQLite does not wait for that by itself, whatever its timeout. */
-function useWal(db: DatabaseSync): void {
+/**
+ * Switching to WAL fails while another process has the file open in the old mode, and SQLite does not wait for that,
+ * whatever its busy timeout. So this retries.
+ */
+function switchToWal(db: DatabaseSync): void {
   const pauseMs = 10
   for (let tries = Math.ceil(busyTimeoutMs / pauseMs); ; tries--) {
     try {
@@ -298,9 +313,12 @@ function useWal(db: DatabaseSync): void {
   }
 }
 
-/** A secret in a file that only its owner can read; whoever creates it first decides. It appears whole or not at all. */
-function privateSecret(path: string): Uint8Array {
-  if (existsSync(path) && statSync(path).size === 0) unlinkSync(path) // nothing was ever made with it
+/**
+ * Reads the secret from a file that only its owner can read, or creates it. The first process to create it wins. The
+ * file appears complete or not at all.
+ */
+function readOrCreateSecret(path: string): Uint8Array {
+  if (existsSync(path) && statSync(path).size === 0) unlinkSync(path) // an empty file was never used as a secret
   if (!existsSync(path)) {
     const draft = `${path}-${randomBytes(6).toString('hex')}`
     const file = openSync(draft, 'wx', 0o600)

@@ -1,4 +1,4 @@
-// What the event loop and the thread of a SQLite store say to each other, and what both must agree on.
+// Messages between the event loop and the SQLite store's thread, and constants both need.
 
 import type { Change, Written } from '../store.ts'
 
@@ -7,39 +7,46 @@ export interface Setup {
   readonly synchronous: 'FULL' | 'NORMAL'
 }
 
-export type Question =
+export type ThreadRequest =
   | { readonly do: 'write'; readonly changes: readonly Change[]; readonly now: number }
-  /** Whether any other connection has written since this was asked last. */
+  /** Whether another connection has written since the last request of this kind. */
   | { readonly do: 'news' }
   | { readonly do: 'checkpoint' }
   | { readonly do: 'beat'; readonly worker: string; readonly leaseMs: number; readonly memory: SharedArrayBuffer }
 
-/** `null`: all of them are on record. */
+/** `answers` is null if all changes were committed. */
 export interface WriteAnswer {
   readonly answers: readonly Written[] | null
-  /** How long commits take there, on average of late. */
+  /** Moving average of the thread's commit time. */
   readonly commitMs: number
-  readonly wal: Wal
+  readonly wal: WalState
 }
 
-/** An error of SQLite, on its way from one thread to the other. */
-export interface Told {
-  readonly told: { readonly message: string; readonly code: string | undefined; readonly errcode: number | undefined }
+/** A SQLite error as sent between threads. */
+export interface SerializedError {
+  readonly sqliteError: {
+    readonly message: string
+    readonly code: string | undefined
+    readonly errcode: number | undefined
+  }
 }
 
-export const errorOf = ({ told: { message, code, errcode } }: Told): Error =>
+export const errorOf = ({ sqliteError: { message, code, errcode } }: SerializedError): Error =>
   Object.assign(new Error(message), code === undefined ? {} : { code }, errcode === undefined ? {} : { errcode })
 
-/** How long a writer waits for another process. */
+/** How long a writer waits for another process's lock. */
 export const busyTimeoutMs = 5_000
 
-/** How many pages the WAL has, and how many of them are in the database too. It begins anew when all are, and nobody writes meanwhile. */
-export interface Wal {
+/**
+ * Pages in the WAL, and how many of them are checkpointed. The WAL restarts when all are and no write happens
+ * meanwhile.
+ */
+export interface WalState {
   readonly log: number
   readonly checkpointed: number
 }
 
-const longWal = 1_000
-/** It was written into faster than it was checkpointed: now the two must take turns. */
-export const isCrowded = ({ log }: Wal): boolean => log >= 4 * longWal
-export const isLong = (wal: Wal): boolean => wal.log - wal.checkpointed >= (isCrowded(wal) ? 1 : longWal)
+const longWalPages = 1_000
+/** The WAL grew faster than it was checkpointed: writing and checkpointing must alternate. */
+export const isOverfull = ({ log }: WalState): boolean => log >= 4 * longWalPages
+export const isLong = (wal: WalState): boolean => wal.log - wal.checkpointed >= (isOverfull(wal) ? 1 : longWalPages)

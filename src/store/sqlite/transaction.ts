@@ -1,35 +1,35 @@
-// One transaction per group of changes, on one connection: the same for the event loop's own and for the thread's.
+// Runs one transaction per group of changes on one connection. Used by the event loop and by the thread.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, Written } from '../store.ts'
-import { Places } from './semaphores.ts'
-import type { Wal } from './thread-protocol.ts'
-import { GroupWriter } from './rows.ts'
+import { SqliteSemaphores } from './semaphores.ts'
+import type { WalState } from './thread-protocol.ts'
+import { ChangeWriter } from './rows.ts'
 
 export class Transactions {
   readonly #db: DatabaseSync
-  readonly #writer: GroupWriter
+  readonly #writer: ChangeWriter
   readonly #begin: StatementSync
   readonly #commit: StatementSync
   readonly #rollback: StatementSync
-  readonly #mark: StatementSync
-  readonly #unmark: StatementSync
-  readonly #backToMark: StatementSync
+  readonly #savepoint: StatementSync
+  readonly #releaseSavepoint: StatementSync
+  readonly #rollbackToSavepoint: StatementSync
   readonly #wal: StatementSync
   readonly #checkpoint: StatementSync
-  /** How long commits take, on average of late: what the disk is like. */
+  /** Moving average of the commit time: a measure of disk speed. */
   commitMs = 0
 
   constructor(db: DatabaseSync, now: () => number) {
     this.#db = db
-    this.#writer = new GroupWriter(db, new Places(db, now))
+    this.#writer = new ChangeWriter(db, new SqliteSemaphores(db, now))
     this.#begin = db.prepare('BEGIN IMMEDIATE')
     this.#commit = db.prepare('COMMIT')
     this.#rollback = db.prepare('ROLLBACK')
-    this.#mark = db.prepare('SAVEPOINT one')
-    this.#unmark = db.prepare('RELEASE one')
-    this.#backToMark = db.prepare('ROLLBACK TO one')
-    // NOOP looks without doing; a SQLite that does not know it checkpoints at once.
+    this.#savepoint = db.prepare('SAVEPOINT one')
+    this.#releaseSavepoint = db.prepare('RELEASE one')
+    this.#rollbackToSavepoint = db.prepare('ROLLBACK TO one')
+    // NOOP only reports the state. SQLite versions that do not know it run a checkpoint instead.
     this.#wal = db.prepare('PRAGMA wal_checkpoint(NOOP)')
     this.#checkpoint = db.prepare('PRAGMA wal_checkpoint(PASSIVE)')
   }
@@ -48,53 +48,56 @@ export class Transactions {
     }
   }
 
-  /** All in one transaction. Should one of them break it, each is tried for itself, in one transaction again: all are there, or nothing is. */
+  /**
+   * Writes all changes in one transaction. If one of them fails it, a second transaction writes each in its own
+   * savepoint. Either way the group is committed as a whole or not at all.
+   */
   write(changes: readonly Change[]): Written[] {
     try {
       return this.run(() => this.#writer.write(changes))
     } catch (failed) {
-      // A file that is locked, full or gone fails all alike; trying them one by one would only block the longer.
-      if (!isOwnFault(failed)) throw failed
-      return changes.length === 1 ? [{ failed }] : this.run(() => changes.flatMap((change) => this.#apart(change)))
+      // A locked, full or missing file fails every change; retrying them one by one would only block longer.
+      if (!isChangeFault(failed)) throw failed
+      return changes.length === 1 ? [{ failed }] : this.run(() => changes.flatMap((change) => this.#writeAlone(change)))
     }
   }
 
-  #apart(change: Change): Written[] {
-    this.#mark.run()
+  #writeAlone(change: Change): Written[] {
+    this.#savepoint.run()
     try {
       const written = this.#writer.write([change])
-      this.#unmark.run()
+      this.#releaseSavepoint.run()
       return written
     } catch (failed) {
-      if (!isOwnFault(failed)) throw failed
-      this.#backToMark.run()
-      this.#unmark.run()
+      if (!isChangeFault(failed)) throw failed
+      this.#rollbackToSavepoint.run()
+      this.#releaseSavepoint.run()
       return [{ failed }]
     }
   }
 
-  wal(): Wal {
-    return quietly(() => this.#wal.get() as unknown as Wal) ?? { log: 0, checkpointed: 0 }
+  wal(): WalState {
+    return ignoreErrors(() => this.#wal.get() as unknown as WalState) ?? { log: 0, checkpointed: 0 }
   }
 
   checkpoint(): void {
-    quietly(() => this.#checkpoint.get())
+    ignoreErrors(() => this.#checkpoint.get())
   }
 }
 
 const codeOf = (error: unknown): number => ((error as { errcode?: number }).errcode ?? 1) & 0xff
 
-/** A constraint, a mismatch, a value too big, one that cannot be bound at all: this change is at fault, not the file. */
-function isOwnFault(error: unknown): boolean {
+/** Constraint, type mismatch, value too big or not bindable: the change is at fault, not the file. */
+function isChangeFault(error: unknown): boolean {
   const { code = '' } = error as { code?: string }
   return [18, 19, 20, 25].includes(codeOf(error)) || code.startsWith('ERR_INVALID_ARG') || code === 'ERR_OUT_OF_RANGE'
 }
 
-/** Another connection is writing. Nothing was done: in WAL mode only the begin of a transaction meets it. */
+/** Another connection is writing. Nothing was done: in WAL mode only BEGIN can fail like this. */
 export const isBusy = (error: unknown): boolean => codeOf(error) === 5
 
-/** What was committed is on record, whatever becomes of the WAL: the next look tries again. */
-function quietly<T>(work: () => T): T | undefined {
+/** For WAL maintenance: commits are safe whatever happens here, and the next check tries again. */
+function ignoreErrors<T>(work: () => T): T | undefined {
   try {
     return work()
   } catch {

@@ -1,6 +1,6 @@
-// Who is alive, on one machine, without waiting for a lease: every worker holds a lock on an empty file of its own beside the
-// database. The kernel lets go of it when the process dies, however it dies, so a lock that can be had belonged to a dead worker.
-// A stopped process keeps its lock; for those the lease decides.
+// Detects dead workers on the same machine without waiting for their lease: every worker locks an empty file next to
+// the database. The kernel releases the lock when the process dies, so a lock that can be taken belonged to a dead
+// worker. A stopped process keeps its lock; then the lease decides.
 
 import { existsSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -11,7 +11,7 @@ export interface Lock {
   release(): void
 }
 
-/** Takes the lock of a worker; null if its holder lives. SQLite's own locking is used, so it works wherever SQLite does. */
+/** Takes a worker's lock; null if its holder is alive. Uses SQLite's file locking, so it works wherever SQLite does. */
 export function takeLock(file: string, worker: string): Lock | null {
   const path = lockFile(file, worker)
   const db = new DatabaseSync(path, { timeout: 0 })
@@ -29,8 +29,8 @@ export function takeLock(file: string, worker: string): Lock | null {
   }
 }
 
-/** Whether the worker is surely dead: its lock file is there and nobody holds it. No file means no evidence. */
-export function surelyDead(file: string, worker: string): boolean {
+/** True if the worker is certainly dead: its lock file exists and is not locked. A missing file proves nothing. */
+export function isCertainlyDead(file: string, worker: string): boolean {
   if (!existsSync(lockFile(file, worker))) return false
   const lock = takeLock(file, worker)
   lock?.release()

@@ -1,51 +1,51 @@
-// A child process of a crash test, from outside.
+// Handle of a crash test child process, used by crash-test.ts.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { extname, join } from 'node:path'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { Answer } from '../../store/records/resolution.ts'
-import { childMark, type Orders, type Said, type Told } from './messages.ts'
+import type { Answer } from '../../store/records/wait-resolution.ts'
+import { childEnvVariable, type Orders, type ChildMessage, type ParentMessage } from './ipc-messages.ts'
 
-/** As built or as it stands in the source. */
-const kind = extname(import.meta.filename)
-const child = join(import.meta.dirname, `child${kind}`)
-const asInSource = kind === '.ts' ? ['--conditions=@pawl/source'] : []
+/** `.js` when built, `.ts` when run from source. */
+const extension = extname(import.meta.filename)
+const child = join(import.meta.dirname, `child-main${extension}`)
+const sourceConditions = extension === '.ts' ? ['--conditions=@pawl/source'] : []
 
-export type End = { readonly ended: Outcome; readonly writes: readonly string[] } | { readonly killed: string }
+export type ChildEnd = { readonly ended: Outcome; readonly writes: readonly string[] } | { readonly killed: string }
 
 export class Child {
   readonly #process: ChildProcess
   readonly #module: string
   readonly #exit: Promise<void>
   readonly #loaded = Promise.withResolvers<readonly string[]>()
-  #said = ''
-  #end: End | null = null
+  #output = ''
+  #end: ChildEnd | null = null
   #broken: string | null = null
   #answer: ((wait: string) => Answer | undefined) | undefined
 
-  /** `cache` is a folder where what was compiled once is kept for the next process. */
+  /** `cache` is a compile cache folder that all child processes share. */
   constructor(module: string | URL, cache: string) {
     this.#module = String(module)
     this.#process = fork(child, [this.#module], {
-      execArgv: [...process.execArgv, ...asInSource],
-      env: { NODE_COMPILE_CACHE: cache, ...process.env, [childMark]: '1' },
+      execArgv: [...process.execArgv, ...sourceConditions],
+      env: { NODE_COMPILE_CACHE: cache, ...process.env, [childEnvVariable]: '1' },
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
     })
     for (const stream of [this.#process.stdout, this.#process.stderr])
-      stream?.on('data', (chunk: Buffer) => (this.#said += chunk.toString()))
-    this.#process.on('message', (word: Said) => this.#heard(word))
+      stream?.on('data', (chunk: Buffer) => (this.#output += chunk.toString()))
+    this.#process.on('message', (word: ChildMessage) => this.#onMessage(word))
     this.#exit = new Promise((over) => this.#process.once('close', over))
     void this.#exit.then(() => this.#loaded.resolve([]))
   }
 
-  /** Carries the orders out to the end, whatever that is. */
+  /** Sends the orders and waits for the end of the process. */
   async end(
     orders: Orders,
     patienceMs: number,
     answer: ((wait: string) => Answer | undefined) | undefined,
-  ): Promise<End> {
+  ): Promise<ChildEnd> {
     this.#answer = answer
     const names = await this.#loaded.promise
     if (this.#broken === null && !names.includes(orders.tool)) {
@@ -54,21 +54,21 @@ export class Child {
       throw new PawlError('config_invalid', `crashTest: ${this.#module} exports no tool '${orders.tool}': ${found}.`)
     }
     let late = false
-    const callOff = systemClock.timer(patienceMs, () => {
+    const cancelTimer = systemClock.timer(patienceMs, () => {
       late = true
       this.#process.kill('SIGKILL')
     })
-    if (this.#broken === null) this.#tell({ orders })
+    if (this.#broken === null) this.#send({ orders })
     await this.#exit
-    callOff()
+    cancelTimer()
     if (this.#broken !== null)
-      throw new PawlError('config_invalid', `crashTest: the child process could not do its work: ${this.#broken}`)
+      throw new PawlError('config_invalid', `crashTest: the child process failed: ${this.#broken}`)
     if (this.#end) return this.#end
-    const said = this.#said === '' ? '' : `; it said: ${this.#said.trimEnd()}`
+    const output = this.#output === '' ? '' : `; its output: ${this.#output.trimEnd()}`
     return {
       killed: late
-        ? `it did not end within ${patienceMs / 1000} s${said}`
-        : `the process ended without an outcome${said}`,
+        ? `it did not end within ${patienceMs / 1000} s${output}`
+        : `the process ended without an outcome${output}`,
     }
   }
 
@@ -77,9 +77,9 @@ export class Child {
     await this.#exit
   }
 
-  #heard(word: Said): void {
+  #onMessage(word: ChildMessage): void {
     if ('loaded' in word) this.#loaded.resolve(word.loaded)
-    else if ('asks' in word) this.#tell({ answer: this.#answer?.(word.asks) ?? null })
+    else if ('asks' in word) this.#send({ answer: this.#answer?.(word.asks) ?? null })
     else if ('ended' in word) this.#end = word
     else {
       this.#broken = word.broken
@@ -87,8 +87,8 @@ export class Child {
     }
   }
 
-  #tell(told: Told): void {
-    // One that has died meanwhile hears nothing; its exit tells.
-    this.#process.send(told, () => {})
+  #send(message: ParentMessage): void {
+    // A send error means that the child died; its exit event reports that.
+    this.#process.send(message, () => {})
   }
 }

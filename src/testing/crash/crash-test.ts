@@ -1,5 +1,5 @@
-// TESTING: crashTest() kills a tool at every write of its call and looks whether anybody outside can tell. docs/guide/testing.md shows it;
-// docs/decisions/0017 says why it is told which module the tool is in.
+// crashTest(): kills a tool at every write of its call and checks that outcome and effects stay the same. See
+// docs/guide/testing.md; docs/decisions/0017 explains why it needs the module of the tool.
 
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -8,53 +8,54 @@ import { join } from 'node:path'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { systemClock } from '../../core/clock.ts'
-import type { Json } from '../../core/value.ts'
+import type { Json } from '../../core/tool-value.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { Answer } from '../../store/records/resolution.ts'
+import type { Answer } from '../../store/records/wait-resolution.ts'
 import { Child } from './child-process.ts'
-import { compared, type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './report.ts'
-import { childMark, type Orders } from './messages.ts'
-import { claimed, type CrashAt } from './crashing-store.ts'
+import { compareRuns, type CrashPoint, type CrashReport, type CrashRun, CrashTestError } from './report.ts'
+import { childEnvVariable, type Orders } from './ipc-messages.ts'
+import { claimLabel, type CrashAt } from './crashing-store.ts'
 
 export interface CrashTestOptions {
-  /** Where the tool comes from: a module that exports it, such as `import.meta.resolve('./refund.ts')`. A process of its own loads it. */
+  /** The module that exports the tool, such as `import.meta.resolve('./refund.ts')`. A child process loads it. */
   readonly module: string | URL
-  /** What has happened outside, in any order. It is asked before and after each run; what a run added is what it did. */
+  /** Returns all external effects so far. Called before and after each run; the entries added are the run's effects. */
   readonly effects: () => readonly Json[] | Promise<readonly Json[]>
-  /** Makes the outside forget, before each run: needed where it knows what it has done before. */
+  /** Resets the external service before each run. Needed if it deduplicates requests. */
   readonly reset?: () => void | Promise<void>
-  /** Answers the waits of the tool, by their names (`later` if it gave none). Without an answer the deadline of a wait passes, in no time. */
+  /** Answers a wait of the tool by its name (`later` by default). Without an answer, the wait expires at once. */
   readonly answer?: (wait: string) => Answer | undefined
-  /** `postgres://…`, or what `pg` takes: schemas of its own are made there and taken away. A SQLite file if not said. */
+  /** `postgres://…` or `pg` options; temporary schemas are created and dropped there. Default: a SQLite file. */
   readonly store?: string | object
-  /** How long one run may take. Default: 30 s. */
+  /** Time limit of one run. Default: 30 s. */
   readonly patience?: Duration
 }
 
-/** Runs a call of the tool, kills it before and after each of its writes, recovers, and throws unless all is as without a crash. */
+/**
+ * Kills a call of the tool before and after each write and recovers it. Throws if a result differs from a clean run.
+ */
 export async function crashTest<Ask>(
   tool: Tool<Ask>,
   input: NoInfer<Ask>,
   options: CrashTestOptions,
 ): Promise<CrashReport> {
-  if (process.env[childMark] !== undefined) {
+  if (process.env[childEnvVariable] !== undefined) {
     throw new PawlError(
       'config_invalid',
-      'crashTest was called by the module it loads in another process: give the tool a module of its own, that only exports it.',
+      'crashTest() was called by the module that it loads in a child process. Move the tool to a module that only exports it.',
     )
   }
-  const runs = new Runs(tool.name, input, options)
+  const runs = new CrashRuns(tool.name, input, options)
   try {
     const first = await runs.one(null)
-    if (first.trouble !== null)
-      throw new Error(`crashTest: '${tool.name}' does not even run without a crash: ${first.trouble}`)
+    if (first.problem !== null) throw new Error(`crashTest: '${tool.name}' fails without a crash: ${first.problem}`)
     const { run: clean, writes } = first
     const points: CrashPoint[] = []
     for (const [index, what] of writes.entries()) {
-      for (const when of what === claimed ? (['after'] as const) : (['before', 'after'] as const)) {
+      for (const when of what === claimLabel ? (['after'] as const) : (['before', 'after'] as const)) {
         const write = index + 1
-        const { run, trouble } = await runs.one({ write, when })
-        points.push({ write, what, when, ...run, ...compared(clean, run, trouble) })
+        const { run, problem } = await runs.one({ write, when })
+        points.push({ write, what, when, ...run, ...compareRuns(clean, run, problem) })
       }
     }
     const report = { tool: tool.name, clean, writes, points }
@@ -65,27 +66,27 @@ export async function crashTest<Ask>(
   }
 }
 
-interface Ran {
+interface RunResult {
   readonly run: CrashRun
   readonly writes: readonly string[]
-  readonly trouble: string | null
+  readonly problem: string | null
 }
 
-/** The shortest that a runtime takes. On SQLite the death of a process is seen at once; on PostgreSQL its lease runs out first. */
+/** The minimum lease. SQLite detects the death of a process at once; on PostgreSQL its lease must expire first. */
 const leaseMs = 100
 
-class Runs {
+class CrashRuns {
   readonly #tool: string
   readonly #input: unknown
   readonly #options: CrashTestOptions
   readonly #dir = mkdtempSync(join(tmpdir(), 'pawl-crash-'))
   readonly #schema = `pawl_crash_${randomBytes(6).toString('hex')}`
   readonly #schemas: string[] = []
-  // The same in all runs: what a call derives from it, such as ctx.uuid(), can be compared.
+  // The same in all runs, so that derived values such as ctx.uuid() are comparable.
   readonly #secret = randomBytes(32).toString('hex')
   readonly #from = systemClock.now()
   readonly #patienceMs: number
-  /** The next process loads while the one before works. */
+  /** The next child process, which loads while the current one works. */
   #spare: Child
 
   constructor(tool: string, input: unknown, options: CrashTestOptions) {
@@ -96,24 +97,24 @@ class Runs {
     this.#spare = this.#child()
   }
 
-  /** One call, from nothing to its end: with a crash, in two processes. */
-  async one(crashAt: CrashAt | null): Promise<Ran> {
+  /** Runs one call on an empty store to its end; with a crash, in two processes. */
+  async one(crashAt: CrashAt | null): Promise<RunResult> {
     const { effects, reset } = this.#options
     const orders = this.#orders()
     await reset?.()
     const before = (await effects()).length
-    let trouble: string | null = null
+    let problem: string | null = null
     let end = await this.#next({ ...orders, crashAt })
     if (crashAt !== null && 'killed' in end) {
       if ('postgres' in orders.store) await new Promise<void>((over) => void systemClock.timer(leaseMs * 1.5, over))
       end = await this.#next({ ...orders, crashAt: null })
-    } else if (crashAt !== null) trouble = 'this write was not made again: the tool does not do the same each time'
-    if ('killed' in end) trouble = end.killed
+    } else if (crashAt !== null) problem = 'this write did not occur again: the tool is not deterministic'
+    if ('killed' in end) problem = end.killed
     const outcome = 'killed' in end ? null : end.ended
     return {
       run: { outcome, effects: (await effects()).slice(before) },
       writes: 'killed' in end ? [] : end.writes,
-      trouble,
+      problem,
     }
   }
 

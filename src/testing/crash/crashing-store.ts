@@ -1,82 +1,83 @@
-// The writes of a run, counted and named, and a process that ends itself at one of them.
+// A store wrapper for crash tests: counts and names the writes of a run, and kills the process at one of them.
 
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Change, Store } from '../../store/store.ts'
 
-/** Where a process ends itself: before the n-th write, or when it is on record and nobody here has heard of it. */
+/** The crash point: before the n-th write, or after it is durable and before the caller gets the answer. */
 export interface CrashAt {
   readonly write: number
   readonly when: 'before' | 'after'
 }
 
-export interface WatchedStore {
+export interface CrashingStore {
   readonly store: Store
-  /** What was written, in order: `call.started`, `step.done charge`. */
+  /** Labels of the writes in order: `call.started`, `step.done charge`. */
   readonly writes: readonly string[]
-  /** Nothing that was asked of the store is without its answer. */
+  /** True if no store operation is pending. */
   readonly idle: () => boolean
 }
 
-/** How the claim of a call is called among the writes. Before it, the record is as it was after the write before. */
-export const claimed = 'claim'
+/** Label of a claim. It has no crash point before it: the record is the same as after the previous write. */
+export const claimLabel = 'claim'
 
-export function watched(store: Store, crashAt: CrashAt | null): WatchedStore {
+export function crashingStore(store: Store, crashAt: CrashAt | null): CrashingStore {
   const writes: string[] = []
-  let asked = 0
+  let pending = 0
   const crash = (): void => void process.kill(process.pid, 'SIGKILL')
-  /** Whether this is the write, and its moment has come. */
-  const due = (write: number, when: CrashAt['when']): boolean => crashAt?.write === write && crashAt.when === when
-  const begun = (label: string): number => {
-    const mine = writes.push(label)
-    if (due(mine, 'before')) crash()
-    return mine
+  /** True at the configured crash point. */
+  const isCrashPoint = (write: number, when: CrashAt['when']): boolean =>
+    crashAt?.write === write && crashAt.when === when
+  const beginWrite = (label: string): number => {
+    const number = writes.push(label)
+    if (isCrashPoint(number, 'before')) crash()
+    return number
   }
-  const counted = <T>(answer: MaybePromise<T>): MaybePromise<T> => {
+  const track = <T>(answer: MaybePromise<T>): MaybePromise<T> => {
     if (!(answer instanceof Promise)) return answer
-    asked++
-    return answer.finally(() => asked--)
+    pending++
+    return answer.finally(() => pending--)
   }
   const reads = Object.fromEntries(
     Object.entries(store).map(([name, method]) => [
       name,
       typeof method === 'function' && name !== 'onHint'
-        ? (...args: never[]) => counted((method as (...args: never[]) => MaybePromise<unknown>)(...args))
+        ? (...args: never[]) => track((method as (...args: never[]) => MaybePromise<unknown>)(...args))
         : method,
     ]),
   ) as unknown as Store
   return {
     writes,
-    idle: () => asked === 0,
+    idle: () => pending === 0,
     store: {
       ...reads,
       commit(change) {
-        const mine = begun(labelOf(change))
-        return counted(store.commit(change).then((answer) => (due(mine, 'after') && crash(), answer))) as ReturnType<
-          Store['commit']
-        >
+        const number = beginWrite(labelOf(change))
+        return track(
+          store.commit(change).then((answer) => (isCrashPoint(number, 'after') && crash(), answer)),
+        ) as ReturnType<Store['commit']>
       },
       write(change, heard, how) {
-        const mine = begun(labelOf(change))
-        // A ride waits for company: nobody waits for it.
-        if (!how?.ride) asked++
+        const number = beginWrite(labelOf(change))
+        // A change with `ride` waits for the next commit, so it does not count as pending.
+        if (!how?.ride) pending++
         store.write(
           change,
           (answer) => {
-            if (!how?.ride) asked--
-            if (due(mine, 'after')) crash()
+            if (!how?.ride) pending--
+            if (isCrashPoint(number, 'after')) crash()
             heard(answer)
           },
           how,
         )
       },
       claim(worker, tools, limit) {
-        const took = (calls: Awaited<ReturnType<Store['claim']>>): typeof calls => {
-          // Most claims find nothing and write nothing.
-          if (calls.length > 0 && due(writes.push(claimed), 'after')) crash()
+        const onClaimed = (calls: Awaited<ReturnType<Store['claim']>>): typeof calls => {
+          // A claim that finds nothing writes nothing.
+          if (calls.length > 0 && isCrashPoint(writes.push(claimLabel), 'after')) crash()
           return calls
         }
         const calls = store.claim(worker, tools, limit)
-        return calls instanceof Promise ? counted(calls.then(took)) : took(calls)
+        return calls instanceof Promise ? track(calls.then(onClaimed)) : onClaimed(calls)
       },
     },
   }

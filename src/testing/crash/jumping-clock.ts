@@ -1,42 +1,42 @@
-// Time for a tool under test: it stands still while anything is under way in this process, and jumps to what is due next when nothing is. So a
-// sleep of a week costs no time, and a slow disk or a slow answer from outside runs nobody into a timeout. It goes on where the process
-// before left it.
+// The clock of a crash test. It stands still while this process is busy and jumps to the next timer when it is idle. So
+// a sleep of a week takes no time, and a slow disk or external service causes no timeout. A new process continues at
+// the time of the previous one.
 
 import { readFileSync, writeFileSync } from 'node:fs'
 import { type Clock, systemClock } from '../../core/clock.ts'
 
 export interface JumpingClock extends Clock {
-  /** What keeps this process alive now is no work under way. Until this is said, time stands. */
+  /** Takes the active resources of this moment as the idle baseline. Time does not move before this call. */
   begin(): void
-  /** What can be done instead of letting time pass: tells whether it did something. */
+  /** Sets a function that is called before time jumps; if it resolves to true, time does not jump. */
   insteadOfWaiting(attempt: () => Promise<boolean>): void
   stop(): void
 }
 
-const lookEveryMs = 2
+const checkEveryMs = 2
 
 export function jumpingClock(options: { from: number; file: string; busy: () => boolean }): JumpingClock {
   const { from, file, busy } = options
-  let now = Math.max(from, Number(readIfThere(file)))
+  let now = Math.max(from, Number(readOrZero(file)))
   let order = 0
   let trying = false
-  let instead: (() => Promise<boolean>) | null = null
+  let beforeJump: (() => Promise<boolean>) | null = null
   const timers = new Map<number, { at: number; fire: () => void }>()
   const chores = new Map<number, { ms: number; last: number; chore: () => void }>()
-  // Both exist from the beginning, so that a first word printed is no new thing that keeps the process alive.
+  // Open both streams now, so that the first output does not appear as a new active resource.
   void [process.stdout, process.stderr]
-  let known: Map<string, number> | null = null
+  let baseline: Map<string, number> | null = null
   let quietBefore = false
 
   const jump = (): void => {
     const next = [...timers].toSorted((a, b) => a[1].at - b[1].at || a[0] - b[0])[0]
     if (next) {
       now = Math.max(now, next[1].at)
-      // Whoever comes after a crash must not find itself earlier.
+      // The process after a crash must not start at an earlier time.
       writeFileSync(file, String(now))
     }
     for (const each of chores.values()) {
-      // With nothing set there is nothing to wait for but what others do: chores look for that.
+      // Without a timer only other processes can cause progress, so every interval runs to look for it.
       if (next && now - each.last < each.ms) continue
       each.last = now
       each.chore()
@@ -46,23 +46,23 @@ export function jumpingClock(options: { from: number; file: string; busy: () => 
     next[1].fire()
   }
 
-  const look = async (): Promise<void> => {
+  const check = async (): Promise<void> => {
     if (trying) return
-    const before = known
+    const before = baseline
     const quiet =
-      before !== null && !busy() && [...resources()].every(([type, count]) => count <= (before.get(type) ?? 0))
-    // Quiet twice: between two looks everything that could run has run.
+      before !== null && !busy() && [...activeResources()].every(([type, count]) => count <= (before.get(type) ?? 0))
+    // Idle in two consecutive checks: everything that could run in between has run.
     if (!quiet || !quietBefore) return void (quietBefore = quiet)
     quietBefore = false
     trying = true
     try {
-      if (!(await instead?.())) jump()
+      if (!(await beforeJump?.())) jump()
     } finally {
       trying = false
     }
   }
-  const letGo = systemClock.hold()
-  const callOff = systemClock.every(lookEveryMs, () => void look())
+  const releaseHold = systemClock.hold()
+  const stopChecking = systemClock.every(checkEveryMs, () => void check())
 
   return {
     now: () => now,
@@ -79,26 +79,26 @@ export function jumpingClock(options: { from: number; file: string; busy: () => 
     },
     hold: () => () => {},
     begin() {
-      known = resources()
+      baseline = activeResources()
     },
     insteadOfWaiting(attempt) {
-      instead = attempt
+      beforeJump = attempt
     },
     stop() {
-      callOff()
-      letGo()
+      stopChecking()
+      releaseHold()
     },
   }
 }
 
-/** What keeps this process alive: requests and files under way, sockets, timers of the tool's own. */
-function resources(): Map<string, number> {
+/** Counts the resources that keep this process alive: requests, files, sockets, timers of the tool. */
+function activeResources(): Map<string, number> {
   const counts = new Map<string, number>()
   for (const type of process.getActiveResourcesInfo()) counts.set(type, (counts.get(type) ?? 0) + 1)
   return counts
 }
 
-function readIfThere(file: string): string {
+function readOrZero(file: string): string {
   try {
     return readFileSync(file, 'utf8')
   } catch {

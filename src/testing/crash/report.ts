@@ -1,32 +1,32 @@
-// What a crash test found: one point per crash, and how a run after it compares with one without.
+// The report of a crash test: one point per crash, compared with the run without a crash.
 
-import { canonical } from '../../core/canonical-json.ts'
+import { canonicalJson } from '../../core/canonical-json.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import type { Json } from '../../core/value.ts'
+import type { Json } from '../../core/tool-value.ts'
 
 export interface CrashRun {
-  /** How the call ended; null if it did not. */
+  /** Outcome of the call; null if it did not end. */
   readonly outcome: Outcome | null
-  /** What happened outside, as `effects` tells it. */
+  /** External effects of the run, from the `effects` option. */
   readonly effects: readonly Json[]
 }
 
 export interface CrashPoint extends CrashRun {
   /** The n-th write of a run without a crash. */
   readonly write: number
-  /** What it puts on record: `call.started`, `step.done charge`. */
+  /** Label of the write: `call.started`, `step.done charge`. */
   readonly what: string
-  /** Killed before it was made, or when it was on record and its answer was lost. */
+  /** Killed before the write, or after it was durable and its answer was lost. */
   readonly when: 'before' | 'after'
-  /** `same`: as if nothing had happened. `unknown`: the call says honestly that it does not know, and nothing happened too often. */
+  /** `same`: equal to the clean run. `unknown`: the outcome is unknown, and no effect happened too often. */
   readonly verdict: 'same' | 'unknown' | 'differs'
-  /** What differs, in words; empty if nothing does. */
+  /** Descriptions of the differences; empty if there are none. */
   readonly differences: readonly string[]
 }
 
 export interface CrashReport {
   readonly tool: string
-  /** Without a crash. */
+  /** The run without a crash. */
   readonly clean: CrashRun
   readonly writes: readonly string[]
   readonly points: readonly CrashPoint[]
@@ -38,53 +38,53 @@ export class CrashTestError extends Error {
   readonly report: CrashReport
 
   constructor(report: CrashReport) {
-    super(told(report))
+    super(formatReport(report))
     this.report = report
   }
 }
 
-export function compared(
+export function compareRuns(
   clean: CrashRun,
   run: CrashRun,
-  trouble: string | null,
+  problem: string | null,
 ): Pick<CrashPoint, 'verdict' | 'differences'> {
-  const differences = trouble === null ? [] : [trouble]
+  const differences = problem === null ? [] : [problem]
   const unknown = run.outcome?.status === 'unknown' && clean.outcome?.status !== 'unknown'
   if (run.outcome === null) differences.push('the call has no outcome')
-  else if (!unknown && textOf(run.outcome) !== textOf(clean.outcome))
-    differences.push(`the outcome is ${shown(run.outcome)}`)
-  const [expected, found] = [counts(clean.effects), counts(run.effects)]
+  else if (!unknown && canonicalOutcome(run.outcome) !== canonicalOutcome(clean.outcome))
+    differences.push(`the outcome is ${showOutcome(run.outcome)}`)
+  const [expected, found] = [countEffects(clean.effects), countEffects(run.effects)]
   for (const effect of new Set([...expected.keys(), ...found.keys()])) {
     const [wanted, got] = [expected.get(effect) ?? 0, found.get(effect) ?? 0]
-    // Who does not know may have done less, never more.
+    // With an unknown outcome an effect may be missing, but never repeated.
     if (got > wanted || (got < wanted && !unknown))
       differences.push(`${effect} happened ${times(got)} instead of ${times(wanted)}`)
   }
   return { differences, verdict: differences.length > 0 ? 'differs' : unknown ? 'unknown' : 'same' }
 }
 
-function counts(effects: readonly Json[]): Map<string, number> {
+function countEffects(effects: readonly Json[]): Map<string, number> {
   const found = new Map<string, number>()
   for (const effect of effects) {
-    const text = canonical(effect)
+    const text = canonicalJson(effect)
     found.set(text, (found.get(text) ?? 0) + 1)
   }
   return found
 }
 
-const textOf = (outcome: Outcome | null): string => canonical(JSON.parse(JSON.stringify(outcome)) as Json)
+const canonicalOutcome = (outcome: Outcome | null): string => canonicalJson(JSON.parse(JSON.stringify(outcome)) as Json)
 const times = (count: number): string => (count === 1 ? 'once' : count === 0 ? 'never' : `${count} times`)
-const longest = 200
+const maxShownChars = 200
 
-function shown(outcome: Outcome | null): string {
+function showOutcome(outcome: Outcome | null): string {
   if (outcome === null) return 'none'
   const { status, ...rest } = outcome
   const about = outcome.status === 'success' ? outcome.value : Object.values(rest)[0]
   const text = JSON.stringify(about)
-  return `${status} ${text.length > longest ? `${text.slice(0, longest)}…` : text}`
+  return `${status} ${text.length > maxShownChars ? `${text.slice(0, maxShownChars)}…` : text}`
 }
 
-function told({ tool, clean, writes, points }: CrashReport): string {
+function formatReport({ tool, clean, writes, points }: CrashReport): string {
   const wrong = points.filter(({ verdict }) => verdict === 'differs')
   const lines = wrong.map(
     ({ write, what, when, differences }) =>
@@ -94,7 +94,7 @@ function told({ tool, clean, writes, points }: CrashReport): string {
   )
   const again = wrong.some(({ differences }) => differences.some((each) => / times instead of /.test(each)))
   const advice = again
-    ? '\n\nWhat is under way when a process dies runs again. Give the outside a key it can know it by (ctx.key), or make the step `once`.'
+    ? '\n\nA step that is running when the process dies runs again. Pass an idempotency key (ctx.key), or make the step `once`.'
     : ''
-  return `'${tool}' does not survive ${wrong.length} of ${points.length} crashes. Without one: ${shown(clean.outcome)}; ${clean.effects.length} effect${clean.effects.length === 1 ? '' : 's'}.\n${lines.join('\n')}${advice}`
+  return `'${tool}' does not survive ${wrong.length} of ${points.length} crashes. Without one: ${showOutcome(clean.outcome)}; ${clean.effects.length} effect${clean.effects.length === 1 ? '' : 's'}.\n${lines.join('\n')}${advice}`
 }

@@ -1,4 +1,4 @@
-// TESTING: who holds what. Claims, leases by the store's clock, and letting go.
+// Store cases for claim(): which calls a worker gets, in which order, and that no call is claimed twice.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -7,12 +7,12 @@ import type { Store } from '../../store/store.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-/** Longer than any case runs in real time. */
+/** A lease that outlasts every case, in milliseconds. */
 const long = 600_000
 const uids = (calls: readonly { uid: string }[]): string[] => calls.map((call) => call.uid)
 
-/** Many workers on some handles take forty calls in small bites, all at once. */
-async function neverTwice(handles: readonly Store[]): Promise<void> {
+/** Eight workers, spread over the handles, claim forty calls concurrently in small batches. */
+async function claimConcurrently(handles: readonly Store[]): Promise<void> {
   const first = handles[0] as Store
   await r.insert(first, ...Array.from({ length: 40 }, (_, index) => r.callRecord(`c${index}`)))
   const workers = Array.from({ length: 8 }, (_, index) => ({
@@ -39,7 +39,7 @@ async function neverTwice(handles: readonly Store[]): Promise<void> {
 export const claimCases: readonly StoreCase[] = [
   {
     topic: 'claim',
-    name: 'what is open of a line goes to one worker, whatever the limit, and no part of it to another while that one lives',
+    name: 'a claim takes a whole batch line, and no other live worker shares it',
     promise: ['SCHED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -57,7 +57,7 @@ export const claimCases: readonly StoreCase[] = [
       await store.renew('w', long)
       await store.renew('v', long)
       assert.deepEqual(uids(await store.claim('w', r.tools, 1)), ['a1', 'a2'])
-      // What comes later is that one's too; what lands an answer is not in line any more.
+      // Later calls of the line go to the same worker; a call that resumes after an answer has left the line.
       await r.insert(store, of('a4', 'A'), of('a5', 'A', { wait: 'w1', state: 'queued' }))
       assert.deepEqual(uids(await store.claim('v', [...r.tools, 'unknown'], 10)), ['b1', 'x', 'a5'])
       assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['a4'])
@@ -67,7 +67,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'two handles that claim at once never share a line',
+    name: 'two handles that claim concurrently never share a line',
     promise: ['SCHED-1'],
     needs: 'second handle',
     async run(open) {
@@ -94,7 +94,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'takes what is received, queued or running, and nothing that is parked or settled',
+    name: 'claim takes received, queued and running calls, not parked or settled ones',
     promise: ['DUR-3'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -109,7 +109,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'takes only calls of the tools it is told',
+    name: 'claim takes only calls of the given tools',
     promise: ['CALL-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -127,7 +127,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'takes the oldest first, no more than the limit, whatever their ids sort like',
+    name: 'claim takes the oldest calls first, up to the limit',
     async run(open) {
       const { store } = await open(manualClock())
       for (let age = 0; age < 10; age++)
@@ -141,7 +141,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'gives each call this owner and the next fence, and hands it out as it is on record',
+    name: 'claim sets the owner and the next fence, and returns the call as recorded',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -169,7 +169,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'leaves alone what a living worker owns, the claimer itself included',
+    name: 'claim skips calls owned by a live worker, including the claimer',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -188,7 +188,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'takes what a worker owns that never had a lease',
+    name: 'claim takes calls whose owner never had a lease',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -198,7 +198,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'gives no worker its own calls again, not even when its lease is over: it is at work on them',
+    name: 'claim never returns a worker its own calls, even after its lease expired',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -213,18 +213,18 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'eight workers never get the same call, and leave none behind',
+    name: 'eight concurrent workers claim every call exactly once',
     promise: ['DUR-7'],
-    run: async (open) => neverTwice([(await open(manualClock())).store]),
+    run: async (open) => claimConcurrently([(await open(manualClock())).store]),
   },
   {
     topic: 'claim',
-    name: 'eight workers on two handles never get the same call, and leave none behind',
+    name: 'eight workers on two handles claim every call exactly once',
     promise: ['DUR-7'],
     needs: 'second handle',
     async run(open) {
       const { store, again } = await open(manualClock())
-      await neverTwice([store, await again()])
+      await claimConcurrently([store, await again()])
     },
   },
 ]

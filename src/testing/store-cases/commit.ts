@@ -1,4 +1,5 @@
-// TESTING: the unit of writing. All or nothing, each change with its own answer, in order, and there when commit() says so.
+// Store cases for commit(): a change is all or nothing, ordered, answered individually and durable when commit()
+// resolves.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -6,7 +7,7 @@ import type { Guard, Store } from '../../store/store.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-/** A change with something of every kind in it, told apart by `name`. */
+/** A change with a row of every kind; `name` makes the rows unique. */
 const everything = (name: string, guards: readonly Guard[]) => {
   const call = r.callRecord(`call ${name}`)
   return {
@@ -24,7 +25,7 @@ async function assertOnRecord(store: Store, name: string): Promise<void> {
   assert.deepEqual(await store.call(insertCall.uid), insertCall)
   assert.deepEqual(await store.callAt(insertCall.position), insertCall)
   assert.deepEqual(
-    r.byKey(await store.steps(insertCall.uid), (step) => step.key),
+    r.sortedBy(await store.steps(insertCall.uid), (step) => step.key),
     steps,
   )
   assert.deepEqual((await store.waitsOf(insertCall.uid)).map(r.plain), insertWaits)
@@ -53,45 +54,45 @@ async function assertNothingOf(store: Store, name: string): Promise<void> {
 export const commitCases: readonly StoreCase[] = [
   {
     topic: 'commit',
-    name: 'everything in an accepted change is on record when commit() resolves',
+    name: 'an accepted change is readable in full when commit() resolves',
     promise: ['DUR-1', 'FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
       await assertNothingOf(store, 'x')
-      r.accepted(await store.commit(everything('x', [r.absent(r.place({ id: 'call x' }))])))
+      r.assertAccepted(await store.commit(everything('x', [r.absent(r.callPosition({ id: 'call x' }))])))
       await assertOnRecord(store, 'x')
     },
   },
   {
     topic: 'commit',
-    name: 'of several guards each one alone refuses the whole change, and is named in the answer',
+    name: 'each failing guard alone rejects the whole change and is named in the answer',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
       const call = r.callRecord('held', { owner: 'w', state: 'running' })
       await r.insert(store, call)
       await r.insertWaits(store, r.waitRecord('open', call.uid))
-      const good = [r.holds(call), r.open('open'), r.absent(r.place({ id: 'free' }))]
+      const good = [r.holds(call), r.open('open'), r.absent(r.callPosition({ id: 'free' }))]
       const bad = [r.holds(call, 7), r.open('unknown'), r.absent(call.position)]
       for (const [index, guard] of bad.entries()) {
         const guards = good.with(index, guard)
         const parts = {
           ...everything(`bad ${index}`, guards),
-          updateCall: { uid: call.uid, progress: r.settled(call) },
+          updateCall: { uid: call.uid, progress: r.settledProgress(call) },
           resolveWait: { id: 'open', resolution: '{"value":1}' },
         }
-        r.refused(await store.commit(parts), guard)
+        r.assertRefused(await store.commit(parts), guard)
         await assertNothingOf(store, `bad ${index}`)
         assert.deepEqual(await store.call(call.uid), call)
         assert.equal((await store.wait('open'))?.resolution, null)
       }
-      r.accepted(await store.commit(everything('good', good)))
+      r.assertAccepted(await store.commit(everything('good', good)))
       await assertOnRecord(store, 'good')
     },
   },
   {
     topic: 'commit',
-    name: 'a refused change does not spoil its neighbours in the group',
+    name: 'a rejected change does not affect other changes in its group',
     promise: ['CALL-3'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -100,16 +101,16 @@ export const commitCases: readonly StoreCase[] = [
       const spoiled = (index: number): boolean => index % 3 === 1
       const answers = await Promise.all(
         Array.from({ length: 60 }, (_, index) => {
-          const own = r.absent(r.place({ id: `call ${index}` }))
+          const own = r.absent(r.callPosition({ id: `call ${index}` }))
           return store.commit(everything(String(index), spoiled(index) ? [own, r.absent(taken.position)] : [own]))
         }),
       )
       for (const [index, answer] of answers.entries()) {
         if (spoiled(index)) {
-          r.refused(answer, r.absent(taken.position))
+          r.assertRefused(answer, r.absent(taken.position))
           await assertNothingOf(store, String(index))
         } else {
-          r.accepted(answer)
+          r.assertAccepted(answer)
           await assertOnRecord(store, String(index))
         }
       }
@@ -117,15 +118,16 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'a change that cannot be written at all does not spoil its neighbours either',
+    name: 'a change that cannot be written does not affect other changes in its group',
     promise: ['CALL-3'],
     async run(open) {
       const { store } = await open(manualClock())
-      await r.insert(store, r.callRecord('call broken', { position: r.place({ id: 'elsewhere' }) }))
-      // Its uid is taken, which no guard asks about. What the store makes of that is its own affair; what it makes of the others is not.
+      await r.insert(store, r.callRecord('call broken', { position: r.callPosition({ id: 'elsewhere' }) }))
+      // The uid already exists, which no guard checks. The store may accept or reject this change, but not its
+      // neighbours.
       const answers = await Promise.allSettled(
         ['before', 'broken', 'after'].map((name) =>
-          store.commit(everything(name, [r.absent(r.place({ id: `call ${name}` }))])),
+          store.commit(everything(name, [r.absent(r.callPosition({ id: `call ${name}` }))])),
         ),
       )
       for (const [index, name] of [[0, 'before'] as const, [2, 'after'] as const]) {
@@ -141,7 +143,7 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'changes of one tick are judged in order, each seeing those before it',
+    name: 'changes of one tick are checked in order, and each sees the earlier ones',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -161,7 +163,7 @@ export const commitCases: readonly StoreCase[] = [
         store.commit(
           r.change({
             guards: [r.holds(call)],
-            updateCall: { uid: call.uid, progress: r.settled(call) },
+            updateCall: { uid: call.uid, progress: r.settledProgress(call) },
             events: [r.eventRecord(4)],
           }),
         ),
@@ -180,7 +182,7 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'riding changes keep their order and are durable no later than the change after them',
+    name: 'attached writes keep their order and are durable by the next change',
     promise: ['DUR-2'],
     async run(open) {
       const opened = await open(manualClock())
@@ -188,8 +190,11 @@ export const commitCases: readonly StoreCase[] = [
       const call = r.callRecord('c1', { owner: 'w' })
       const running = r.progressOf(call, { state: 'running', attempt: 1, startedAt: 5 })
       const riders = [
-        r.riding(store, r.change({ guards: [r.absent(call.position)], insertCall: call, events: [r.eventRecord(1)] })),
-        r.riding(
+        r.attachWrite(
+          store,
+          r.change({ guards: [r.absent(call.position)], insertCall: call, events: [r.eventRecord(1)] }),
+        ),
+        r.attachWrite(
           store,
           r.change({
             guards: [r.holds(call)],
@@ -197,10 +202,12 @@ export const commitCases: readonly StoreCase[] = [
             events: [r.eventRecord(2)],
           }),
         ),
-        r.riding(store, r.change({ guards: [r.holds(call, 9)], events: [r.eventRecord(3)] })),
+        r.attachWrite(store, r.change({ guards: [r.holds(call, 9)], events: [r.eventRecord(3)] })),
       ]
       const step = r.stepRecord(call.uid, 'a')
-      r.accepted(await store.commit(r.change({ guards: [r.holds(call)], steps: [step], events: [r.eventRecord(4)] })))
+      r.assertAccepted(
+        await store.commit(r.change({ guards: [r.holds(call)], steps: [step], events: [r.eventRecord(4)] })),
+      )
       assert.deepEqual(await store.call(call.uid), { ...call, ...running })
       assert.deepEqual(
         (await store.events({ after: 0, limit: 10 })).map((event) => event.at),
@@ -214,21 +221,21 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'a riding change that nothing follows becomes durable by itself',
+    name: 'an attached write becomes durable even if no change follows',
     promise: ['DUR-2'],
     async run(open) {
       const clock = manualClock()
       const { store } = await open(clock)
       const call = r.callRecord('c1')
-      const riding = r.riding(store, r.change({ guards: [r.absent(call.position)], insertCall: call }))
+      const riding = r.attachWrite(store, r.change({ guards: [r.absent(call.position)], insertCall: call }))
       await clock.advance('1s')
-      r.accepted(await riding)
+      r.assertAccepted(await riding)
       assert.deepEqual(await store.call(call.uid), call)
     },
   },
   {
     topic: 'commit',
-    name: 'updateCall replaces all that moves and nothing else; only release gives up ownership',
+    name: 'updateCall replaces only the progress fields; release clears the owner',
     async run(open) {
       const { store } = await open(manualClock())
       const call = r.callRecord('c1', {
@@ -253,9 +260,9 @@ export const commitCases: readonly StoreCase[] = [
         deaths: 2,
         trouble: 't',
       } as const
-      r.accepted(await store.commit(r.change({ guards: [], updateCall: { uid: call.uid, progress: next } })))
+      r.assertAccepted(await store.commit(r.change({ guards: [], updateCall: { uid: call.uid, progress: next } })))
       assert.deepEqual(await store.call(call.uid), { ...call, ...next })
-      r.accepted(
+      r.assertAccepted(
         await store.commit(r.change({ updateCall: { uid: call.uid, progress: r.progressOf(call), release: true } })),
       )
       assert.deepEqual(await store.call(call.uid), { ...call, owner: null })
@@ -264,17 +271,17 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'a step replaces what stands under its call and key, and no other',
+    name: 'a step replaces only the step with the same call and key',
     promise: ['DUR-1'],
     async run(open) {
       const { store } = await open(manualClock())
       const started = r.stepRecord('c1', 'a', { state: 'started', value: null })
       const others = [r.stepRecord('c1', 'A', { value: '1' }), r.stepRecord('c2', 'a', { value: '2' })]
-      r.accepted(await store.commit(r.change({ steps: [started, ...others] })))
+      r.assertAccepted(await store.commit(r.change({ steps: [started, ...others] })))
       const done = r.stepRecord('c1', 'a', { state: 'done', input: '[]', value: '3', at: 9 })
-      r.accepted(await store.commit(r.change({ steps: [done] })))
+      r.assertAccepted(await store.commit(r.change({ steps: [done] })))
       assert.deepEqual(
-        r.byKey(await store.steps('c1'), (step) => step.key),
+        r.sortedBy(await store.steps('c1'), (step) => step.key),
         [others[0], done],
       )
       assert.deepEqual((await store.steps('c2')).map(r.plain), [others[1]])
@@ -282,31 +289,31 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'close writes what is still queued, then takes no more',
+    name: 'close writes the queued changes and rejects later ones',
     promise: ['DUR-13'],
     async run(open) {
       const { store } = await open(manualClock())
       const queued = [
-        r.riding(store, everything('riding', [])),
+        r.attachWrite(store, everything('riding', [])),
         store.commit(everything('plain', [])),
-        r.riding(store, everything('last', [])),
+        r.attachWrite(store, everything('last', [])),
       ]
       await store.close()
-      for (const answer of await Promise.all(queued)) r.accepted(answer)
+      for (const answer of await Promise.all(queued)) r.assertAccepted(answer)
       await assert.rejects(store.commit(everything('late', [])), { code: 'store_unavailable' })
     },
   },
   {
     topic: 'commit',
-    name: 'what close wrote is there for the next handle',
+    name: 'a new handle reads the changes that close wrote',
     promise: ['DUR-13', 'DUR-1'],
     needs: 'second handle',
     async run(open) {
       const { store, again } = await open(manualClock())
-      r.accepted(await store.commit(everything('acknowledged', [])))
-      const queued = r.riding(store, everything('riding', []))
+      r.assertAccepted(await store.commit(everything('acknowledged', [])))
+      const queued = r.attachWrite(store, everything('riding', []))
       await store.close()
-      r.accepted(await queued)
+      r.assertAccepted(await queued)
       const next = await again()
       await assertOnRecord(next, 'acknowledged')
       await assertOnRecord(next, 'riding')
@@ -320,7 +327,7 @@ export const commitCases: readonly StoreCase[] = [
       const { store, again } = await open(manualClock())
       const other = await again()
       for (const [index, writer] of [store, other, store, other].entries()) {
-        r.accepted(await writer.commit(everything(String(index), [])))
+        r.assertAccepted(await writer.commit(everything(String(index), [])))
         await assertOnRecord(writer === store ? other : store, String(index))
       }
     },

@@ -1,4 +1,4 @@
-// TESTING: the journal as a feed. Positions that a reader can rely on, and a sequence of its own for every session.
+// Store cases for the event feed: global positions that only grow, and a gapless sequence per session.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -10,7 +10,7 @@ import * as r from './record-builders.ts'
 const all = { after: 0, limit: 10_000 }
 const scope = (event: { tenant: string; session: string }): string => `${event.tenant}/${event.session}`
 
-/** What every reader may rely on, whoever wrote. */
+/** Checks the ordering guarantees of the feed. */
 function assertOrdered(events: readonly EventRecord[]): void {
   const sequences = new Map<string, number>()
   let last = 0
@@ -23,7 +23,7 @@ function assertOrdered(events: readonly EventRecord[]): void {
   }
 }
 
-/** Reads on as a feed does: from where it stands, page by page. */
+/** Reads the next page after the last seen event, as a feed does. */
 async function readOn(store: Store, seen: EventRecord[], limit: number): Promise<number> {
   const page = await store.events({ after: seen.at(-1)?.position ?? 0, limit })
   seen.push(...page)
@@ -33,7 +33,7 @@ async function readOn(store: Store, seen: EventRecord[], limit: number): Promise
 export const feedCases: readonly StoreCase[] = [
   {
     topic: 'feed',
-    name: 'the last position is that of the newest event, whoever wrote it',
+    name: 'lastPosition is the position of the newest event',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -42,7 +42,7 @@ export const feedCases: readonly StoreCase[] = [
         await store.commit(r.change({ events: Array.from({ length: count }, (_, at) => r.eventRecord(at)) }))
         assert.equal(await store.lastPosition(), (await store.events(all)).at(-1)?.position)
       }
-      // A change without events, and one that is refused, move nothing.
+      // A rejected change does not advance the position.
       const last = await store.lastPosition()
       await store.commit(r.change({ guards: [r.open('nothing')], events: [r.eventRecord(9)] }))
       assert.equal(await store.lastPosition(), last)
@@ -50,18 +50,18 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'a long feed gives each session its own events, page by page and in order, and goes on after one session was erased',
+    name: 'a long feed pages each session in order, also after a session was erased',
     promise: ['FEED-1', 'DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
       const sessions = ['s0', 's1', 's2']
-      const { tenant } = r.place()
+      const { tenant } = r.callPosition()
       for (const session of sessions) {
-        const call = r.callRecord(`call-${session}`, { position: r.place({ session }) })
-        const insertCall = { ...call, ...r.settled(call), owner: null }
-        r.accepted(await store.commit(r.change({ guards: [r.absent(call.position)], insertCall })))
+        const call = r.callRecord(`call-${session}`, { position: r.callPosition({ session }) })
+        const insertCall = { ...call, ...r.settledProgress(call), owner: null }
+        r.assertAccepted(await store.commit(r.change({ guards: [r.absent(call.position)], insertCall })))
       }
-      // Groups of many sizes, long past what a store may keep aside before it is put in order.
+      // More events than any store buffers before it sorts them.
       const write = async (from: number, to: number): Promise<void> => {
         for (let at = from; at < to; at += 37) {
           const events = Array.from({ length: Math.min(37, to - at) }, (_, index) => {
@@ -96,16 +96,16 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'a session of which a part was erased counts on from its last event',
+    name: 'a partly erased session continues its sequence',
     promise: ['FEED-1', 'DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
-      const position = r.place()
+      const position = r.callPosition()
       for (const id of ['a', 'b']) {
         const call = r.callRecord(id, { position: { ...position, id } })
-        const insertCall = { ...call, ...r.settled(call), owner: null }
+        const insertCall = { ...call, ...r.settledProgress(call), owner: null }
         const events = [r.eventRecord(1, { ...position, call: id }), r.eventRecord(2, { ...position, call: id })]
-        r.accepted(await store.commit(r.change({ guards: [r.absent(call.position)], insertCall, events })))
+        r.assertAccepted(await store.commit(r.change({ guards: [r.absent(call.position)], insertCall, events })))
       }
       const { tenant, session } = position
       assert.equal((await store.erase({ of: { tenant, session }, after: '', limit: 1 })).events, 2)
@@ -116,7 +116,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'positions grow and the sequence of each session has no gap, with ten sessions writing at once',
+    name: 'positions grow and each session has a gapless sequence under concurrency',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -138,7 +138,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'a refused change leaves no event and no gap in the sequence',
+    name: 'a rejected change leaves no event and no gap in the sequence',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -156,7 +156,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'sessions of one name in two tenants are two sessions',
+    name: 'sessions with the same name in two tenants are separate',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -166,7 +166,7 @@ export const feedCases: readonly StoreCase[] = [
         { tenant: 'b', session: 'bc' },
       ]
       for (const at of [1, 2, 3])
-        r.accepted(await store.commit(r.change({ events: about.map((each) => r.eventRecord(at, each)) })))
+        r.assertAccepted(await store.commit(r.change({ events: about.map((each) => r.eventRecord(at, each)) })))
       assertOrdered(await store.events(all))
       for (const place of about) {
         const own = await store.events({ ...all, of: place })
@@ -179,7 +179,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'reading goes on after any position, page by page, for all and for one session, without gap or repeat',
+    name: 'reading pages from any position has no gap and no repeat',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -198,7 +198,7 @@ export const feedCases: readonly StoreCase[] = [
           paged.push(...page)
         }
         assert.deepEqual(paged, wanted)
-        // From positions that belong to other sessions, too.
+        // Also start at positions that belong to other sessions.
         for (const { position } of events) {
           const after = await store.events({ after: position, limit: 100, ...scoped })
           assert.deepEqual(
@@ -211,7 +211,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'an event is given back as it was written, with its place and its sequence',
+    name: 'an event is returned as written, with its position and sequence',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -222,7 +222,7 @@ export const feedCases: readonly StoreCase[] = [
         { ...about, type: 'step.done', at: 3, body: { step: 'nul \u0000 inside' } },
         { ...about, type: 'call.settled', at: 1_790_000_000_000, body: { status: 'success', attempts: 2 } },
       ]
-      r.accepted(await store.commit(r.change({ events: written })))
+      r.assertAccepted(await store.commit(r.change({ events: written })))
       const events = await store.events(all)
       assertOrdered(events)
       const placed = written.map((event, index) => ({ ...event, seq: index + 1, position: events[index]?.position }))
@@ -231,7 +231,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'once a reader has seen a position nothing below it appears, while two handles write',
+    name: 'no event appears below a position already read, with two writing handles',
     promise: ['FEED-1'],
     needs: 'second handle',
     async run(open) {
@@ -241,7 +241,7 @@ export const feedCases: readonly StoreCase[] = [
       let writing = true
       const seen: EventRecord[] = []
       const reading = (async () => {
-        // Looks once more after the last write, so that it ends with everything.
+        // Read once more after the last write, so that everything is seen.
         for (let last = false; !last;) {
           last = !writing
           while ((await readOn(reader, seen, 16)) > 0);

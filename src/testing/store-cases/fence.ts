@@ -1,4 +1,4 @@
-// TESTING: the guards. What must be true at the moment of the write, also when many write at once and from two sides.
+// Store cases for guards: their conditions hold at the moment of the write, also for concurrent writers and handles.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -7,9 +7,9 @@ import type { Store } from '../../store/store.ts'
 import type { OpenStore, StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-/** Fifty callers want the same place at once, each through one of the handles. */
-async function oneWinner(handles: readonly Store[]): Promise<void> {
-  const position = r.place({ id: 'wanted' })
+/** Fifty callers insert at the same position concurrently, spread over the handles. */
+async function assertOneWinner(handles: readonly Store[]): Promise<void> {
+  const position = r.callPosition({ id: 'wanted' })
   const guard = r.absent(position)
   const answers = await Promise.all(
     Array.from({ length: 50 }, (_, index) => {
@@ -20,7 +20,7 @@ async function oneWinner(handles: readonly Store[]): Promise<void> {
   )
   const winners = answers.flatMap((answer, index) => (answer.ok ? [index] : []))
   assert.equal(winners.length, 1)
-  for (const answer of answers) if (!answer.ok) r.refused(answer, guard)
+  for (const answer of answers) if (!answer.ok) r.assertRefused(answer, guard)
   for (const store of handles) {
     assert.equal((await store.callAt(position))?.uid, `uid ${winners[0]}`)
     assert.deepEqual(
@@ -33,22 +33,22 @@ async function oneWinner(handles: readonly Store[]): Promise<void> {
   }
 }
 
-/** A hundred answers for one wait at once, each through one of the handles. */
-async function firstAnswerWins(handles: readonly Store[]): Promise<void> {
+/** A hundred concurrent answers to one wait, spread over the handles. */
+async function assertFirstAnswerWins(handles: readonly Store[]): Promise<void> {
   const call = r.callRecord('c1')
   await r.insert(handles[0] as Store, call)
   await r.insertWaits(handles[0] as Store, r.waitRecord('w1', call.uid), r.waitRecord('w2', call.uid))
   const answers = await Promise.all(
     Array.from({ length: 100 }, (_, index) =>
       (handles[index % handles.length] as Store).commit({
-        ...r.answering('w1', `{"value":${index}}`),
+        ...r.answerWait('w1', `{"value":${index}}`),
         events: [r.eventRecord(index)],
       }),
     ),
   )
   const winners = answers.flatMap((answer, index) => (answer.ok ? [index] : []))
   assert.equal(winners.length, 1)
-  for (const answer of answers) if (!answer.ok) r.refused(answer, r.open('w1'))
+  for (const answer of answers) if (!answer.ok) r.assertRefused(answer, r.open('w1'))
   for (const store of handles) {
     assert.equal((await store.wait('w1'))?.resolution, `{"value":${winners[0]}}`)
     assert.equal((await store.wait('w2'))?.resolution, null)
@@ -64,19 +64,19 @@ const twoHandles = async (open: OpenStore): Promise<[Store, Store]> => {
   return [store, await again()]
 }
 
-/** Everything a holder may try to write; none of it may stick once it is no longer the holder. */
+/** Tries every kind of write with a stale fence and checks that none of it is stored. */
 async function assertWritesNothing(store: Store, call: CallRecord): Promise<void> {
   const before = await store.call(call.uid)
   const events = await store.events({ after: 0, limit: 100 })
   const attempt = r.change({
     guards: [r.holds(call)],
-    updateCall: { uid: call.uid, progress: r.settled(call), release: true },
+    updateCall: { uid: call.uid, progress: r.settledProgress(call), release: true },
     steps: [r.stepRecord(call.uid, 'zombie')],
     insertWaits: [r.waitRecord('zombie', call.uid)],
     attachments: [r.attachmentRecord('zombie')],
     events: [r.eventRecord(99)],
   })
-  r.refused(await store.commit(attempt), r.holds(call))
+  r.assertRefused(await store.commit(attempt), r.holds(call))
   assert.deepEqual(await store.call(call.uid), before)
   assert.deepEqual(await store.steps(call.uid), [])
   assert.deepEqual(await store.waitsOf(call.uid), [])
@@ -87,7 +87,7 @@ async function assertWritesNothing(store: Store, call: CallRecord): Promise<void
 export const fenceCases: readonly StoreCase[] = [
   {
     topic: 'fence',
-    name: `'unsettled' holds for whoever asks, until the call is settled`,
+    name: "the 'unsettled' guard holds until the call is settled",
     promise: ['TIME-3'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -95,34 +95,34 @@ export const fenceCases: readonly StoreCase[] = [
       await r.insert(store, call, other)
       const asking = (uid: string) =>
         r.change({ guards: [{ kind: 'unsettled', call: uid }], steps: [r.stepRecord(uid, 'asked')] })
-      r.accepted(await store.commit(asking('c')))
-      r.accepted(await store.commit(asking('d')))
-      r.refused(await store.commit(asking('nobody')), { kind: 'unsettled', call: 'nobody' })
+      r.assertAccepted(await store.commit(asking('c')))
+      r.assertAccepted(await store.commit(asking('d')))
+      r.assertRefused(await store.commit(asking('nobody')), { kind: 'unsettled', call: 'nobody' })
       const settling = r.change({
         guards: [r.holds(call)],
-        updateCall: { uid: 'c', progress: r.settled(call), release: true },
+        updateCall: { uid: 'c', progress: r.settledProgress(call), release: true },
       })
       const [settled, late] = await Promise.all([store.commit(settling), store.commit(asking('c'))])
-      r.accepted(settled)
-      r.refused(late, { kind: 'unsettled', call: 'c' })
+      r.assertAccepted(settled)
+      r.assertRefused(late, { kind: 'unsettled', call: 'c' })
     },
   },
   {
     topic: 'fence',
-    name: "'absent' lets exactly one of 50 concurrent callers have a place",
+    name: "'absent' accepts exactly one of 50 concurrent inserts at a position",
     promise: ['CALL-6'],
-    run: async (open) => oneWinner([(await open(manualClock())).store]),
+    run: async (open) => assertOneWinner([(await open(manualClock())).store]),
   },
   {
     topic: 'fence',
-    name: "'absent' lets exactly one of 50 callers on two handles have a place",
+    name: "'absent' accepts exactly one of 50 inserts on two handles",
     promise: ['CALL-6'],
     needs: 'second handle',
-    run: async (open) => oneWinner(await twoHandles(open)),
+    run: async (open) => assertOneWinner(await twoHandles(open)),
   },
   {
     topic: 'fence',
-    name: 'places that look alike are different places',
+    name: 'positions that look alike are different positions',
     promise: ['CALL-6'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -142,42 +142,42 @@ export const fenceCases: readonly StoreCase[] = [
         { id: '01' },
         { id: '1.0' },
       ]
-      const calls = alike.map((position, index) => r.callRecord(`uid ${index}`, { position: r.place(position) }))
+      const calls = alike.map((position, index) => r.callRecord(`uid ${index}`, { position: r.callPosition(position) }))
       await r.insert(store, ...calls)
       for (const call of calls) assert.deepEqual(await store.callAt(call.position), call)
     },
   },
   {
     topic: 'fence',
-    name: "'holds' refuses an older fence, a newer one, a settled call and an unknown one",
+    name: "'holds' rejects an older, newer or unknown fence and a settled call",
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
       const call = r.callRecord('c1', { fence: 5, owner: 'w', state: 'running' })
       await r.insert(store, call)
       for (const fence of [4, 6, 0, -1]) {
-        r.refused(await store.commit(r.change({ guards: [r.holds(call, fence)] })), r.holds(call, fence))
+        r.assertRefused(await store.commit(r.change({ guards: [r.holds(call, fence)] })), r.holds(call, fence))
       }
       const unknown = r.callRecord('nobody')
-      r.refused(await store.commit(r.change({ guards: [r.holds(unknown)] })), r.holds(unknown))
-      r.accepted(await store.commit(r.change({ guards: [r.holds(call)] })))
-      r.accepted(
+      r.assertRefused(await store.commit(r.change({ guards: [r.holds(unknown)] })), r.holds(unknown))
+      r.assertAccepted(await store.commit(r.change({ guards: [r.holds(call)] })))
+      r.assertAccepted(
         await store.commit(
-          r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settled(call) } }),
+          r.change({ guards: [r.holds(call)], updateCall: { uid: call.uid, progress: r.settledProgress(call) } }),
         ),
       )
-      r.refused(await store.commit(r.change({ guards: [r.holds(call)] })), r.holds(call))
+      r.assertRefused(await store.commit(r.change({ guards: [r.holds(call)] })), r.holds(call))
     },
   },
   {
     topic: 'fence',
-    name: "'holds' looks at the fence, not at the owner: who gave a call back may still land what nobody else took",
+    name: "'holds' checks the fence, not the owner, so a released call can still be written",
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
       const call = r.callRecord('c1', { owner: 'w', state: 'running' })
       await r.insert(store, call)
-      r.accepted(
+      r.assertAccepted(
         await store.commit(
           r.change({
             guards: [r.holds(call)],
@@ -185,12 +185,12 @@ export const fenceCases: readonly StoreCase[] = [
           }),
         ),
       )
-      r.accepted(await store.commit(r.change({ guards: [r.holds(call)], steps: [r.stepRecord(call.uid, 'a')] })))
+      r.assertAccepted(await store.commit(r.change({ guards: [r.holds(call)], steps: [r.stepRecord(call.uid, 'a')] })))
     },
   },
   {
     topic: 'fence',
-    name: 'a zombie writes nothing once another worker has claimed its call',
+    name: 'a stale worker writes nothing after another worker claimed its call',
     promise: ['DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -199,9 +199,9 @@ export const fenceCases: readonly StoreCase[] = [
       const [claimed] = await store.claim('alive', r.tools, 10)
       assert.equal(claimed?.fence, 2)
       await assertWritesNothing(store, call)
-      r.accepted(
+      r.assertAccepted(
         await store.commit(
-          r.change({ guards: [r.holds(claimed)], updateCall: { uid: call.uid, progress: r.settled(claimed) } }),
+          r.change({ guards: [r.holds(claimed)], updateCall: { uid: call.uid, progress: r.settledProgress(claimed) } }),
         ),
       )
       await assertWritesNothing(store, claimed)
@@ -209,7 +209,7 @@ export const fenceCases: readonly StoreCase[] = [
   },
   {
     topic: 'fence',
-    name: 'a zombie on one handle writes nothing once another handle has claimed its call',
+    name: 'a stale worker writes nothing after another handle claimed its call',
     promise: ['DUR-7'],
     needs: 'second handle',
     async run(open) {
@@ -223,7 +223,7 @@ export const fenceCases: readonly StoreCase[] = [
   },
   {
     topic: 'fence',
-    name: 'a call settles once: of many outcomes in one tick the first is on record',
+    name: 'a call settles once: the first of many outcomes in one tick wins',
     promise: ['CALL-2', 'DUR-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -234,7 +234,7 @@ export const fenceCases: readonly StoreCase[] = [
           store.commit(
             r.change({
               guards: [r.holds(call)],
-              updateCall: { uid: call.uid, progress: r.settled(call, String(index)), release: true },
+              updateCall: { uid: call.uid, progress: r.settledProgress(call, String(index)), release: true },
             }),
           ),
         ),
@@ -248,7 +248,7 @@ export const fenceCases: readonly StoreCase[] = [
   },
   {
     topic: 'fence',
-    name: 'a call is settled by its holder or claimed from it, never both, when two handles race',
+    name: 'a call is either settled by its holder or claimed when two handles race',
     promise: ['DUR-7', 'CALL-2'],
     needs: 'second handle',
     async run(open) {
@@ -262,7 +262,7 @@ export const fenceCases: readonly StoreCase[] = [
         holder.commit(
           r.change({
             guards: [r.holds(call)],
-            updateCall: { uid: call.uid, progress: r.settled(call), release: true },
+            updateCall: { uid: call.uid, progress: r.settledProgress(call), release: true },
           }),
         ),
       )
@@ -284,24 +284,24 @@ export const fenceCases: readonly StoreCase[] = [
   },
   {
     topic: 'fence',
-    name: "'open' lets the first of 100 concurrent answers win",
+    name: "'open' accepts the first of 100 concurrent answers",
     promise: ['WAIT-2'],
-    run: async (open) => firstAnswerWins([(await open(manualClock())).store]),
+    run: async (open) => assertFirstAnswerWins([(await open(manualClock())).store]),
   },
   {
     topic: 'fence',
-    name: "'open' lets one of 100 answers on two handles win",
+    name: "'open' accepts one of 100 answers on two handles",
     promise: ['WAIT-2'],
     needs: 'second handle',
-    run: async (open) => firstAnswerWins(await twoHandles(open)),
+    run: async (open) => assertFirstAnswerWins(await twoHandles(open)),
   },
   {
     topic: 'fence',
-    name: "'open' refuses a wait that is not on record",
+    name: "'open' rejects an unknown wait",
     promise: ['WAIT-2'],
     async run(open) {
       const { store } = await open(manualClock())
-      r.refused(
+      r.assertRefused(
         await store.commit(r.change({ guards: [r.open('nothing')], events: [r.eventRecord(1)] })),
         r.open('nothing'),
       )

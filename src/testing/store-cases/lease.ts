@@ -1,18 +1,18 @@
-// TESTING: how long a worker is believed to be alive, and by whose clock.
+// Store cases for leases: how long a worker counts as alive, and by which clock.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-/** Longer than any case runs in real time. */
+/** A lease that outlasts every case, in milliseconds. */
 const long = 600_000
 const uids = (calls: readonly { uid: string }[]): string[] => calls.map((call) => call.uid)
 
 export const leaseCases: readonly StoreCase[] = [
   {
     topic: 'lease',
-    name: 'leave() makes what the worker still owns claimable at once, and nothing of others',
+    name: "leave() makes only this worker's calls claimable at once",
     promise: ['DUR-13'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -32,7 +32,7 @@ export const leaseCases: readonly StoreCase[] = [
   },
   {
     topic: 'lease',
-    name: 'a lease protects across handles, and leave() frees across handles',
+    name: 'leases and leave() apply across handles',
     promise: ['DUR-7', 'DUR-13'],
     needs: 'second handle',
     async run(open) {
@@ -49,7 +49,7 @@ export const leaseCases: readonly StoreCase[] = [
   },
   {
     topic: 'lease',
-    name: 'a lease that is not renewed runs out',
+    name: 'a lease that is not renewed expires',
     promise: ['DUR-7'],
     async run(open) {
       const clock = manualClock()
@@ -90,7 +90,7 @@ export const leaseCases: readonly StoreCase[] = [
   },
   {
     topic: 'lease',
-    name: 'a wall clock that is set forward or back ends no lease and prolongs none',
+    name: 'changes of the wall clock neither end nor extend a lease',
     promise: ['DUR-7'],
     needs: 'given clock',
     async run(open) {

@@ -1,4 +1,4 @@
-// TESTING: opening. Whoever comes first makes the place, whoever comes later finds it, and nobody disturbs the others.
+// Store cases for opening: the first handle creates the schema, later handles find it and disturb no live worker.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -8,14 +8,14 @@ import * as r from './record-builders.ts'
 export const migrateCases: readonly StoreCase[] = [
   {
     topic: 'migrate',
-    name: 'what was written is there when all handles were closed and one is opened again',
+    name: 'data is still there after all handles were closed and one is reopened',
     promise: ['DUR-9'],
     needs: 'second handle',
     async run(open) {
       const { store, again } = await open(manualClock())
       const call = r.callRecord('u', { state: 'running', owner: 'w' })
       await r.insert(store, call)
-      r.accepted(
+      r.assertAccepted(
         await store.commit(
           r.change({
             steps: [r.stepRecord('u', 'a')],
@@ -36,7 +36,7 @@ export const migrateCases: readonly StoreCase[] = [
   },
   {
     topic: 'migrate',
-    name: 'many who open one place at once all find it whole',
+    name: 'concurrent first opens all find a complete schema',
     promise: ['DUR-9'],
     needs: 'second handle',
     async run(open) {
@@ -48,7 +48,7 @@ export const migrateCases: readonly StoreCase[] = [
   },
   {
     topic: 'migrate',
-    name: 'opening again takes nothing from who is at work',
+    name: 'opening another handle takes no call from a live worker',
     promise: ['DUR-9', 'DUR-7'],
     needs: 'second handle',
     async run(open) {
@@ -58,16 +58,19 @@ export const migrateCases: readonly StoreCase[] = [
       await r.insert(store, call)
       const other = await again()
       assert.deepEqual(await other.claim('other', r.tools, 10), [])
-      r.accepted(
+      r.assertAccepted(
         await store.commit(
-          r.change({ guards: [r.holds(call)], updateCall: { uid: 'u', progress: r.settled(call), release: true } }),
+          r.change({
+            guards: [r.holds(call)],
+            updateCall: { uid: 'u', progress: r.settledProgress(call), release: true },
+          }),
         ),
       )
     },
   },
   {
     topic: 'migrate',
-    name: 'a setting is what the first one wrote, for everyone and for good',
+    name: 'a setting keeps the value of its first writer',
     promise: ['DUR-9'],
     async run(open) {
       const { store } = await open(manualClock())

@@ -1,4 +1,4 @@
-// TESTING: the records that store cases write, with everything a case does not care about filled in.
+// Builders and assertions for the store cases. Builders fill in every field that a case does not set.
 
 import assert from 'node:assert/strict'
 import { systemClock } from '../../core/clock.ts'
@@ -11,7 +11,7 @@ export type Call = CallRecord
 
 export const longAgo = Date.UTC(2026, 0, 1)
 
-export const place = (over: Partial<CallPosition> = {}): CallPosition => ({
+export const callPosition = (over: Partial<CallPosition> = {}): CallPosition => ({
   tenant: 't',
   session: 's',
   batch: '',
@@ -20,11 +20,11 @@ export const place = (over: Partial<CallPosition> = {}): CallPosition => ({
   ...over,
 })
 
-/** A call that stands at a place of its own, held by nobody. */
+/** A call at its own position, without an owner. */
 export function callRecord(uid: string, over: Partial<CallRecord> = {}): CallRecord {
   return {
     uid,
-    position: place({ id: uid }),
+    position: callPosition({ id: uid }),
     principal: null,
     tool: 'tool',
     input: '{}',
@@ -53,7 +53,7 @@ export function progressOf(call: CallRecord, over: Partial<CallProgress> = {}): 
   return { state, args, terms, attempt, startedAt, wait, outcome, settledAt, deaths, trouble, ...over }
 }
 
-export const settled = (call: CallRecord, outcome = '{"status":"success","value":null}'): CallProgress =>
+export const settledProgress = (call: CallRecord, outcome = '{"status":"success","value":null}'): CallProgress =>
   progressOf(call, { state: 'settled', outcome, settledAt: longAgo })
 
 export const stepRecord = (call: string, key: string, over: Partial<StepRecord> = {}): StepRecord => ({
@@ -89,7 +89,7 @@ export const attachmentRecord = (id: string, over: Partial<AttachmentRecord> = {
   ...over,
 })
 
-/** An event whose `at` tells it apart. */
+/** An event that is identified by its `at`. */
 export const eventRecord = (at: number, over: { tenant?: string; session?: string; call?: string } = {}): NewEvent => ({
   type: 'call.started',
   tenant: 't',
@@ -104,58 +104,58 @@ export const holds = (call: CallRecord, fence = call.fence): Guard => ({ kind: '
 export const absent = (position: CallPosition): Guard => ({ kind: 'absent', position })
 export const open = (wait: string): Guard => ({ kind: 'open', wait })
 
-/** A change with the parts a case names. */
+/** A change with the given parts. */
 export const change = (parts: Partial<Change>): Change => ({ guards: [], events: [], ...parts })
 
-/** Puts calls on record, all in one tick, and insists that they are. */
+/** Inserts calls in one tick and asserts that all are accepted. */
 export async function insert(store: Store, ...calls: readonly CallRecord[]): Promise<void> {
   const answers = await Promise.all(
     calls.map((call) => store.commit(change({ guards: [absent(call.position)], insertCall: call }))),
   )
-  for (const answer of answers) accepted(answer)
+  for (const answer of answers) assertAccepted(answer)
 }
 
 export async function insertWaits(store: Store, ...waits: readonly WaitRecord[]): Promise<void> {
-  accepted(await store.commit(change({ insertWaits: waits })))
+  assertAccepted(await store.commit(change({ insertWaits: waits })))
 }
 
 /** Answers a wait as the engine does: only while it is open. */
-export const answering = (wait: string, resolution = '{"value":1}'): Change =>
+export const answerWait = (wait: string, resolution = '{"value":1}'): Change =>
   change({ guards: [open(wait)], resolveWait: { id: wait, resolution } })
 
-/** Parks a call on a wait as the engine does: only while the call is held and the wait is open. */
-export const parking = (call: CallRecord, wait: string): Change =>
+/** Parks a call on a wait as the engine does: only while the caller holds the call and the wait is open. */
+export const parkCall = (call: CallRecord, wait: string): Change =>
   change({
     guards: [holds(call), open(wait)],
     updateCall: { uid: call.uid, progress: progressOf(call, { state: 'parked', wait }), release: true },
   })
 
-/** The answer to a riding change. */
-export const riding = (store: Store, ride: Change): Promise<Committed> =>
+/** Writes a change that may wait for the next commit (`ride`), and resolves with its answer. */
+export const attachWrite = (store: Store, ride: Change): Promise<Committed> =>
   new Promise((resolve, reject) => {
     store.write(ride, (answer) => ('failed' in answer ? reject(answer.failed) : resolve(answer)), { ride: true })
   })
 
-export function accepted(answer: Committed): void {
+export function assertAccepted(answer: Committed): void {
   assert.deepEqual(answer, { ok: true })
 }
 
-export function refused(answer: Committed, guard: Guard): void {
+export function assertRefused(answer: Committed, guard: Guard): void {
   assert.deepEqual(answer, { ok: false, refused: guard })
 }
 
-/** A row as a plain object: whose prototype it has is not promised. */
+/** Copies a row to a plain object: stores may return rows with any prototype. */
 export const plain = <T extends object>(row: T | undefined): T | undefined => row && { ...row }
 
-export const byKey = <T>(rows: readonly T[], key: (row: T) => string): T[] =>
+export const sortedBy = <T>(rows: readonly T[], key: (row: T) => string): T[] =>
   rows.map((row) => ({ ...row })).toSorted((a, b) => (key(a) < key(b) ? -1 : 1))
 
-/** Tool names in which the calls of a case stand, as a claimer knows them. */
+/** The tool names that the cases claim with. */
 export const tools = ['tool']
 
 /**
- * Looks until there is something, moving the clock between looks. A store with a clock of its own gets real time to let it pass; the
- * deadline is real too.
+ * Polls until `look` returns something, advancing the clock between polls. Real time passes as well, for stores with
+ * their own clock; the limit of 10 s is real time.
  */
 export async function eventually<T>(
   clock: ManualClock,

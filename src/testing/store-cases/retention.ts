@@ -1,4 +1,4 @@
-// TESTING: what is erased is gone, with all that belongs to it; what is open, or used by another, stays.
+// Store cases for erase(): a call goes with everything that belongs to it; open calls and shared attachments stay.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -17,14 +17,14 @@ async function settledCall(
 ): Promise<void> {
   const { session = 's', tenant = 't', ...rest } = over
   const call = r.callRecord(uid, {
-    position: r.place({ tenant, session, id: uid }),
+    position: r.callPosition({ tenant, session, id: uid }),
     state: 'settled',
     outcome: '{"status":"success","value":null}',
     settledAt: r.longAgo,
     ...rest,
   })
   const about = { tenant, session, call: uid }
-  r.accepted(
+  r.assertAccepted(
     await store.commit(
       r.change({
         guards: [r.absent(call.position)],
@@ -38,13 +38,13 @@ async function settledCall(
 }
 
 async function openCall(store: Store, uid: string, session: string, state: CallRecord['state']): Promise<void> {
-  const position = r.place({ session, id: uid })
+  const position = r.callPosition({ session, id: uid })
   const event = r.eventRecord(1, { session, call: uid })
   const call = r.callRecord(uid, { position, state, ...(state === 'parked' ? { wait: `w ${uid}` } : {}) })
-  r.accepted(await store.commit(r.change({ guards: [r.absent(position)], insertCall: call, events: [event] })))
+  r.assertAccepted(await store.commit(r.change({ guards: [r.absent(position)], insertCall: call, events: [event] })))
 }
 
-/** Page by page to the end. */
+/** Erases all pages and returns the totals. */
 async function eraseAll(
   store: Store,
   query: Omit<EraseQuery, 'after' | 'limit'>,
@@ -68,7 +68,7 @@ const uidsOf = async (store: Store, session: string, tenant = 't'): Promise<stri
 export const retentionCases: readonly StoreCase[] = [
   {
     topic: 'retention',
-    name: 'a settled call goes with its steps, waits and events, and its place is free again',
+    name: 'erasing a settled call deletes its steps, waits and events and frees its position',
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -79,7 +79,7 @@ export const retentionCases: readonly StoreCase[] = [
         attachments: 0,
       })
       assert.equal(await store.call('u1'), undefined)
-      assert.equal(await store.callAt(r.place({ id: 'u1' })), undefined)
+      assert.equal(await store.callAt(r.callPosition({ id: 'u1' })), undefined)
       assert.deepEqual(await store.steps('u1'), [])
       assert.deepEqual(await store.waitsOf('u1'), [])
       assert.equal(await store.waitByKeyHash('key of w u1'), undefined)
@@ -95,7 +95,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'only what was asked for: one session, one tenant, or what settled before an instant',
+    name: 'erase is limited to a session, a tenant or an age',
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -120,7 +120,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'a session with an open call is left whole, whatever the state of that call',
+    name: 'a session with an open call is not erased',
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -144,7 +144,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'pages go on where the last one ended and take each call once',
+    name: 'pages continue where the last one ended and erase each call once',
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -164,7 +164,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'two who erase at once take each call once',
+    name: 'two concurrent erasures erase each call once',
     promise: ['DUR-10'],
     needs: 'second handle',
     async run(open) {
@@ -181,7 +181,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'an attachment goes with the last call that uses it, and not before',
+    name: 'an attachment is erased with the last call that uses it',
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -199,31 +199,31 @@ export const retentionCases: readonly StoreCase[] = [
         r.attachmentRecord('both', { tenant: 't2' }),
       ]
       const uses = [use('a', 'both'), use('b', 'both'), use('a', 'own'), use('x', 'both', 't2')]
-      r.accepted(await store.commit(r.change({ attachments: files, uses })))
-      r.accepted(await store.commit(r.change({ uses: [use('a', 'own')] })))
+      r.assertAccepted(await store.commit(r.change({ attachments: files, uses })))
+      r.assertAccepted(await store.commit(r.change({ uses: [use('a', 'own')] })))
       assert.equal((await eraseAll(store, { of: { tenant: 't', session: 'a' } })).attachments, 1)
       assert.equal(await store.attachment('t', 'own'), undefined)
       assert.notEqual(await store.attachment('t', 'both'), undefined)
       assert.equal((await eraseAll(store, { of: { tenant: 't', session: 'b' } })).attachments, 1)
       assert.equal(await store.attachment('t', 'both'), undefined)
       assert.notEqual(await store.attachment('t2', 'both'), undefined)
-      // Kept again, it is there again.
-      r.accepted(await store.commit(r.change({ attachments: [r.attachmentRecord('own')] })))
+      // An erased attachment can be stored again.
+      r.assertAccepted(await store.commit(r.change({ attachments: [r.attachmentRecord('own')] })))
       assert.notEqual(await store.attachment('t', 'own'), undefined)
-      // Of a whole tenant, also what no call is known to use.
+      // Erasing a whole tenant also erases attachments that no call uses.
       assert.equal((await eraseAll(store, { of: { tenant: 't' } })).attachments, 1)
       assert.equal(await store.attachment('t', 'own'), undefined)
     },
   },
   {
     topic: 'retention',
-    name: 'a refused change makes no use',
+    name: 'a rejected change records no attachment use',
     promise: ['DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())
       await settledCall(store, 'a', { session: 'a' })
       await settledCall(store, 'b', { session: 'b' })
-      r.accepted(
+      r.assertAccepted(
         await store.commit(
           r.change({ attachments: [r.attachmentRecord('x')], uses: [{ tenant: 't', id: 'x', call: 'a' }] }),
         ),
@@ -234,7 +234,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'the sequence of a session goes on after a prune, and begins anew after the whole session was erased',
+    name: 'a sequence continues after a prune and restarts after a full erasure',
     promise: ['DUR-10', 'FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -247,7 +247,7 @@ export const retentionCases: readonly StoreCase[] = [
       await settledCall(store, 'c', { settledAt: r.longAgo + 9 })
       assert.deepEqual(await seqs(), [7, 8, 9])
       await settledCall(store, 'd')
-      // The last ones go and earlier ones stay.
+      // The newest events are pruned and older ones stay.
       await eraseAll(store, { settledBefore: r.longAgo + 6 })
       assert.deepEqual(await seqs(), [7, 8, 9])
       await store.commit(r.change({ events: [r.eventRecord(1, { call: 'c' })] }))
@@ -258,7 +258,7 @@ export const retentionCases: readonly StoreCase[] = [
       const [first] = await store.events(all)
       assert.equal(first?.seq, 1)
       assert.ok((first?.position ?? 0) > last)
-      // Of what a prune took whole nothing is known but its digest: there is nothing to erase, and it goes on.
+      // After a prune of the whole session only its counter remains: there is nothing to erase, and it continues.
       await eraseAll(store, { settledBefore: r.longAgo + 100 })
       await eraseAll(store, { of: { tenant: 't', session: 's' } })
       await settledCall(store, 'f')
@@ -267,7 +267,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'retention',
-    name: 'how far the journal was erased is told for each session and for all, with numbers that grow',
+    name: 'erased() returns the erased position per session and for all',
     promise: ['FEED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -292,14 +292,14 @@ export const retentionCases: readonly StoreCase[] = [
       await eraseAll(store, { settledBefore: r.longAgo + 1 })
       assert.deepEqual({ ...(await store.erased()) }, { count: 2, position: positions.at(-1) })
       assert.equal((await store.erased(s2)).count, 2)
-      // A session that began anew still tells what was taken from it.
+      // A restarted session still reports the earlier erasure.
       await settledCall(store, 'd', { session: 's1' })
       assert.deepEqual({ ...(await store.erased(s1)) }, { ...first })
     },
   },
   {
     topic: 'retention',
-    name: 'what is erased stays erased in another handle, and the sequence goes on there',
+    name: 'an erasure is visible in another handle, where the sequence continues',
     promise: ['DUR-10'],
     needs: 'second handle',
     async run(open) {
@@ -318,7 +318,7 @@ export const retentionCases: readonly StoreCase[] = [
   },
   {
     topic: 'list',
-    name: 'what is open is listed by pages in the order of uids, for all, a tenant or a session, without its payloads',
+    name: 'unsettled() pages open calls by uid and scope, without payloads',
     promise: ['DUR-10'],
     async run(open) {
       const clock = manualClock()
@@ -326,7 +326,7 @@ export const retentionCases: readonly StoreCase[] = [
       await store.renew('lives', 60_000)
       const states = ['received', 'queued', 'running', 'parked'] as const
       for (const [n, state] of states.entries()) {
-        const position = r.place({ tenant: n === 0 ? 't2' : 't', session: n < 2 ? 's' : 's2', id: state })
+        const position = r.callPosition({ tenant: n === 0 ? 't2' : 't', session: n < 2 ? 's' : 's2', id: state })
         const owner = ['lives', 'gone', null][n] ?? null
         await r.insert(
           store,
@@ -344,7 +344,7 @@ export const retentionCases: readonly StoreCase[] = [
       const [first, second, , last] = await store.unsettled({ after: '', limit: 100 })
       assert.deepEqual(r.plain(last), {
         uid: 'u3 \\ \0',
-        position: r.place({ session: 's2', id: 'parked' }),
+        position: r.callPosition({ session: 's2', id: 'parked' }),
         tool: 'tool',
         state: 'parked',
         createdAt: r.longAgo,

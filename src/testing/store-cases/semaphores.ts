@@ -1,87 +1,92 @@
-// TESTING: places that calls hold across workers (Take in store.ts): room for so many, in turn, all or none.
+// Store cases for semaphores (TakeSlots in store.ts): capacity across workers, queue order, all slots or none.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
-import type { Change, Committed, Store, Take, TakenPlace } from '../../store/store.ts'
+import type { Change, Committed, Store, TakeSlots, TakenSlot } from '../../store/store.ts'
 import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
-/** Longer than any case runs in real time. */
+/** A lease that outlasts every case, in milliseconds. */
 const long = 600_000
 
-const take = (holder: string, ...places: (string | TakenPlace)[]): Change =>
+const takeSlots = (holder: string, ...slots: (string | TakenSlot)[]): Change =>
   r.change({
-    take: {
+    takeSlots: {
       holder,
       worker: 'w',
-      places: places.map((each) => (typeof each === 'string' ? { name: each, capacity: 1 } : each)),
+      slots: slots.map((each) => (typeof each === 'string' ? { name: each, capacity: 1 } : each)),
     },
   })
-const line = (holder: string, name: string, worker = 'w'): Change => r.change({ line: { holder, worker, name } })
-const give = (holder: string, ...names: string[]): Change =>
-  r.change({ give: names.length > 0 ? { holder, names } : { holder } })
-const noRoom = (answer: Committed, name: string): void => r.refused(answer, { kind: 'room', name })
-const rate = (entry: string, ms: number, capacity = 1): TakenPlace => ({ name: 'rate', capacity, lasts: { ms, entry } })
+const queueForSlot = (holder: string, name: string, worker = 'w'): Change =>
+  r.change({ queueForSlot: { holder, worker, name } })
+const releaseSlots = (holder: string, ...names: string[]): Change =>
+  r.change({ releaseSlots: names.length > 0 ? { holder, names } : { holder } })
+const assertFull = (answer: Committed, name: string): void => r.assertRefused(answer, { kind: 'room', name })
+const rate = (entry: string, ms: number, capacity = 1): TakenSlot => ({ name: 'rate', capacity, lasts: { ms, entry } })
 const holders = async (store: Store, name: string): Promise<string[]> =>
   (await store.holds())
     .filter((each) => each.name === name && each.ticket === null)
     .map((each) => each.holder)
     .toSorted()
 
-export const placeCases: readonly StoreCase[] = [
+export const semaphoreCases: readonly StoreCase[] = [
   {
-    topic: 'place',
-    name: 'there are as many as there is room for; one that is given back can be had again',
+    topic: 'semaphore',
+    name: 'a semaphore admits holders up to its capacity; a released slot is reusable',
     promise: ['SCHED-2', 'SCHED-3'],
     async run(open) {
       const { store } = await open(manualClock())
       const two = { name: 'k', capacity: 2 }
-      r.accepted(await store.commit(take('a', two)))
-      r.accepted(await store.commit(take('b', two)))
-      noRoom(await store.commit(take('c', two)), 'k')
-      r.accepted(await store.commit(give('a')))
-      r.accepted(await store.commit(take('c', two)))
+      r.assertAccepted(await store.commit(takeSlots('a', two)))
+      r.assertAccepted(await store.commit(takeSlots('b', two)))
+      assertFull(await store.commit(takeSlots('c', two)), 'k')
+      r.assertAccepted(await store.commit(releaseSlots('a')))
+      r.assertAccepted(await store.commit(takeSlots('c', two)))
       assert.deepEqual(await holders(store, 'k'), ['b', 'c'])
     },
   },
   {
-    topic: 'place',
-    name: 'all of them or none, and with them the change',
+    topic: 'semaphore',
+    name: 'either all slots are taken with the change or none',
     promise: ['SCHED-2'],
     async run(open) {
       const { store } = await open(manualClock())
       const call = r.callRecord('c')
       await r.insert(store, call)
-      r.accepted(await store.commit(take('a', 'k')))
-      const begun = { ...take('b', 'free', 'k', 'also free'), guards: [r.holds(call)], events: [r.eventRecord(1)] }
+      r.assertAccepted(await store.commit(takeSlots('a', 'k')))
+      const start = { ...takeSlots('b', 'free', 'k', 'also free'), guards: [r.holds(call)], events: [r.eventRecord(1)] }
       const updateCall = { uid: 'c', progress: r.progressOf(call, { state: 'running' }) }
-      noRoom(await store.commit({ ...begun, updateCall, steps: [r.stepRecord('c', 'k')] }), 'k')
+      assertFull(await store.commit({ ...start, updateCall, steps: [r.stepRecord('c', 'k')] }), 'k')
       assert.deepEqual(await holders(store, 'free'), [])
       assert.equal((await store.call('c'))?.state, 'received')
       assert.deepEqual(await store.steps('c'), [])
       assert.deepEqual(await store.events({ after: 0, limit: 10 }), [])
-      // And none when another guard says no.
-      const stale = { ...take('b', 'free'), guards: [r.holds(call, 9)] }
-      r.refused(await store.commit(stale), r.holds(call, 9))
+      // No slot is taken either if another guard rejects the change.
+      const stale = { ...takeSlots('b', 'free'), guards: [r.holds(call, 9)] }
+      r.assertRefused(await store.commit(stale), r.holds(call, 9))
       assert.deepEqual(await holders(store, 'free'), [])
-      r.accepted(await store.commit({ ...take('b', 'free', 'also free'), guards: [r.holds(call)], updateCall }))
+      r.assertAccepted(
+        await store.commit({ ...takeSlots('b', 'free', 'also free'), guards: [r.holds(call)], updateCall }),
+      )
       assert.equal((await store.call('c'))?.state, 'running')
     },
   },
   {
-    topic: 'place',
-    name: 'what a holder has is not counted against it, and is given back by name',
+    topic: 'semaphore',
+    name: "a holder's own slots do not count against it and are released by name",
     promise: ['SCHED-4'],
     async run(open) {
       const { store } = await open(manualClock())
-      r.accepted(await store.commit(take('a', 'k', 'l')))
-      r.accepted(await store.commit(take('a', 'k', 'm')))
-      // Nor what the calls above it have: they lend it.
-      const nested = take('below', 'k')
-      noRoom(await store.commit(nested), 'k')
-      r.accepted(await store.commit({ ...nested, take: { ...(nested.take as Take), above: ['x', 'a'] } }))
-      r.accepted(await store.commit(give('below')))
-      r.accepted(await store.commit(give('a', 'k', 'unheard of')))
+      r.assertAccepted(await store.commit(takeSlots('a', 'k', 'l')))
+      r.assertAccepted(await store.commit(takeSlots('a', 'k', 'm')))
+      // Slots of parent calls do not count either: a nested call borrows them.
+      const nested = takeSlots('below', 'k')
+      assertFull(await store.commit(nested), 'k')
+      r.assertAccepted(
+        await store.commit({ ...nested, takeSlots: { ...(nested.takeSlots as TakeSlots), above: ['x', 'a'] } }),
+      )
+      r.assertAccepted(await store.commit(releaseSlots('below')))
+      r.assertAccepted(await store.commit(releaseSlots('a', 'k', 'unheard of')))
       assert.deepEqual(
         (await store.holds()).map(({ name, holder }) => [name, holder]),
         [
@@ -89,131 +94,138 @@ export const placeCases: readonly StoreCase[] = [
           ['m', 'a'],
         ],
       )
-      r.accepted(await store.commit(give('a')))
+      r.assertAccepted(await store.commit(releaseSlots('a')))
       assert.deepEqual(await store.holds(), [])
     },
   },
   {
-    topic: 'place',
-    name: 'who stands in line goes before who comes later, and a newcomer behind all of them',
+    topic: 'semaphore',
+    name: 'queued holders are admitted in order, before newcomers',
     promise: ['SCHED-3'],
     async run(open) {
       const { store } = await open(manualClock())
       await store.renew('w', long)
-      r.accepted(await store.commit(take('a', 'k')))
-      for (const each of ['b', 'c', 'b']) r.accepted(await store.commit(line(each, 'k')))
-      r.accepted(await store.commit(give('a')))
-      noRoom(await store.commit(take('new', 'k')), 'k')
-      noRoom(await store.commit(take('c', 'k')), 'k')
+      r.assertAccepted(await store.commit(takeSlots('a', 'k')))
+      for (const each of ['b', 'c', 'b']) r.assertAccepted(await store.commit(queueForSlot(each, 'k')))
+      r.assertAccepted(await store.commit(releaseSlots('a')))
+      assertFull(await store.commit(takeSlots('new', 'k')), 'k')
+      assertFull(await store.commit(takeSlots('c', 'k')), 'k')
       assert.deepEqual(
         await store.full(
-          ['new', 'c', 'b'].map((holder) => ({ holder, worker: 'w', places: [{ name: 'k', capacity: 1 }] })),
+          ['new', 'c', 'b'].map((holder) => ({ holder, worker: 'w', slots: [{ name: 'k', capacity: 1 }] })),
         ),
         [true, true, false],
       )
-      r.accepted(await store.commit(take('b', 'k')))
-      noRoom(await store.commit(take('c', 'k')), 'k')
-      r.accepted(await store.commit(give('b')))
-      r.accepted(await store.commit(take('c', 'k')))
-      r.accepted(await store.commit(give('c')))
+      r.assertAccepted(await store.commit(takeSlots('b', 'k')))
+      assertFull(await store.commit(takeSlots('c', 'k')), 'k')
+      r.assertAccepted(await store.commit(releaseSlots('b')))
+      r.assertAccepted(await store.commit(takeSlots('c', 'k')))
+      r.assertAccepted(await store.commit(releaseSlots('c')))
       assert.deepEqual(await store.holds(), [])
     },
   },
   {
-    topic: 'place',
-    name: 'those in line are not before one who has a place there, nor before what runs under it',
+    topic: 'semaphore',
+    name: 'queued holders do not block a current holder or its nested calls',
     promise: ['SCHED-2', 'SCHED-4'],
     async run(open) {
       const { store } = await open(manualClock())
       await store.renew('w', long)
-      r.accepted(await store.commit(take('a', 'k')))
-      r.accepted(await store.commit(line('b', 'k')))
-      r.accepted(await store.commit(take('a', 'k')))
-      const nested = take('below', 'k')
-      r.accepted(await store.commit({ ...nested, take: { ...(nested.take as Take), above: ['a'] } }))
-      noRoom(await store.commit(take('c', 'k')), 'k')
-      r.accepted(await store.commit(give('a')))
-      noRoom(await store.commit(take('b', 'k')), 'k')
-      // Its place is another's now: it waits behind those who waited before.
-      noRoom(await store.commit(take('a', 'k')), 'k')
-      r.accepted(await store.commit(give('below')))
-      noRoom(await store.commit(take('a', 'k')), 'k')
-      r.accepted(await store.commit(take('b', 'k')))
+      r.assertAccepted(await store.commit(takeSlots('a', 'k')))
+      r.assertAccepted(await store.commit(queueForSlot('b', 'k')))
+      r.assertAccepted(await store.commit(takeSlots('a', 'k')))
+      const nested = takeSlots('below', 'k')
+      r.assertAccepted(
+        await store.commit({ ...nested, takeSlots: { ...(nested.takeSlots as TakeSlots), above: ['a'] } }),
+      )
+      assertFull(await store.commit(takeSlots('c', 'k')), 'k')
+      r.assertAccepted(await store.commit(releaseSlots('a')))
+      assertFull(await store.commit(takeSlots('b', 'k')), 'k')
+      // 'a' released its slot, so it waits behind the queued holder.
+      assertFull(await store.commit(takeSlots('a', 'k')), 'k')
+      r.assertAccepted(await store.commit(releaseSlots('below')))
+      assertFull(await store.commit(takeSlots('a', 'k')), 'k')
+      r.assertAccepted(await store.commit(takeSlots('b', 'k')))
     },
   },
   {
-    topic: 'place',
-    name: 'who gets what it wanted stands in no line any more, nor who gives up',
+    topic: 'semaphore',
+    name: 'a holder leaves the queue when it gets its slots or releases',
     promise: ['SCHED-3'],
     async run(open) {
       const { store } = await open(manualClock())
       await store.renew('w', long)
-      r.accepted(await store.commit(line('a', 'k')))
-      r.accepted(await store.commit(line('b', 'k')))
-      r.accepted(await store.commit(take('a', 'other')))
-      r.accepted(await store.commit(take('b', 'k')))
-      r.accepted(await store.commit(give('b')))
-      r.accepted(await store.commit(line('c', 'k')))
-      r.accepted(await store.commit(give('c')))
-      r.accepted(await store.commit(take('d', 'k')))
+      r.assertAccepted(await store.commit(queueForSlot('a', 'k')))
+      r.assertAccepted(await store.commit(queueForSlot('b', 'k')))
+      r.assertAccepted(await store.commit(takeSlots('a', 'other')))
+      r.assertAccepted(await store.commit(takeSlots('b', 'k')))
+      r.assertAccepted(await store.commit(releaseSlots('b')))
+      r.assertAccepted(await store.commit(queueForSlot('c', 'k')))
+      r.assertAccepted(await store.commit(releaseSlots('c')))
+      r.assertAccepted(await store.commit(takeSlots('d', 'k')))
     },
   },
   {
-    topic: 'place',
-    name: 'a place outlives its worker; a turn in line does not',
+    topic: 'semaphore',
+    name: 'a slot outlives its worker; a queue ticket does not',
     promise: ['SCHED-2', 'DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
       await store.renew('w', long)
       await store.renew('x', long)
-      r.accepted(await store.commit(take('a', 'k')))
-      r.accepted(await store.commit(line('b', 'k', 'x')))
+      r.assertAccepted(await store.commit(takeSlots('a', 'k')))
+      r.assertAccepted(await store.commit(queueForSlot('b', 'k', 'x')))
       await store.leave('w')
       await store.leave('x')
-      noRoom(await store.commit(take('c', 'k')), 'k')
-      r.accepted(await store.commit(give('a')))
-      r.accepted(await store.commit(take('c', 'k')))
+      assertFull(await store.commit(takeSlots('c', 'k')), 'k')
+      r.assertAccepted(await store.commit(releaseSlots('a')))
+      r.assertAccepted(await store.commit(takeSlots('c', 'k')))
     },
   },
   {
-    topic: 'place',
-    name: 'one that lasts is free by itself when its time has passed, and not before',
+    topic: 'semaphore',
+    name: 'a slot with a duration expires by itself, and not earlier',
     promise: ['SCHED-3'],
     needs: 'given clock',
     async run(open) {
       const clock = manualClock()
       const { store } = await open(clock)
-      r.accepted(await store.commit(take('a', rate('a 1', 1_000, 2))))
+      r.assertAccepted(await store.commit(takeSlots('a', rate('a 1', 1_000, 2))))
       await clock.advance(500)
-      r.accepted(await store.commit(take('a', rate('a 2', 1_000, 2))))
-      r.accepted(await store.commit(give('a')))
-      noRoom(await store.commit(take('b', rate('b 1', 1_000, 2))), 'rate')
+      r.assertAccepted(await store.commit(takeSlots('a', rate('a 2', 1_000, 2))))
+      r.assertAccepted(await store.commit(releaseSlots('a')))
+      assertFull(await store.commit(takeSlots('b', rate('b 1', 1_000, 2))), 'rate')
       await clock.advance(499)
-      noRoom(await store.commit(take('b', rate('b 1', 1_000, 2))), 'rate')
+      assertFull(await store.commit(takeSlots('b', rate('b 1', 1_000, 2))), 'rate')
       await clock.advance(1)
-      r.accepted(await store.commit(take('b', rate('b 1', 1_000, 2))))
-      noRoom(await store.commit(take('c', rate('c 1', 1_000, 2))), 'rate')
+      r.assertAccepted(await store.commit(takeSlots('b', rate('b 1', 1_000, 2))))
+      assertFull(await store.commit(takeSlots('c', rate('c 1', 1_000, 2))), 'rate')
     },
   },
   {
-    topic: 'place',
-    name: 'in one group each change sees what those before it took and gave',
+    topic: 'semaphore',
+    name: 'in one group each change sees the slots taken and released before it',
     promise: ['SCHED-2'],
     async run(open) {
       const { store } = await open(manualClock())
       const answers = await Promise.all(
-        [take('a', 'k'), take('b', 'k'), give('a'), take('c', 'k'), take('d', 'k'), take('d', 'l')].map((each) =>
-          store.commit(each),
-        ),
+        [
+          takeSlots('a', 'k'),
+          takeSlots('b', 'k'),
+          releaseSlots('a'),
+          takeSlots('c', 'k'),
+          takeSlots('d', 'k'),
+          takeSlots('d', 'l'),
+        ].map((each) => store.commit(each)),
       )
-      for (const at of [0, 2, 3, 5]) r.accepted(answers[at] as Committed)
-      for (const at of [1, 4]) noRoom(answers[at] as Committed, 'k')
+      for (const at of [0, 2, 3, 5]) r.assertAccepted(answers[at] as Committed)
+      for (const at of [1, 4]) assertFull(answers[at] as Committed, 'k')
       assert.deepEqual(await holders(store, 'k'), ['c'])
     },
   },
   {
-    topic: 'place',
-    name: 'another handle sees them at once, and of two that come together one is in',
+    topic: 'semaphore',
+    name: 'another handle sees slots at once, and one of two concurrent takers wins',
     promise: ['SCHED-2'],
     needs: 'second handle',
     async run(open) {
@@ -221,29 +233,29 @@ export const placeCases: readonly StoreCase[] = [
       const other = await again()
       for (let round = 0; round < 10; round++) {
         const [one, two] = await Promise.all([
-          store.commit(take('a', `k${round}`)),
-          other.commit(take('b', `k${round}`)),
+          store.commit(takeSlots('a', `k${round}`)),
+          other.commit(takeSlots('b', `k${round}`)),
         ])
         assert.equal(Number(one.ok) + Number(two.ok), 1)
       }
     },
   },
   {
-    topic: 'place',
-    name: 'any name will do',
+    topic: 'semaphore',
+    name: 'slot names may contain any characters',
     promise: ['DUR-11'],
     async run(open) {
       const { store } = await open(manualClock())
       const names = ['', 'a\u0000b', 'a\\0b', 'ключ', '🗝', "'", 'x'.repeat(10_000)]
-      r.accepted(await store.commit(take('h\u0000', ...names)))
-      for (const name of names) noRoom(await store.commit(take('other', name)), name)
+      r.assertAccepted(await store.commit(takeSlots('h\u0000', ...names)))
+      for (const name of names) assertFull(await store.commit(takeSlots('other', name)), name)
       assert.deepEqual((await store.holds()).map((each) => each.name).toSorted(), names.toSorted())
       assert.ok((await store.holds()).every((each) => each.holder === 'h\u0000'))
     },
   },
   {
-    topic: 'place',
-    name: 'a renewal tells how many workers live',
+    topic: 'semaphore',
+    name: 'renew() returns the number of live workers',
     promise: ['SCHED-3'],
     async run(open) {
       const { store } = await open(manualClock())

@@ -1,14 +1,14 @@
-// TESTING: what a store case is, and what it asks of whoever runs it. No test framework: a case is a function that throws
-// (node:assert) when the store breaks a promise of store/store.ts, so a third party can run the cases on a store of their own.
+// The type of a store case and what its runner provides. There is no test framework: a case is a function that throws
+// (node:assert) when the store breaks a guarantee of store/store.ts, so third parties can test their own stores.
 
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 
-/** What some cases need and some stores do not have. */
+/** A capability that some cases need and some stores lack. */
 export type Need =
-  /** Two handles on the same data, as two processes have. */
+  /** Two handles on the same data, as in two processes. */
   | 'second handle'
-  /** Leases that count by the clock the store was opened with, so that a case can move it. */
+  /** Leases count by the clock given to the store, so that a case can advance it. */
   | 'given clock'
 
 export interface StoreCase {
@@ -23,13 +23,13 @@ export interface StoreCase {
     | 'payload'
     | 'hint'
     | 'list'
-    | 'place'
-    | 'kept'
+    | 'semaphore'
+    | 'documents'
     | 'retention'
     | 'migrate'
-  /** What must hold. */
+  /** The guarantee, in one sentence. */
   readonly name: string
-  /** Promises of the specification that rest on it. */
+  /** Ids of the requirements that rest on it. */
   readonly promise?: readonly string[]
   readonly needs?: Need
   run(open: OpenStore): Promise<void>
@@ -37,30 +37,30 @@ export interface StoreCase {
 
 export interface OpenedStore {
   readonly store: Store
-  /** Another handle on the same data and the same clock, also after the first was closed. Throws where there is none. */
+  /** Opens another handle on the same data and clock, also after the first was closed. Throws if the store cannot. */
   again(): Promise<Store>
 }
 
-/** Opens a fresh, empty store on this clock. Whoever hands it to a case closes what the case left open. */
+/** Opens a new, empty store on this clock. The runner closes the stores that a case leaves open. */
 export type OpenStore = (clock: Clock) => Promise<OpenedStore>
 
-/** What a store can and cannot do by its nature. */
+/** Capabilities of a store. */
 export interface StoreTraits {
-  /** The data outlive the handle, and several handles can share them. */
+  /** The data outlives the handle, and several handles can share it. */
   readonly persistent: boolean
-  /** Whose clock leases count by. */
+  /** The clock of the leases: the given one, or the store's own. */
   readonly clock: 'given' | 'own'
 }
 
-/** Why a case cannot run on such a store; null if it can. */
+/** Returns why a case cannot run on such a store; null if it can. */
 export function reasonToSkip(each: StoreCase, traits: StoreTraits): string | null {
-  if (each.needs === 'second handle' && !traits.persistent) return 'its data live in one handle'
+  if (each.needs === 'second handle' && !traits.persistent) return 'the store has only one handle'
   if (each.needs === 'given clock' && traits.clock === 'own')
-    return 'its leases count by its own clock, which no test can move'
+    return 'the leases of the store use its own clock, which a test cannot advance'
   return null
 }
 
-/** The case's name for a test report, with the promises it serves. */
+/** The test title of a case: topic, name and requirement ids. */
 export function titleOf(each: StoreCase): string {
   return `${each.topic}: ${each.name}${each.promise ? ` [${each.promise.join(', ')}]` : ''}`
 }

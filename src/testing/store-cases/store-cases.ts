@@ -1,4 +1,4 @@
-// TESTING: the promises of the store port as data. Every store runs all of them; a skip carries its reason.
+// The conformance suite of the store port as data. Every store runs all cases; a skipped case has a reason.
 //
 //   for (const each of storeCases) {
 //     const skip = reasonToSkip(each, traits)
@@ -10,15 +10,15 @@ import { claimCases } from './claim.ts'
 import { commitCases } from './commit.ts'
 import { feedCases } from './feed.ts'
 import { fenceCases } from './fence.ts'
-import { keptCases } from './documents.ts'
+import { documentCases } from './documents.ts'
 import { leaseCases } from './lease.ts'
 import { migrateCases } from './migrate.ts'
 import { timerCases } from './timer.ts'
-import { hintCases } from './hint.ts'
-import { listCases } from './list.ts'
-import { looseCases } from './orphan-events.ts'
-import { payloadCases } from './payload.ts'
-import { placeCases } from './semaphores.ts'
+import { hintCases } from './change-hints.ts'
+import { listCases } from './list-calls.ts'
+import { orphanEventCases } from './orphan-events.ts'
+import { payloadCases } from './payload-round-trips.ts'
+import { semaphoreCases } from './semaphores.ts'
 import { retentionCases } from './retention.ts'
 import { waitCases } from './wait.ts'
 
@@ -43,9 +43,9 @@ export const storeCases: readonly StoreCase[] = [
   ...payloadCases,
   ...hintCases,
   ...listCases,
-  ...placeCases,
-  ...keptCases,
+  ...semaphoreCases,
+  ...documentCases,
   ...retentionCases,
-  ...looseCases,
+  ...orphanEventCases,
   ...migrateCases,
 ]

@@ -1,4 +1,4 @@
-// TESTING: deadlines as rows: what is due, and when to look next.
+// Store cases for timers: which waits are due, and when the next one is.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -8,13 +8,13 @@ import * as r from './record-builders.ts'
 export const timerCases: readonly StoreCase[] = [
   {
     topic: 'timer',
-    name: 'dueWaits gives open waits at or before now, soonest first, no more than the limit',
+    name: 'dueWaits returns open waits up to now, soonest first, up to the limit',
     promise: ['TIME-2', 'WAIT-2'],
     async run(open) {
       const { store } = await open(manualClock())
       const at = { late: 500, now: 300, first: 100, answered: 200, second: 250 }
       await r.insertWaits(store, ...Object.entries(at).map(([id, deadline]) => r.waitRecord(id, 'c1', { deadline })))
-      r.accepted(await store.commit(r.answering('answered')))
+      r.assertAccepted(await store.commit(r.answerWait('answered')))
       const due = async (now: number, limit: number): Promise<string[]> =>
         (await store.dueWaits(now, limit)).map((wait) => wait.id)
       assert.deepEqual(await due(99, 10), [])
@@ -26,7 +26,7 @@ export const timerCases: readonly StoreCase[] = [
   },
   {
     topic: 'timer',
-    name: 'nextDeadline is the soonest of all open waits, and none when none is open',
+    name: 'nextDeadline is the earliest of all open waits, or undefined',
     promise: ['TIME-2'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -37,12 +37,12 @@ export const timerCases: readonly StoreCase[] = [
         r.waitRecord('w2', 'c2', { deadline: 9_000_000_000_000 }),
       )
       assert.equal(await store.nextDeadline(), 2_000)
-      r.accepted(await store.commit(r.answering('w1')))
+      r.assertAccepted(await store.commit(r.answerWait('w1')))
       assert.equal(await store.nextDeadline(), 9_000_000_000_000)
       await r.insertWaits(store, r.waitRecord('w3', 'c1', { deadline: 3_000 }))
       assert.equal(await store.nextDeadline(), 3_000)
-      r.accepted(await store.commit(r.answering('w3')))
-      r.accepted(await store.commit(r.answering('w2')))
+      r.assertAccepted(await store.commit(r.answerWait('w3')))
+      r.assertAccepted(await store.commit(r.answerWait('w2')))
       assert.equal(await store.nextDeadline(), undefined)
     },
   },

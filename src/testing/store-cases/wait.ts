@@ -1,4 +1,4 @@
-// TESTING: waits. Answers, the calls parked on them, and deadlines.
+// Store cases for waits: answers, and the calls parked on them.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -10,15 +10,15 @@ import * as r from './record-builders.ts'
 const running = (uid: string): CallRecord =>
   r.callRecord(uid, { owner: 'w', state: 'running', attempt: 1, startedAt: 5 })
 
-/** Parks calls on one handle while another answers their waits. Whichever came first, no call may be parked on an answered wait. */
+/** Parks calls on one handle while another answers their waits. No call may stay parked on an answered wait. */
 async function raceToPark(parker: Store, answerer: Store): Promise<void> {
   const calls = Array.from({ length: 40 }, (_, index) => running(`c${index}`))
   await r.insert(parker, ...calls)
   await r.insertWaits(parker, ...calls.map((call) => r.waitRecord(`wait of ${call.uid}`, call.uid)))
   const answers = await Promise.all(
     calls.map(async (call, index) => {
-      const park = () => parker.commit(r.parking(call, `wait of ${call.uid}`))
-      const answer = () => answerer.commit(r.answering(`wait of ${call.uid}`))
+      const park = () => parker.commit(r.parkCall(call, `wait of ${call.uid}`))
+      const answer = () => answerer.commit(r.answerWait(`wait of ${call.uid}`))
       const [first, second] = index % 2 ? [park(), answer()] : [answer(), park()]
       return index % 2
         ? { parked: await first, answered: await second }
@@ -27,7 +27,7 @@ async function raceToPark(parker: Store, answerer: Store): Promise<void> {
   )
   for (const [index, call] of calls.entries()) {
     const { parked, answered } = answers[index] as (typeof answers)[number]
-    r.accepted(answered)
+    r.assertAccepted(answered)
     const record = await parker.call(call.uid)
     if (parked.ok) assert.deepEqual(record, { ...call, state: 'queued', wait: `wait of ${call.uid}`, owner: null })
     else assert.deepEqual(record, call)
@@ -37,7 +37,7 @@ async function raceToPark(parker: Store, answerer: Store): Promise<void> {
 export const waitCases: readonly StoreCase[] = [
   {
     topic: 'wait',
-    name: 'an answer queues the call that is parked on the wait, and no other',
+    name: 'an answer queues only the call that is parked on the wait',
     promise: ['WAIT-1', 'WAIT-2'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -50,18 +50,20 @@ export const waitCases: readonly StoreCase[] = [
         r.waitRecord('second', answered.uid),
         ...[elsewhere, busy, done].map((call) => r.waitRecord(`wait of ${call.uid}`, call.uid)),
       )
-      r.accepted(await store.commit(r.parking(answered, 'w')))
-      r.accepted(await store.commit(r.parking(elsewhere, 'wait of elsewhere')))
-      r.accepted(
-        await store.commit(r.change({ updateCall: { uid: done.uid, progress: r.settled(done), release: true } })),
+      r.assertAccepted(await store.commit(r.parkCall(answered, 'w')))
+      r.assertAccepted(await store.commit(r.parkCall(elsewhere, 'wait of elsewhere')))
+      r.assertAccepted(
+        await store.commit(
+          r.change({ updateCall: { uid: done.uid, progress: r.settledProgress(done), release: true } }),
+        ),
       )
-      // A second wait of the same call, while it is parked on the first.
-      r.accepted(await store.commit(r.answering('second')))
+      // Answer a second wait of the call while it is parked on the first.
+      r.assertAccepted(await store.commit(r.answerWait('second')))
       assert.equal((await store.call(answered.uid))?.state, 'parked')
-      r.accepted(await store.commit(r.answering('w', '{"value":"yes"}')))
+      r.assertAccepted(await store.commit(r.answerWait('w', '{"value":"yes"}')))
       assert.deepEqual(await store.call(answered.uid), { ...answered, state: 'queued', wait: 'w', owner: null })
-      r.accepted(await store.commit(r.answering('wait of busy')))
-      r.accepted(await store.commit(r.answering('wait of done')))
+      r.assertAccepted(await store.commit(r.answerWait('wait of busy')))
+      r.assertAccepted(await store.commit(r.answerWait('wait of done')))
       assert.deepEqual(await store.call(busy.uid), busy)
       assert.equal((await store.call(done.uid))?.state, 'settled')
       assert.equal((await store.call(elsewhere.uid))?.state, 'parked')
@@ -73,7 +75,7 @@ export const waitCases: readonly StoreCase[] = [
   },
   {
     topic: 'wait',
-    name: 'a call does not park on a wait that is answered, nor once it is no longer held',
+    name: 'a call cannot park on an answered wait, nor after it lost its lease',
     promise: ['WAIT-2', 'DUR-7'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -81,17 +83,17 @@ export const waitCases: readonly StoreCase[] = [
       const lost = running('lost')
       await r.insert(store, early, lost)
       await r.insertWaits(store, r.waitRecord('w1', early.uid), r.waitRecord('w2', lost.uid))
-      r.accepted(await store.commit(r.answering('w1')))
-      r.refused(await store.commit(r.parking(early, 'w1')), r.open('w1'))
+      r.assertAccepted(await store.commit(r.answerWait('w1')))
+      r.assertRefused(await store.commit(r.parkCall(early, 'w1')), r.open('w1'))
       assert.deepEqual(await store.call(early.uid), early)
       const [claimed] = (await store.claim('next', r.tools, 10)).filter((call) => call.uid === lost.uid)
-      r.refused(await store.commit(r.parking(lost, 'w2')), r.holds(lost))
+      r.assertRefused(await store.commit(r.parkCall(lost, 'w2')), r.holds(lost))
       assert.deepEqual(await store.call(lost.uid), claimed)
     },
   },
   {
     topic: 'wait',
-    name: 'park and answer in one tick: queued if parked first, not parked if answered first',
+    name: 'in one tick: queued if parked first, not parked if answered first',
     promise: ['WAIT-2'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -100,7 +102,7 @@ export const waitCases: readonly StoreCase[] = [
   },
   {
     topic: 'wait',
-    name: 'park and answer on two handles: no call stays parked on an answered wait',
+    name: 'on two handles: no call stays parked on an answered wait',
     promise: ['WAIT-2'],
     needs: 'second handle',
     async run(open) {
@@ -110,7 +112,7 @@ export const waitCases: readonly StoreCase[] = [
   },
   {
     topic: 'wait',
-    name: 'a wait keeps all it was opened with, and its answer, and is found by id, by key and by call',
+    name: 'a wait is found by id, key and call, with all its fields and its answer',
     promise: ['WAIT-3'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -120,14 +122,14 @@ export const waitCases: readonly StoreCase[] = [
         r.waitRecord('w3', 'c2'),
       ]
       await r.insertWaits(store, ...waits)
-      r.accepted(await store.commit(r.answering('w2', '{"value":null}')))
+      r.assertAccepted(await store.commit(r.answerWait('w2', '{"value":null}')))
       const now = waits.map((wait) => (wait.id === 'w2' ? { ...wait, resolution: '{"value":null}' } : wait))
       for (const wait of now) {
         assert.deepEqual(r.plain(await store.wait(wait.id)), wait)
         assert.deepEqual(r.plain(await store.waitByKeyHash(wait.keyHash)), wait)
       }
       assert.deepEqual(
-        r.byKey(await store.waitsOf('c1'), (wait) => wait.id),
+        r.sortedBy(await store.waitsOf('c1'), (wait) => wait.id),
         now.slice(0, 2),
       )
       assert.equal(await store.wait('key of w1'), undefined)

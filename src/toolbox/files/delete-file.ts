@@ -1,11 +1,11 @@
-// delete_file: a file, or a directory. It may run again after a crash: what stood there is looked up once and recorded, so a second attempt
-// that finds nothing knows that the first one has done it, and one that finds another file leaves it.
+// delete_file: deletes a file or a directory. It may rerun after a crash: the first attempt records what existed. So a
+// second attempt that finds nothing knows that the first one succeeded, and it leaves a different file alone.
 
 import { fail } from '../../core/outcome.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, object, text } from '../schema-fields.ts'
-import { baseName, keepOthers, pathField, shown, told } from './file-tool-errors.ts'
+import { flag, object, text } from '../tool-schema-fields.ts'
+import { baseName, rejectForeignChange, pathField, displayPath, withFileErrors } from './file-tool-errors.ts'
 
 interface Input {
   readonly path: string
@@ -24,7 +24,7 @@ export const deleteFile = tool({
   output: object({ path: text('The path'), deleted: flag('True: it is gone') }),
   hints: { destructive: true, idempotent: true },
   concurrency: 'exclusive',
-  preview: ({ path, recursive = false }) => `Deletes ${shown(path)}${recursive ? ' and all that is in it' : ''}.`,
+  preview: ({ path, recursive = false }) => `Deletes ${displayPath(path)}${recursive ? ' and all that is in it' : ''}.`,
   narrate: narrate(
     {
       en: { started: 'Deleting {}', completed: 'Deleted {}', failed: 'Could not delete {}' },
@@ -34,13 +34,13 @@ export const deleteFile = tool({
   ),
   examples: [{ path: 'notes/old.md' }, { path: 'build', recursive: true }],
   async execute({ path, recursive = false }, ctx) {
-    const before = await told(path, () => ctx.files.stat(path))
+    const before = await withFileErrors(path, () => ctx.files.stat(path))
     const found = await ctx.step('look', () => (before ? { path: before.path, hash: before.hash } : null))
-    if (found === null) throw fail(`File not found: ${shown(path)}`, { code: 'file_not_found' })
+    if (found === null) throw fail(`File not found: ${displayPath(path)}`, { code: 'file_not_found' })
     if (found.path === '/')
       throw fail('The root of the workspace cannot be deleted', { code: 'root_refused', class: 'permission_denied' })
-    if (before) keepOthers(path, before, found.hash, ctx)
-    await told(path, () => ctx.files.remove(path, { recursive }))
+    if (before) rejectForeignChange(path, before, found.hash, ctx)
+    await withFileErrors(path, () => ctx.files.remove(path, { recursive }))
     return { path: found.path, deleted: true }
   },
 })

@@ -1,15 +1,15 @@
-// edit_file: replaces parts of a text, if the file still is the version that was read. It may run again after a crash: what the edit makes of
-// the file is recorded before it is written, so a second attempt knows its own result when it stands there already.
+// edit_file: replaces parts of a text file if it is still the version that was read. It may rerun after a crash: the
+// hash of the result is recorded before the write, so a second attempt recognizes its own result.
 
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, list, object, text, whole } from '../schema-fields.ts'
-import { mostDiff } from './diff.ts'
-import { edited, type Replacement } from './edits.ts'
-import { baseName, hashOf, isText, pathField, shown, told } from './file-tool-errors.ts'
+import { flag, list, object, text, integer } from '../tool-schema-fields.ts'
+import { maxDiffChars } from './diff.ts'
+import { applyReplacements, type Replacement } from './apply-edits.ts'
+import { baseName, hashOf, isText, pathField, displayPath, withFileErrors } from './file-tool-errors.ts'
 
 interface Input {
   readonly path: string
@@ -36,12 +36,12 @@ export const editFile = tool({
   }),
   output: object({
     path: text('The path'),
-    size_bytes: whole('How large it is now'),
+    size_bytes: integer('How large it is now'),
     content_hash: text('sha256:… of the new version'),
     previous_content_hash: text('sha256:… of the version before'),
-    applied_edits: whole('How many edits were made'),
-    first_changed_line: whole('From 1 on'),
-    diff: text(`What changed, as a unified diff of at most ${mostDiff} characters`),
+    applied_edits: integer('How many edits were made'),
+    first_changed_line: integer('From 1 on'),
+    diff: text(`What changed, as a unified diff of at most ${maxDiffChars} characters`),
     diff_truncated: flag('Whether the diff was cut; the file was not'),
   }),
   hints: { idempotent: true },
@@ -61,27 +61,27 @@ export const editFile = tool({
     },
   ],
   execute: ({ path, expected_hash: expected, edits }, ctx) =>
-    told(path, () => edit({ path, expected_hash: expected, edits }, ctx)),
+    withFileErrors(path, () => edit({ path, expected_hash: expected, edits }, ctx)),
 })
 
 async function edit({ path, expected_hash: expected, edits }: Input, ctx: ToolContext) {
   const { stat, text: content } = await ctx.files.read(path)
   if (!isText(content))
     throw fail(
-      `File '${shown(path)}' is not a text file. edit_file only supports text files; use write_file for binary/base64 content.`,
+      `File '${displayPath(path)}' is not a text file. edit_file only supports text files; use write_file for binary/base64 content.`,
       {
         code: 'not_text',
       },
     )
   const isExpected = stat.hash === expected
-  // In a second attempt it may be our own result that stands there: then the plan is on record.
-  if (!isExpected && ctx.attempt === 1) throw changed(path, expected, stat.hash)
-  const result = isExpected ? edited(stat.path, content, edits) : undefined
+  // In a second attempt the file may already be our own result. The recorded plan shows whether it is.
+  if (!isExpected && ctx.attempt === 1) throw fileChangedError(path, expected, stat.hash)
+  const result = isExpected ? applyReplacements(stat.path, content, edits) : undefined
   const plan = await ctx.step(
     'plan',
     () => result && { hash: hashOf(result.text), bytes: Buffer.byteLength(result.text), ...result.diff },
   )
-  if (!plan || (!result && stat.hash !== plan.hash)) throw changed(path, expected, stat.hash)
+  if (!plan || (!result && stat.hash !== plan.hash)) throw fileChangedError(path, expected, stat.hash)
   if (result) {
     try {
       await ctx.files.write(path, result.text, {
@@ -90,7 +90,7 @@ async function edit({ path, expected_hash: expected, edits }: Input, ctx: ToolCo
       })
     } catch (error) {
       if (!(error instanceof PawlError) || error.code !== 'file_changed') throw error
-      throw changed(path, expected, (await ctx.files.stat(path))?.hash ?? null)
+      throw fileChangedError(path, expected, (await ctx.files.stat(path))?.hash ?? null)
     }
   }
   return {
@@ -105,8 +105,8 @@ async function edit({ path, expected_hash: expected, edits }: Input, ctx: ToolCo
   }
 }
 
-const changed = (path: string, expected: string, found: string | null): Error =>
+const fileChangedError = (path: string, expected: string, found: string | null): Error =>
   fail(
-    `File '${shown(path)}' changed since the last read. Expected ${expected}, found ${found ?? 'none'}. Read the file again before editing.`,
+    `File '${displayPath(path)}' changed since the last read. Expected ${expected}, found ${found ?? 'none'}. Read the file again before editing.`,
     { code: 'file_changed' },
   )

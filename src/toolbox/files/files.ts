@@ -1,6 +1,6 @@
-// box.files(): the files of the session, wherever the host keeps them (in the store, or in a real folder).
+// toolbox.files(): tools for the files of the session, whether they are in the store or in a real folder.
 //
-// Reading tools run side by side. Those that change something exclude each other within the session, and each may run again after a crash.
+// Reading tools run concurrently. Writing tools are exclusive within the session, and each may rerun after a crash.
 
 import type { Tool } from '../../tools/tool.ts'
 import { deleteFile } from './delete-file.ts'

@@ -1,17 +1,17 @@
-// grep_files: lines that a pattern meets. The files are read here, a bounded part of them; the pattern runs in a thread that is killed when it
-// takes too long (search-worker.ts): no pattern is compiled or run on the event loop.
+// grep_files: finds lines by a regular expression. The files are read here, up to a byte limit. The pattern is compiled
+// and run in a thread that is killed at a deadline (search-in-thread.ts), never on the event loop.
 
 import { PawlError } from '../../core/errors.ts'
-import type { FileStat } from '../../core/session-files.ts'
+import type { FileStat } from '../../core/session-files-interface.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { list, object, text, whole } from '../schema-fields.ts'
-import { type Matched, matched } from './search-worker.ts'
+import { list, object, text, integer } from '../tool-schema-fields.ts'
+import { type SearchOutcome, runSearch } from './search-in-thread.ts'
 import type { Match } from './search-lines.ts'
-import { isText, told } from './file-tool-errors.ts'
-import { complete, cut, mostBytes, type Truncation, truncationField } from './truncation.ts'
+import { isText, withFileErrors } from './file-tool-errors.ts'
+import { complete, cut, maxBytes, type Truncation, truncationField } from './truncation.ts'
 
 interface Input {
   readonly pattern: string
@@ -22,16 +22,16 @@ interface Input {
   readonly limit?: number
 }
 
-const mostFileBytes = 512 * 1024
-const mostScanned = 5 * 1024 * 1024
-const mostFiles = 10_000
-const mostShown = 1000
+const maxFileBytes = 512 * 1024
+const maxScannedBytes = 5 * 1024 * 1024
+const maxFiles = 10_000
+const maxShown = 1000
 /** How long a pattern may run over all the files. */
 const deadlineMs = 800
 const readAtOnce = 8
 
-const around = (where: string) =>
-  whole(`How many lines ${where} each match to show: 0 to 20; 0 if left out`, { minimum: 0, maximum: 20 })
+const contextField = (where: string) =>
+  integer(`How many lines ${where} each match to show: 0 to 20; 0 if left out`, { minimum: 0, maximum: 20 })
 
 export const grepFiles = tool({
   name: 'grep_files',
@@ -48,10 +48,10 @@ export const grepFiles = tool({
           maxLength: 500,
         },
       ),
-      before_context: around('before'),
-      after_context: around('after'),
-      offset: whole('How many matches to leave out; 0 if left out', { minimum: 0 }),
-      limit: whole(`How many matches to show: 1 to ${mostShown}; 200 if left out`, { minimum: 1, maximum: mostShown }),
+      before_context: contextField('before'),
+      after_context: contextField('after'),
+      offset: integer('How many matches to leave out; 0 if left out', { minimum: 0 }),
+      limit: integer(`How many matches to show: 1 to ${maxShown}; 200 if left out`, { minimum: 1, maximum: maxShown }),
     },
     ['path_pattern', 'before_context', 'after_context', 'offset', 'limit'],
   ),
@@ -62,7 +62,7 @@ export const grepFiles = tool({
         object(
           {
             path: text('The file'),
-            line_number: whole('From 1 on'),
+            line_number: integer('From 1 on'),
             line: text('The line; of a long one the part that was met'),
             before: list({ type: 'string' }, 'The lines before it'),
             after: list({ type: 'string' }, 'The lines after it'),
@@ -71,16 +71,16 @@ export const grepFiles = tool({
         ),
         'By path and line',
       ),
-      match_count: whole('How many are here'),
-      total_matches: whole('How many there are in what was searched'),
-      offset: whole('As asked'),
-      limit: whole('As asked'),
-      files_searched: whole('How many files were searched'),
+      match_count: integer('How many are here'),
+      total_matches: integer('How many there are in what was searched'),
+      offset: integer('As asked'),
+      limit: integer('As asked'),
+      files_searched: integer('How many files were searched'),
       files_skipped: object({
-        binary: whole('No text'),
-        too_large: whole('Over 512 KB'),
-        unreadable: whole('Gone or changed meanwhile'),
-        not_reached: whole('Left out because enough was searched'),
+        binary: integer('No text'),
+        too_large: integer('Over 512 KB'),
+        unreadable: integer('Gone or changed meanwhile'),
+        not_reached: integer('Left out because enough was searched'),
       }),
       note: text('What else is to be known'),
       truncation: truncationField,
@@ -98,10 +98,10 @@ export const grepFiles = tool({
   examples: [{ pattern: 'TODO' }, { pattern: '(?i)refund', path_pattern: 'src/**/*.ts', after_context: 2 }],
   async execute(input, ctx) {
     const { pattern, offset = 0, limit = 200, before_context: before = 0, after_context: after = 0 } = input
-    const { found, more } = await filesIn(input.path_pattern, ctx)
+    const { found, more } = await findFiles(input.path_pattern, ctx)
     const { files, skipped } = await scan(found, ctx)
-    const question = { pattern, files, before, after, offset, limit, mostBytes }
-    const { matches, total, bytes } = answered(await matched(question, deadlineMs, ctx.signal), pattern)
+    const question = { pattern, files, before, after, offset, limit, maxBytes }
+    const { matches, total, bytes } = unwrapAnswer(await runSearch(question, deadlineMs, ctx.signal), pattern)
     const isShort = matches.length < limit && offset + matches.length < total
     const missed = more || skipped.not_reached > 0
     return {
@@ -115,7 +115,7 @@ export const grepFiles = tool({
       files_skipped: skipped,
       ...(missed
         ? {
-            note: `Not all files were searched: at most ${mostScanned} bytes in ${mostFiles} files are at once. Narrow path_pattern to search the rest.`,
+            note: `Not all files were searched: at most ${maxScannedBytes} bytes in ${maxFiles} files are at once. Narrow path_pattern to search the rest.`,
           }
         : {}),
       truncation: truncationOf({ returned: bytes, next: offset + matches.length, total, missed, isShort }),
@@ -143,30 +143,30 @@ function truncationOf({
   return missed ? cut({ returned, reason: 'exec_budget' }) : complete(returned)
 }
 
-/** The files that are meant, by path. A name alone is met wherever it is; a directory means all that is in it. */
-async function filesIn(pattern: string | undefined, ctx: ToolContext): Promise<{ found: FileStat[]; more: boolean }> {
+/** The files that match, by path. A bare name matches at any depth; a directory stands for all files in it. */
+async function findFiles(pattern: string | undefined, ctx: ToolContext): Promise<{ found: FileStat[]; more: boolean }> {
   const given = pattern ?? '**'
-  const named = await told(given, () => standing(given, ctx))
-  if (named?.kind === 'file') return { found: [named], more: false }
-  const top = named && `${named.path === '/' ? '' : named.path}/`
-  // What stands for itself in a name may stand for more in a pattern, so others may be met as well.
+  const exact = await withFileErrors(given, () => statExact(given, ctx))
+  if (exact?.kind === 'file') return { found: [exact], more: false }
+  const top = exact && `${exact.path === '/' ? '' : exact.path}/`
+  // Wildcard characters in a real name become `?`, which may match other names too; isWanted filters those.
   const glob =
     top === undefined ? (given.includes('/') ? given : `**/${given}`) : `${top.replaceAll(/[*?[\]{}]/g, '?')}**`
-  const isMeant = ({ kind, path }: FileStat): boolean => kind === 'file' && (top === undefined || path.startsWith(top))
+  const isWanted = ({ kind, path }: FileStat): boolean => kind === 'file' && (top === undefined || path.startsWith(top))
   const found: FileStat[] = []
   for (;;) {
     ctx.signal.throwIfAborted()
     const after = found.at(-1)?.path
-    const page = await told(given, () =>
+    const page = await withFileErrors(given, () =>
       ctx.files.glob(glob, { limit: 1000, ...(after === undefined ? {} : { after }) }),
     )
     found.push(...page.entries)
-    if (!page.more || found.length >= mostFiles) return { found: found.filter(isMeant), more: page.more }
+    if (!page.more || found.length >= maxFiles) return { found: found.filter(isWanted), more: page.more }
   }
 }
 
-/** What stands there under this very name, if it is one: a directory may be called [id]. */
-async function standing(given: string, ctx: ToolContext): Promise<FileStat | undefined> {
+/** Looks the pattern up as a literal path first: a directory may be called [id]. */
+async function statExact(given: string, ctx: ToolContext): Promise<FileStat | undefined> {
   try {
     return await ctx.files.stat(given)
   } catch (error) {
@@ -175,31 +175,31 @@ async function standing(given: string, ctx: ToolContext): Promise<FileStat | und
   }
 }
 
-interface Scanned {
+interface ScanResult {
   readonly files: { path: string; text: string }[]
   readonly skipped: { binary: number; too_large: number; unreadable: number; not_reached: number }
 }
 
-/** Their texts, as far as the bound goes. */
-async function scan(found: readonly FileStat[], ctx: ToolContext): Promise<Scanned> {
+/** Reads the texts of the files, up to the byte limit. */
+async function scan(found: readonly FileStat[], ctx: ToolContext): Promise<ScanResult> {
   const skipped = { binary: 0, too_large: 0, unreadable: 0, not_reached: 0 }
   const wanted: FileStat[] = []
   let bytes = 0
   for (const stat of found) {
-    if (stat.bytes > mostFileBytes) skipped.too_large++
-    else if (bytes + stat.bytes > mostScanned) skipped.not_reached++
+    if (stat.bytes > maxFileBytes) skipped.too_large++
+    else if (bytes + stat.bytes > maxScannedBytes) skipped.not_reached++
     else {
       bytes += stat.bytes
       wanted.push(stat)
     }
   }
-  const files: Scanned['files'] = []
+  const files: ScanResult['files'] = []
   for (let at = 0; at < wanted.length; at += readAtOnce) {
     ctx.signal.throwIfAborted()
-    const read = await Promise.all(wanted.slice(at, at + readAtOnce).map(({ path }) => textOf(path, ctx)))
+    const read = await Promise.all(wanted.slice(at, at + readAtOnce).map(({ path }) => readText(path, ctx)))
     for (const each of read) {
       if (each === undefined) skipped.unreadable++
-      else if (each.bytes > mostFileBytes) skipped.too_large++
+      else if (each.bytes > maxFileBytes) skipped.too_large++
       else if (isText(each.text)) files.push({ path: each.path, text: each.text })
       else skipped.binary++
     }
@@ -207,8 +207,8 @@ async function scan(found: readonly FileStat[], ctx: ToolContext): Promise<Scann
   return { files, skipped }
 }
 
-/** Undefined if it is gone, or something else now. */
-async function textOf(
+/** Undefined if the file is gone or no longer a file. */
+async function readText(
   path: string,
   ctx: ToolContext,
 ): Promise<{ path: string; text: string | null; bytes: number } | undefined> {
@@ -221,10 +221,10 @@ async function textOf(
   }
 }
 
-function answered(answer: Matched, pattern: string) {
+function unwrapAnswer(answer: SearchOutcome, pattern: string) {
   if ('matches' in answer) return answer
   if ('invalid' in answer)
-    throw fail(`Invalid regex pattern: ${reasonIn(answer.invalid, pattern)}`, {
+    throw fail(`Invalid regex pattern: ${patternError(answer.invalid, pattern)}`, {
       code: 'invalid_pattern',
       class: 'invalid_request',
     })
@@ -246,8 +246,8 @@ function answered(answer: Matched, pattern: string) {
   })
 }
 
-/** The engine repeats the whole pattern before it says what is wrong. */
-const reasonIn = (message: string, pattern: string): string => {
+/** The engine repeats the whole pattern in front of the reason; this keeps the reason and a short pattern. */
+const patternError = (message: string, pattern: string): string => {
   const at = message.lastIndexOf(': ')
   return `${at === -1 ? message : message.slice(at + 2)} in '${pattern.length <= 100 ? pattern : `${pattern.slice(0, 99).toWellFormed()}…`}'`
 }

@@ -1,13 +1,13 @@
-// list_directory: what is in a directory itself, by name, page by page.
+// list_directory: the direct entries of a directory, by name, in pages.
 
-import type { FileStat } from '../../core/session-files.ts'
+import type { FileStat } from '../../core/session-files-interface.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, list, object, text, whole } from '../schema-fields.ts'
-import { baseName, pathField, shown, told } from './file-tool-errors.ts'
-import { complete, cut, fitting, truncationField } from './truncation.ts'
+import { flag, list, object, text, integer } from '../tool-schema-fields.ts'
+import { baseName, pathField, displayPath, withFileErrors } from './file-tool-errors.ts'
+import { complete, cut, fitItems, truncationField } from './truncation.ts'
 
 interface Input {
   readonly path?: string
@@ -15,9 +15,9 @@ interface Input {
   readonly limit?: number
 }
 
-const mostShown = 1000
-/** Of one directory that are counted. */
-const mostCounted = 10_000
+const maxShown = 1000
+/** Maximum number of entries counted in one directory. */
+const maxCounted = 10_000
 
 export const listDirectory = tool({
   name: 'list_directory',
@@ -26,8 +26,8 @@ export const listDirectory = tool({
   input: object<Input>(
     {
       path: { ...pathField, description: 'The directory; the root of the workspace if left out' },
-      offset: whole('How many entries to leave out; 0 if left out', { minimum: 0 }),
-      limit: whole(`How many entries to show: 1 to ${mostShown}; 200 if left out`, { minimum: 1, maximum: mostShown }),
+      offset: integer('How many entries to leave out; 0 if left out', { minimum: 0 }),
+      limit: integer(`How many entries to show: 1 to ${maxShown}; 200 if left out`, { minimum: 1, maximum: maxShown }),
     },
     ['path', 'offset', 'limit'],
   ),
@@ -39,15 +39,15 @@ export const listDirectory = tool({
           name: text('Its name'),
           path: text('Its path'),
           is_directory: flag('Whether it is a directory'),
-          size_bytes: whole('0 for a directory'),
+          size_bytes: integer('0 for a directory'),
           is_readonly: flag('Whether only the runtime writes there'),
         }),
         'By name',
       ),
-      count: whole('How many are here'),
-      total_count: whole('How many there are'),
-      offset: whole('As asked'),
-      limit: whole('As asked'),
+      count: integer('How many are here'),
+      total_count: integer('How many there are'),
+      offset: integer('As asked'),
+      limit: integer('As asked'),
       note: text('What else is to be known'),
       truncation: truncationField,
     },
@@ -63,19 +63,19 @@ export const listDirectory = tool({
   ),
   examples: [{}, { path: 'src', limit: 50 }],
   async execute({ path = '/workspace', offset = 0, limit = 200 }, ctx) {
-    const { all, more } = await everything(path, ctx)
-    const { items, bytes } = fitting(all.slice(offset, offset + limit).map(entryOf))
+    const { all, more } = await listAll(path, ctx)
+    const { items, bytes } = fitItems(all.slice(offset, offset + limit).map(entryOf))
     const next = offset + items.length
     const isCut = next < all.length
     const hint = `Call list_directory with offset ${next} to see the next entries.`
     return {
-      path: (await told(path, () => ctx.files.stat(path)))?.path ?? path,
+      path: (await withFileErrors(path, () => ctx.files.stat(path)))?.path ?? path,
       entries: items as ReturnType<typeof entryOf>[],
       count: items.length,
       total_count: all.length,
       offset,
       limit,
-      ...(more ? { note: `There are more than ${mostCounted} entries; those after them are not listed.` } : {}),
+      ...(more ? { note: `There are more than ${maxCounted} entries; those after them are not listed.` } : {}),
       truncation:
         isCut || more
           ? cut({
@@ -88,27 +88,27 @@ export const listDirectory = tool({
   },
 })
 
-async function everything(path: string, ctx: ToolContext): Promise<{ all: readonly FileStat[]; more: boolean }> {
+async function listAll(path: string, ctx: ToolContext): Promise<{ all: readonly FileStat[]; more: boolean }> {
   const all: FileStat[] = []
   for (;;) {
     ctx.signal.throwIfAborted()
     const after = all.at(-1)?.path
-    const page = await told(path, () =>
+    const page = await withFileErrors(path, () =>
       ctx.files.list(path, { limit: 1000, ...(after === undefined ? {} : { after }) }),
     ).catch((error: unknown) => {
-      throw renamed(error, path)
+      throw asDirectoryError(error, path)
     })
     all.push(...page.entries)
-    if (!page.more || all.length >= mostCounted) return { all, more: page.more }
+    if (!page.more || all.length >= maxCounted) return { all, more: page.more }
   }
 }
 
-/** It is a directory that was asked for. */
-function renamed(error: unknown, path: string): unknown {
+/** Rewords file errors, because the caller asked for a directory. */
+function asDirectoryError(error: unknown, path: string): unknown {
   const { code } = (error as { failure?: { code?: string } }).failure ?? {}
-  if (code === 'file_not_found') return fail(`Directory not found: ${shown(path)}`, { code })
+  if (code === 'file_not_found') return fail(`Directory not found: ${displayPath(path)}`, { code })
   if (code === 'file_not_directory')
-    return fail(`Path '${shown(path)}' is a file, not a directory. Use read_file instead.`, { code })
+    return fail(`Path '${displayPath(path)}' is a file, not a directory. Use read_file instead.`, { code })
   return error
 }
 

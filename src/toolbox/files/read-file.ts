@@ -1,16 +1,16 @@
-// read_file: a page of a text, with numbered lines; an image as an image; of anything else what is known about it.
+// read_file: a page of a text file with numbered lines, an image as an attachment, or the metadata of any other file.
 
-import type { FileContent } from '../../core/session-files.ts'
+import type { FileContent } from '../../core/session-files-interface.ts'
 import { fail } from '../../core/outcome.ts'
-import { bytesIn, startOf } from '../../core/size-limits.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { utf8Bytes, truncateToBytes } from '../../core/size-limits.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, object, oneOf, text, whole } from '../schema-fields.ts'
-import { imageTypeOf, isBinaryName, type Manner, mannerOf, mostImageBytes } from './file-kind.ts'
-import { countLines, linesIn } from './lines.ts'
-import { baseName, isText, pathField, shown, told } from './file-tool-errors.ts'
-import { complete, cut, mostBytes, type Truncation, truncationField } from './truncation.ts'
+import { flag, object, oneOf, text, integer } from '../tool-schema-fields.ts'
+import { imageTypeOf, isBinaryName, type ReadMode, readModeOf, maxImageBytes } from './detect-file-kind.ts'
+import { countLines, linesIn } from './split-lines.ts'
+import { baseName, isText, pathField, displayPath, withFileErrors } from './file-tool-errors.ts'
+import { complete, cut, maxBytes, type Truncation, truncationField } from './truncation.ts'
 
 interface Input {
   readonly path: string
@@ -18,8 +18,8 @@ interface Input {
   readonly limit?: number
 }
 
-/** Of the names of a table's columns, which come with every page. */
-const mostNames = mostBytes / 4
+/** Limit for the header line of a table, which is repeated on every page. */
+const maxHeaderBytes = maxBytes / 4
 
 export const readFile = tool({
   name: 'read_file',
@@ -29,8 +29,8 @@ export const readFile = tool({
   input: object<Input>(
     {
       path: pathField,
-      offset: whole('How many lines to leave out; 0 if left out', { minimum: 0 }),
-      limit: whole('How many lines to read', { minimum: 1, maximum: 10_000 }),
+      offset: integer('How many lines to leave out; 0 if left out', { minimum: 0 }),
+      limit: integer('How many lines to read', { minimum: 1, maximum: 10_000 }),
     },
     ['offset', 'limit'],
   ),
@@ -38,10 +38,10 @@ export const readFile = tool({
     {
       path: text('The path'),
       content: text('Lines as N|line'),
-      total_lines: whole('How many lines the file has'),
-      lines_shown: object({ start: whole('The first, from 1 on; 0 if there are none'), end: whole('The last') }),
+      total_lines: integer('How many lines the file has'),
+      lines_shown: object({ start: integer('The first, from 1 on; 0 if there are none'), end: integer('The last') }),
       truncated: flag('Whether something was left out'),
-      size_bytes: whole('How large the file is'),
+      size_bytes: integer('How large the file is'),
       content_hash: text('sha256:… of the bytes; edit_file takes it'),
       content_type: text('By the ending of the name'),
       media_type: text('Of an image'),
@@ -62,7 +62,7 @@ export const readFile = tool({
   ),
   examples: [{ path: 'notes/today.md' }, { path: 'src/main.ts', offset: 200, limit: 100 }],
   async execute(input, ctx) {
-    const file = await told(input.path, () => ctx.files.read(input.path))
+    const file = await withFileErrors(input.path, () => ctx.files.read(input.path))
     const { stat, bytes } = file
     const about = {
       path: stat.path,
@@ -70,19 +70,19 @@ export const readFile = tool({
       content_hash: stat.hash ?? '',
       ...(stat.mediaType === null ? {} : { content_type: stat.mediaType }),
     }
-    // A text may begin as a GIF does; no GIF is a text.
+    // A text may start with the bytes of a GIF signature, but no GIF is valid text.
     const image = isText(file.text) ? undefined : imageTypeOf(bytes)
-    if (image !== undefined) return { ...about, ...imageOf(file, image, ctx) }
+    if (image !== undefined) return { ...about, ...imageResult(file, image, ctx) }
     if (!isText(file.text) || isBinaryName(stat.name))
       return { ...about, read_mode: 'binary', note: 'A binary file: its content is not shown.' }
-    return { ...about, ...pageOf(file.text.startsWith('\ufeff') ? file.text.slice(1) : file.text, file, input) }
+    return { ...about, ...readPage(file.text.startsWith('\ufeff') ? file.text.slice(1) : file.text, file, input) }
   },
 })
 
-function imageOf({ stat, bytes }: FileContent, mediaType: string, ctx: ToolContext) {
+function imageResult({ stat, bytes }: FileContent, mediaType: string, ctx: ToolContext) {
   const about = { media_type: mediaType, read_mode: 'image' }
-  if (bytes.length > mostImageBytes)
-    return { ...about, note: `An image of more than ${mostImageBytes} bytes is not shown.` }
+  if (bytes.length > maxImageBytes)
+    return { ...about, note: `An image of more than ${maxImageBytes} bytes is not shown.` }
   return { ...about, image: ctx.attachments.create(bytes, { mediaType, name: stat.name }) }
 }
 
@@ -91,33 +91,34 @@ interface Page {
   readonly total_lines: number
   readonly lines_shown: { readonly start: number; readonly end: number }
   readonly truncated: boolean
-  readonly read_mode: Manner['mode']
+  readonly read_mode: ReadMode['mode']
   readonly note?: string
   readonly truncation: Truncation
 }
 
-function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, limit }: Input): Page {
+function readPage(content: string, { stat, bytes }: FileContent, { path, offset, limit }: Input): Page {
   const total = countLines(content)
-  const manner = mannerOf(stat.name, content, total)
+  const readMode = readModeOf(stat.name, content, total)
   if (offset !== undefined && offset > 0 && offset >= total)
-    throw fail(`offset ${offset} is past the end: '${shown(path)}' has ${total} lines.`, {
+    throw fail(`offset ${offset} is past the end: '${displayPath(path)}' has ${total} lines.`, {
       code: 'offset_past_end',
       class: 'invalid_request',
     })
-  const isTail = manner.mode === 'tail' && offset === undefined
-  // Of a table the line with the names of its columns is one more.
-  const isTable = manner.mode === 'rows'
-  const wanted = limit ?? manner.lines + (isTable && !offset ? 1 : 0)
+  const isTail = readMode.mode === 'tail' && offset === undefined
+  // For a table, the header line does not count as a row.
+  const isTable = readMode.mode === 'rows'
+  const wanted = limit ?? readMode.lines + (isTable && !offset ? 1 : 0)
   const from = isTail ? Math.max(0, total - wanted) : (offset ?? 0)
-  const names = isTable && from > 0 ? linesIn(content, { from: 0, count: 1 }).map((line) => numbered(line, 0)) : []
-  const head = names.map((line) => startOf(line, mostNames))
-  const isHeadCut = head[0] !== names[0]
+  const headerLines =
+    isTable && from > 0 ? linesIn(content, { from: 0, count: 1 }).map((line) => numberLine(line, 0)) : []
+  const shownHeader = headerLines.map((line) => truncateToBytes(line, maxHeaderBytes))
+  const isHeadCut = shownHeader[0] !== headerLines[0]
   const lines = linesIn(content, { from, count: wanted })
-  const room = mostBytes - head.reduce((sum, line) => sum + bytesIn(line) + 1, 0)
-  const fitted = isTail ? lastWithin(lines, from, room) : firstWithin(lines, from, room)
+  const room = maxBytes - shownHeader.reduce((sum, line) => sum + utf8Bytes(line) + 1, 0)
+  const fitted = isTail ? fitLastLines(lines, from, room) : fitFirstLines(lines, from, room)
   const start = isTail ? from + lines.length - fitted.lines.length : from
   const end = start + fitted.lines.length
-  // What was asked for, and only that: lines before the offset were left out by who asked.
+  // Lines before the offset do not count as truncated: the caller skipped them.
   const isCut = (isTail && start > 0) || end < total || fitted.partial
   const note = [
     ...(isHeadCut ? ['Line 1, with the names of the columns, is long: only its beginning is here.'] : []),
@@ -125,25 +126,25 @@ function pageOf(content: string, { stat, bytes }: FileContent, { path, offset, l
   ].join(' ')
   const shortened = fitted.lines.length < lines.length || fitted.partial
   return {
-    content: [...head, ...fitted.lines].join('\n'),
+    content: [...shownHeader, ...fitted.lines].join('\n'),
     total_lines: total,
     lines_shown: { start: total === 0 ? 0 : start + 1, end },
     truncated: isCut,
-    read_mode: offset === undefined || manner.mode !== 'tail' ? manner.mode : 'text',
+    read_mode: offset === undefined || readMode.mode !== 'tail' ? readMode.mode : 'text',
     ...(note === '' ? {} : { note }),
     truncation: isCut
       ? cut({
           returned: fitted.bytes,
           total: bytes.length,
-          reason: shortened ? 'size_cap' : manner.reason,
-          ...nextOf({ isTail, start, end, total }),
+          reason: shortened ? 'size_cap' : readMode.reason,
+          ...resumeAt({ isTail, start, end, total }),
         })
       : complete(start === 0 ? bytes.length : fitted.bytes, bytes.length),
   }
 }
 
-/** Where to read on: after the page, or at the beginning for what was read from its end. */
-function nextOf({ isTail, start, end, total }: { isTail: boolean; start: number; end: number; total: number }) {
+/** Where to continue: after the page, or at the beginning if the end of the file was read. */
+function resumeAt({ isTail, start, end, total }: { isTail: boolean; start: number; end: number; total: number }) {
   if (isTail && start > 0)
     return {
       next: { offset: 0, hint: `These are the last lines. Call read_file with offset 0 to read the first ${start}.` },
@@ -153,44 +154,44 @@ function nextOf({ isTail, start, end, total }: { isTail: boolean; start: number;
   return {}
 }
 
-const numbered = (line: string, at: number): string => `${at + 1}|${line}`
+const numberLine = (line: string, at: number): string => `${at + 1}|${line}`
 
-interface Fitted {
+interface FittedLines {
   readonly lines: readonly string[]
-  /** Of the file, without the numbers. */
+  /** Bytes of the file in these lines, without the line numbers. */
   readonly bytes: number
-  /** The only line did not fit. */
+  /** True if a single line did not fit and was cut. */
   readonly partial: boolean
 }
 
-/** Whole lines as far as there is room. One that is alone too long is cut at the end of a character. */
-function firstWithin(lines: readonly string[], from: number, room: number): Fitted {
+/** Whole lines up to `room` bytes. A first line that is too long is cut at a character boundary. */
+function fitFirstLines(lines: readonly string[], from: number, room: number): FittedLines {
   const shownLines: string[] = []
   let [used, bytes] = [0, 0]
   for (const [at, line] of lines.entries()) {
-    const full = numbered(line, from + at)
-    const size = bytesIn(full) + 1
+    const full = numberLine(line, from + at)
+    const size = utf8Bytes(full) + 1
     if (used + size > room && at > 0) break
     if (size > room) {
-      const start = startOf(full, room)
-      return { lines: [start], bytes: bytesIn(start) - bytesIn(numbered('', from + at)), partial: true }
+      const start = truncateToBytes(full, room)
+      return { lines: [start], bytes: utf8Bytes(start) - utf8Bytes(numberLine('', from + at)), partial: true }
     }
     used += size
-    bytes += bytesIn(line) + 1
+    bytes += utf8Bytes(line) + 1
     shownLines.push(full)
   }
   return { lines: shownLines, bytes: Math.max(0, bytes - 1), partial: false }
 }
 
-function lastWithin(lines: readonly string[], from: number, room: number): Fitted {
+function fitLastLines(lines: readonly string[], from: number, room: number): FittedLines {
   let used = 0
   let first = lines.length
   while (first > 0) {
-    const size = bytesIn(numbered(lines[first - 1] as string, from + first - 1)) + 1
+    const size = utf8Bytes(numberLine(lines[first - 1] as string, from + first - 1)) + 1
     if (used + size > room) break
     used += size
     first--
   }
-  const kept = Math.min(first, Math.max(0, lines.length - 1))
-  return firstWithin(lines.slice(kept), from + kept, room)
+  const firstKept = Math.min(first, Math.max(0, lines.length - 1))
+  return fitFirstLines(lines.slice(firstKept), from + firstKept, room)
 }

@@ -1,9 +1,9 @@
-// stat_file: whether there is something, and what. That there is nothing is an answer, not a failure.
+// stat_file: metadata of a path. A missing file is a result, not a failure.
 
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, object, text, whole } from '../schema-fields.ts'
-import { baseName, pathField, told } from './file-tool-errors.ts'
+import { flag, object, text, integer } from '../tool-schema-fields.ts'
+import { baseName, pathField, withFileErrors } from './file-tool-errors.ts'
 
 interface Input {
   readonly path: string
@@ -22,7 +22,7 @@ export const statFile = tool({
       exists: flag('Whether there is something'),
       is_directory: flag('Whether it is a directory'),
       is_readonly: flag('Whether only the runtime writes there'),
-      size_bytes: whole('0 for a directory'),
+      size_bytes: integer('0 for a directory'),
       content_hash: { type: ['string', 'null'], description: 'sha256:… of the bytes; null for a directory' },
       content_type: text('By the ending of the name'),
       created_at: text('RFC 3339'),
@@ -40,7 +40,7 @@ export const statFile = tool({
   ),
   examples: [{ path: 'notes/today.md' }],
   async execute({ path }, ctx) {
-    const stat = await told(path, () => ctx.files.stat(path))
+    const stat = await withFileErrors(path, () => ctx.files.stat(path))
     if (!stat) return { path, exists: false }
     return {
       path: stat.path,

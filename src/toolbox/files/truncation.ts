@@ -1,9 +1,10 @@
-// What a reading tool says about what it left out, in one form: how much was given, of how much, why, and where to read on.
+// The `truncation` field of all reading tools: how much was returned, of how much, why it ends there, and where to
+// continue.
 
-import { type Field, flag, object, oneOf, text, whole } from '../schema-fields.ts'
+import { type Field, flag, object, oneOf, text, integer } from '../tool-schema-fields.ts'
 
-/** Of what a model reads at once: 50 KB. */
-export const mostBytes = 50 * 1024
+/** Size limit of one result: 50 KiB. */
+export const maxBytes = 50 * 1024
 
 const reasons = ['size_cap', 'line_cap', 'row_cap', 'exec_budget', 'item_cap'] as const
 export type Reason = (typeof reasons)[number]
@@ -20,9 +21,9 @@ export interface Truncation {
 export const truncationField: Field = object<Truncation>(
   {
     truncated: flag('Whether something was left out'),
-    bytes_returned: whole('How much is here'),
-    bytes_total: whole('How much there is, where it is known'),
-    next_offset: whole('Give this as offset to read on'),
+    bytes_returned: integer('How much is here'),
+    bytes_total: integer('How much there is, where it is known'),
+    next_offset: integer('Give this as offset to read on'),
     resume_hint: text('How to read on'),
     reason: oneOf(reasons, 'What was reached; size_cap if nothing was left out'),
   },
@@ -36,15 +37,15 @@ export const complete = (bytes: number, total = bytes): Truncation => ({
   reason: 'size_cap',
 })
 
-export interface Left {
+export interface CutInfo {
   readonly returned: number
   readonly total?: number
   readonly reason: Reason
-  /** Where the rest begins, and the words for it: both or neither. */
+  /** Where the rest begins, and the hint for the model. */
   readonly next?: { readonly offset: number; readonly hint: string }
 }
 
-export const cut = ({ returned, total, reason, next }: Left): Truncation => ({
+export const cut = ({ returned, total, reason, next }: CutInfo): Truncation => ({
   truncated: true,
   bytes_returned: returned,
   ...(total === undefined ? {} : { bytes_total: total }),
@@ -52,12 +53,12 @@ export const cut = ({ returned, total, reason, next }: Left): Truncation => ({
   reason,
 })
 
-/** As many items as fit, at least one: else there would be no way on. */
-export function fitting<T>(items: readonly T[]): { readonly items: readonly T[]; readonly bytes: number } {
+/** As many items as fit, but at least one, so that paging always advances. */
+export function fitItems<T>(items: readonly T[]): { readonly items: readonly T[]; readonly bytes: number } {
   let bytes = 0
   for (const [at, item] of items.entries()) {
     const more = Buffer.byteLength(JSON.stringify(item)) + 1
-    if (at > 0 && bytes + more > mostBytes) return { items: items.slice(0, at), bytes }
+    if (at > 0 && bytes + more > maxBytes) return { items: items.slice(0, at), bytes }
     bytes += more
   }
   return { items, bytes }

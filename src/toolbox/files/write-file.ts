@@ -1,14 +1,14 @@
-// write_file: a whole file, new or in place of another. It may run again after a crash: what stood there before is looked up once and
-// recorded, so that it is told truthfully whether the file is new, and what somebody else wrote meanwhile is not lost.
+// write_file: writes a whole file, new or as a replacement. It may rerun after a crash: the first attempt records what
+// existed, so `created` stays correct and a file that another writer wrote meanwhile is not overwritten.
 
 import { PawlError } from '../../core/errors.ts'
-import type { FileStat } from '../../core/session-files.ts'
+import type { FileStat } from '../../core/session-files-interface.ts'
 import { fail } from '../../core/outcome.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, object, oneOf, text, whole } from '../schema-fields.ts'
-import { baseName, hashOf, keepOthers, pathField, told } from './file-tool-errors.ts'
+import { flag, object, oneOf, text, integer } from '../tool-schema-fields.ts'
+import { baseName, hashOf, rejectForeignChange, pathField, withFileErrors } from './file-tool-errors.ts'
 
 const encodings = ['text', 'base64'] as const
 
@@ -33,7 +33,7 @@ export const writeFile = tool({
   ),
   output: object({
     path: text('The path'),
-    size_bytes: whole('How large it is'),
+    size_bytes: integer('How large it is'),
     created: flag('True if there was no such file before, false if one was replaced'),
     content_hash: text('sha256:… of the bytes; edit_file takes it'),
   }),
@@ -48,30 +48,30 @@ export const writeFile = tool({
   ),
   examples: [{ path: 'notes/today.md', content: '# Today\n' }],
   async execute({ path, content, encoding = 'text' }, ctx) {
-    const bytes = encoding === 'text' ? content : bytesOf(content)
-    const before = await told(path, () => ctx.files.stat(path))
-    // Recorded: after a crash it is still what stood there at first.
+    const bytes = encoding === 'text' ? content : decodeBase64(content)
+    const before = await withFileErrors(path, () => ctx.files.stat(path))
+    // Recorded as a step: a rerun sees what existed before the first attempt.
     const { existed, hash } = await ctx.step('look', () => ({
       existed: before !== undefined,
       hash: before?.hash ?? null,
     }))
     const isOurs = ctx.attempt > 1 && before?.hash === hashOf(bytes)
-    if (before && !isOurs) keepOthers(path, before, hash, ctx)
+    if (before && !isOurs) rejectForeignChange(path, before, hash, ctx)
     const { stat, created } = isOurs
       ? { stat: before, created: !existed }
-      : await told(path, () => written({ path, bytes, existed }, ctx))
+      : await withFileErrors(path, () => writeBytes({ path, bytes, existed }, ctx))
     return { path: stat.path, size_bytes: stat.bytes, created, content_hash: stat.hash ?? '' }
   },
 })
 
-interface Writing {
+interface WriteRequest {
   readonly path: string
   readonly bytes: string | Uint8Array
   readonly existed: boolean
 }
 
-async function written(
-  { path, bytes, existed }: Writing,
+async function writeBytes(
+  { path, bytes, existed }: WriteRequest,
   ctx: ToolContext,
 ): Promise<{ stat: FileStat; created: boolean }> {
   if (!existed) {
@@ -80,13 +80,13 @@ async function written(
     } catch (error) {
       if (!(error instanceof PawlError) || error.code !== 'file_exists') throw error
     }
-    // Since we looked, by somebody else: as if they had been first.
+    // Another writer created it after the lookup: treat it as an existing file.
   }
   return { stat: await ctx.files.write(path, bytes), created: false }
 }
 
-/** Strictly: what Node would skip in silence would be another file than was meant. */
-function bytesOf(content: string): Uint8Array {
+/** Strict decoding: Node would silently skip invalid characters and write a different file. */
+function decodeBase64(content: string): Uint8Array {
   const plain = content.replace(/[\r\n]/g, '')
   const isBase64 = /^[A-Za-z0-9+/]*={0,2}$/.test(plain) && plain.length % 4 === 0
   if (!isBase64) throw fail('content is not valid base64', { code: 'invalid_arguments', class: 'invalid_request' })

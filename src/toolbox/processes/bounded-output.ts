@@ -1,56 +1,56 @@
-// What is kept of a stream of text: all of it while it is short, else its beginning and its end. Bounded, however much comes.
+// Buffers a text stream in bounded memory: a short stream whole, a long one as its beginning and its end.
 
 import { StringDecoder } from 'node:string_decoder'
 
-export class KeptOutput {
+export class BoundedOutput {
   readonly #decoder = new StringDecoder('utf8')
-  readonly #first: number
-  readonly #last: number
+  readonly #headLimit: number
+  readonly #tailLimit: number
   #head = ''
   #tail = ''
-  /** Characters that came after the head, kept or not. */
-  #after = 0
+  /** Characters received after the head, whether still buffered or dropped. */
+  #afterHead = 0
 
-  constructor(most: number) {
-    this.#first = Math.ceil(most / 2)
-    this.#last = most - this.#first
+  constructor(maxChars: number) {
+    this.#headLimit = Math.ceil(maxChars / 2)
+    this.#tailLimit = maxChars - this.#headLimit
   }
 
-  /** Takes bytes and gives their text; a character that is split across two chunks comes with the second. */
-  take(bytes: Buffer): string {
-    return this.#keep(this.#decoder.write(bytes))
+  /** Buffers the bytes and returns their text. A character split across two chunks is returned with the second. */
+  append(bytes: Buffer): string {
+    return this.#append(this.#decoder.write(bytes))
   }
 
-  /** What was left of a character that never became whole. */
+  /** Ends the stream. Returns the replacement text for an incomplete last character. */
   end(): string {
-    return this.#keep(this.#decoder.end())
+    return this.#append(this.#decoder.end())
   }
 
   get cut(): boolean {
-    return this.#after > this.#last
+    return this.#afterHead > this.#tailLimit
   }
 
   get text(): string {
     if (!this.cut) return this.#head + this.#tail
-    // Never half a character: no record could hold it.
+    // Drop half of a surrogate pair at the cut: a record cannot store it.
     const head = this.#head.replace(/[\uD800-\uDBFF]$/, '')
-    const tail = this.#ending.replace(/^[\uDC00-\uDFFF]/, '')
-    const left = this.#head.length + this.#after - head.length - tail.length
+    const tail = this.#boundedTail.replace(/^[\uDC00-\uDFFF]/, '')
+    const left = this.#head.length + this.#afterHead - head.length - tail.length
     return `${head}\n[… ${left} characters left out …]\n${tail}`
   }
 
-  get #ending(): string {
-    return this.#tail.slice(Math.max(0, this.#tail.length - this.#last))
+  get #boundedTail(): string {
+    return this.#tail.slice(Math.max(0, this.#tail.length - this.#tailLimit))
   }
 
-  #keep(text: string): string {
-    const room = this.#first - this.#head.length
+  #append(text: string): string {
+    const room = this.#headLimit - this.#head.length
     if (room > 0) this.#head += text.slice(0, room)
     const rest = room > 0 ? text.slice(room) : text
-    this.#after += rest.length
+    this.#afterHead += rest.length
     this.#tail += rest
-    // Cut now and then, not at every chunk.
-    if (this.#tail.length > 4 * this.#first) this.#tail = this.#ending
+    // Trim only when the tail has grown well past its limit, not on every chunk.
+    if (this.#tail.length > 4 * this.#headLimit) this.#tail = this.#boundedTail
     return text
   }
 }

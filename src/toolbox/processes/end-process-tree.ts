@@ -1,27 +1,27 @@
-// The end of a run: what carries its mark is killed, and only when it is known that nothing is left the watcher forgets it.
+// Kills the marked processes of a run. The watcher drops the run only when none of its processes is left.
 
 import { systemClock } from '../../core/clock.ts'
-import { killMarked } from './process-marks.ts'
-import { unwatch, unwatchGroup } from './process-watcher.ts'
+import { killMarkedProcesses } from './process-marks.ts'
+import { unwatchTree, unwatchGroup } from './process-watcher.ts'
 
-const firstPause = 250
-const longestPause = 30_000
+const firstRetryMs = 250
+const maxRetryMs = 30_000
 
-/** If something may be left when this resolves, it is looked for again and again, and dies with us at the latest. */
-export async function endMarked(run: string, since: number | undefined): Promise<void> {
-  const letGo = systemClock.hold()
-  const none = await killMarked(run, since)
-  letGo()
-  if (none) return unwatch(run)
-  // The group is dead, and its number may become another's.
+/** If processes may remain when this resolves, it retries in the background; the watcher kills them when we exit. */
+export async function killProcessTree(run: string, since: number | undefined): Promise<void> {
+  const releaseHold = systemClock.hold()
+  const allGone = await killMarkedProcesses(run, since)
+  releaseHold()
+  if (allGone) return unwatchTree(run)
+  // The group is dead, and the system may reuse its id.
   unwatchGroup(run)
-  later(run, since, firstPause)
+  retryKill(run, since, firstRetryMs)
 }
 
-function later(run: string, since: number | undefined, pause: number): void {
+function retryKill(run: string, since: number | undefined, pause: number): void {
   systemClock.timer(pause, () => {
-    void killMarked(run, since).then((none) =>
-      none ? unwatch(run) : later(run, since, Math.min(2 * pause, longestPause)),
+    void killMarkedProcesses(run, since).then((allGone) =>
+      allGone ? unwatchTree(run) : retryKill(run, since, Math.min(2 * pause, maxRetryMs)),
     )
   })
 }

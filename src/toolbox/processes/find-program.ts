@@ -1,4 +1,4 @@
-// Where a program is, so that one that is missing is told from one that fails.
+// Resolves a program to its path, so that a missing program is distinguishable from a failing one.
 
 import { constants } from 'node:fs'
 import { access, stat } from 'node:fs/promises'
@@ -7,7 +7,7 @@ import { PawlError } from '../../core/errors.ts'
 
 export const standardPath = '/usr/local/bin:/usr/bin:/bin'
 
-async function runs(path: string): Promise<boolean> {
+async function isExecutable(path: string): Promise<boolean> {
   try {
     await access(path, constants.X_OK)
     return (await stat(path)).isFile()
@@ -16,23 +16,23 @@ async function runs(path: string): Promise<boolean> {
   }
 }
 
-/** The full path of a program: as named, or the first of that name in `path`. Checks the folder it is to run in as well. */
+/** Returns the full path of a program: as named, or the first match in `path`. Throws if `cwd` is not a directory. */
 export async function findProgram(file: string, path: string, cwd = process.cwd()): Promise<string> {
   const refuse = (why: string): never => {
     throw new PawlError('program_unavailable', why)
   }
   const folder = await stat(cwd).catch(() => undefined)
-  if (!folder?.isDirectory()) return refuse(`There is no folder ${JSON.stringify(cwd)} to run it in.`)
-  const places = file.includes('/')
+  if (!folder?.isDirectory()) return refuse(`The working directory ${JSON.stringify(cwd)} does not exist.`)
+  const candidates = file.includes('/')
     ? [resolve(cwd, file)]
     : path
         .split(':')
         .filter(Boolean)
         .map((place) => resolve(cwd, join(place, file)))
-  if (file !== '') for (const place of places) if (await runs(place)) return place
+  if (file !== '') for (const place of candidates) if (await isExecutable(place)) return place
   return refuse(
     file.includes('/')
-      ? `${JSON.stringify(file)} is not a file that may be run.`
+      ? `${JSON.stringify(file)} is not an executable file.`
       : `There is no program ${JSON.stringify(file)} in the PATH ${JSON.stringify(path)}.`,
   )
 }

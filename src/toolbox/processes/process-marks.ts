@@ -1,91 +1,95 @@
-// Processes that left their group are known by two marks, which they hand on to all they start: a variable of their environment,
-// and a limit that no system has heeded for twenty years, on how many file locks there may be (RLIMIT_LOCKS). An environment is wiped
-// easily (`env -i`); a limit goes through that, and only root may raise it. Linux tells both in /proc; where there is no /proc nothing
-// is found.
+// Finds and kills processes that left their process group. Every process of a run carries two marks that its children
+// inherit: an environment variable, and RLIMIT_LOCKS, a limit that kernels have ignored for twenty years. `env -i`
+// wipes the variable; the limit survives it, and only root may raise it. Linux shows both in /proc; without /proc
+// nothing is found.
 
 import { randomInt } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { systemClock } from '../../core/clock.ts'
 
-/** The name of the variable that holds the mark of a run. */
-export const mark = 'PAWL_RUN'
+/** The environment variable that holds the id of a run. */
+export const runVariable = 'PAWL_RUN'
 
-/** A name for a run: a number, so that it can be a limit, of always as many digits, so that none begins with another. */
-export const newRun = (): string => String(randomInt(1e14, 2 ** 48 - 1))
+/** A run id is a number, so that it can be a limit, with a fixed digit count, so that no id is a prefix of another. */
+export const newRunId = (): string => String(randomInt(1e14, 2 ** 48 - 1))
 
-/** Shell words that put the limit on whoever says them; bash has another letter for it than dash and busybox. Where there is none, so be it. */
-export const limitLocks = (run: string): string => `{ ulimit -x ${run} || ulimit -w ${run}; } 2>/dev/null`
+/**
+ * A shell command that sets the limit. bash uses another letter than dash and busybox; shells without it are ignored.
+ */
+export const lockLimitCommand = (run: string): string => `{ ulimit -x ${run} || ulimit -w ${run}; } 2>/dev/null`
 
-/** So many are looked at together: each takes a file handle. */
-const together = 64
-/** How often is looked, some milliseconds each: a killed process takes a moment to die. */
-const mostLooks = 40
-/** In between one may have started another and ended, so once is not enough to know that there are none. */
-const looksWithoutAny = 2
-/** A process that is young and shows no environment at all is not waited for longer than this. */
-const mostUnclear = 10
-/** Between two looks when not everything could be read. */
-const pauseUnread = 25
+/** Processes inspected concurrently: each takes a file handle. */
+const readsAtOnce = 64
+/** A scan takes some milliseconds, and a killed process needs a moment to disappear. */
+const maxScans = 40
+/** One empty scan proves nothing: during it a process may have started another and exited. */
+const emptyScansNeeded = 2
+/** How many scans wait for a young process that shows no environment at all. */
+const maxUnclearScans = 10
+/** Pause between two scans when some entries could not be read. */
+const unreadPauseMs = 25
 
-/** When a process began, in ticks of the system; 0, as if ever since, when that cannot be read now; undefined where there is no /proc. */
-export function beganAt(pid: number): number | undefined {
+/** Start time of a process in clock ticks; 0 if it cannot be read now; undefined if there is no /proc entry. */
+export function processStartTicks(pid: number): number | undefined {
   try {
-    return statOf(readFileSync(`/proc/${pid}/stat`, 'utf8')).began
+    return parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8')).began
   } catch (error) {
     return isGone(error) ? undefined : 0
   }
 }
 
-/** Its name may hold spaces and brackets; what follows the last bracket is plain. */
-function statOf(text: string): { over: boolean; began: number } {
+/** The process name may contain spaces and parentheses, so the fields are read after the last parenthesis. */
+function parseStat(text: string): { over: boolean; began: number } {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
   return { over: fields[0] === 'Z' || fields[0] === 'X', began: Number(fields[19]) }
 }
 
-const gone = new Set(['ENOENT', 'ESRCH'])
-const notOurs = new Set(['EACCES', 'EPERM'])
+const goneCodes = new Set(['ENOENT', 'ESRCH'])
+const deniedCodes = new Set(['EACCES', 'EPERM'])
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? ''
-const isGone = (error: unknown): boolean => gone.has(codeOf(error))
+const isGone = (error: unknown): boolean => goneCodes.has(codeOf(error))
 
 /**
- * Kills whatever carries the mark of a run that began at `since`, until nothing does. False if something may be left: there was always another one, or
- * not everything could be read, say because no file handle was free.
+ * Kills every process with the marks of a run that began at `since`, until none is left. Returns false if some may
+ * remain: new ones kept appearing, or /proc could not be read completely, for example without a free file handle.
  */
-export async function killMarked(run: string, since: number | undefined): Promise<boolean> {
+export async function killMarkedProcesses(run: string, since: number | undefined): Promise<boolean> {
   if (since === undefined) return true
-  const wanted = { variable: Buffer.from(`${mark}=${run}`), limit: Buffer.from(run) }
+  const wanted = { variable: Buffer.from(`${runVariable}=${run}`), limit: Buffer.from(run) }
   const others = new Set<string>()
-  for (let looks = 0, without = 0, unclear = 0; looks < mostLooks; looks++) {
-    const found = await lookOnce(wanted, since, others)
-    // Where processes come and go, numbers may be used again.
+  for (let scans = 0, emptyScans = 0, unclear = 0; scans < maxScans; scans++) {
+    const found = await scanOnce(wanted, since, others)
+    // After a kill the system may reuse pids.
     if (found.has('killed')) others.clear()
-    without =
-      found.has('killed') || found.has('unread') || (found.has('unclear') && ++unclear <= mostUnclear) ? 0 : without + 1
-    if (without === looksWithoutAny) return true
-    if (found.has('unread')) await new Promise<void>((resolve) => void systemClock.timer(pauseUnread, resolve))
+    emptyScans =
+      found.has('killed') || found.has('unread') || (found.has('unclear') && ++unclear <= maxUnclearScans)
+        ? 0
+        : emptyScans + 1
+    if (emptyScans === emptyScansNeeded) return true
+    if (found.has('unread')) await new Promise<void>((resolve) => void systemClock.timer(unreadPauseMs, resolve))
   }
   return false
 }
 
-type Found = 'killed' | 'unclear' | 'other' | 'unread'
+type ScanResult = 'killed' | 'unclear' | 'other' | 'unread'
 
-interface Wanted {
+interface RunMarks {
   readonly variable: Buffer
   readonly limit: Buffer
 }
 
-/** Those that were seen to be others' are not looked at again, and are added to. */
-async function lookOnce(wanted: Wanted, since: number, others: Set<string>): Promise<Set<Found>> {
+/** Skips the pids in `others`, which belong to other runs, and adds those it finds. */
+async function scanOnce(wanted: RunMarks, since: number, others: Set<string>): Promise<Set<ScanResult>> {
   let pids: string[]
   try {
     pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name) && !others.has(name))
   } catch {
     return new Set(['unread'])
   }
-  const found = new Set<Found>()
-  // What could not be read is tried again with fewer handles, at last with one.
-  for (let width = together; pids.length > 0; width = width >> 2) {
+  const found = new Set<ScanResult>()
+  // Retry unreadable entries with fewer concurrent handles, finally with one.
+  for (let width = readsAtOnce; pids.length > 0; width = width >> 2) {
     const unread: string[] = []
     for (let at = 0; at < pids.length; at += width) {
       const some = pids.slice(at, at + width)
@@ -100,29 +104,29 @@ async function lookOnce(wanted: Wanted, since: number, others: Set<string>): Pro
   return found
 }
 
-async function killIfMarked(pid: string, wanted: Wanted, since: number): Promise<Found> {
+async function killIfMarked(pid: string, wanted: RunMarks, since: number): Promise<ScanResult> {
   try {
-    const { over, began } = statOf(await readFile(`/proc/${pid}/stat`, 'utf8'))
+    const { over, began } = parseStat(await readFile(`/proc/${pid}/stat`, 'utf8'))
     if (over || began < since) return 'other'
     const environment = await environmentOf(pid)
     if (environment?.includes(wanted.variable) || (await readFile(`/proc/${pid}/limits`)).includes(wanted.limit)) {
-      // At once, so that the number cannot have become another's.
+      // Kill immediately, before the pid can be reused.
       process.kill(Number(pid), 'SIGKILL')
       return 'killed'
     }
-    // Nothing is shown of a thread of the kernel, and of one that is just becoming another program: that one may be ours.
+    // The environment is empty for kernel threads and for a process in the middle of exec, which may be ours.
     return environment === null || environment.length > 0 ? 'other' : 'unclear'
   } catch (error) {
-    return isGone(error) || notOurs.has(codeOf(error)) ? 'other' : 'unread'
+    return isGone(error) || deniedCodes.has(codeOf(error)) ? 'other' : 'unread'
   }
 }
 
-/** Null where it is not for us to read: its limits are for everybody. */
+/** Null if access is denied. The limits file is readable for all users. */
 async function environmentOf(pid: string): Promise<Buffer | null> {
   try {
     return await readFile(`/proc/${pid}/environ`)
   } catch (error) {
-    if (notOurs.has(codeOf(error))) return null
+    if (deniedCodes.has(codeOf(error))) return null
     throw error
   }
 }

@@ -1,14 +1,15 @@
-// Kills the trees of a process that died, however it died: one small shell beside each process that has trees.
+// Kills the process trees of this process after its death, even by SIGKILL: one small shell per process that has trees.
 //
-// It reads from a pipe that only we hold which trees are open. When we are gone, even by SIGKILL, the pipe ends, and the watcher
-// kills what is still open. It is our own child and no part of any tree: no tree waits for it, and it never becomes an orphan.
+// The watcher reads from a pipe which trees are open. Only this process holds the write end; when it dies, the pipe
+// ends and the watcher kills the trees that are still open. It is our direct child and belongs to no tree, so no tree
+// waits for it and it never becomes an orphan.
 
 import { type ChildProcess, spawn } from 'node:child_process'
-import { PawlError } from '../../core/errors.ts'
-import { mark } from './process-marks.ts'
+import { asSentence, PawlError } from '../../core/errors.ts'
+import { runVariable } from './process-marks.ts'
 import { standardPath } from './find-program.ts'
 
-/** Looks for marks several times: one that is just becoming another program shows none. */
+/** Scans for marks several times: a process in the middle of exec shows none. */
 const script = `
 trap '' TERM INT HUP QUIT
 open=
@@ -25,7 +26,7 @@ for each in $open; do
 done
 for round in 1 2 3 4 5; do
   for each in $open; do
-    for found in $(grep -ls "${mark}=\${each#*:}" /proc/[0-9]*/environ; grep -ls "locks.* \${each#*:} " /proc/[0-9]*/limits); do
+    for found in $(grep -ls "${runVariable}=\${each#*:}" /proc/[0-9]*/environ; grep -ls "locks.* \${each#*:} " /proc/[0-9]*/limits); do
       found=\${found#/proc/}
       kill -9 "\${found%/*}"
     done
@@ -34,52 +35,52 @@ for round in 1 2 3 4 5; do
 done
 `
 
-/** The open trees: the mark of the run, and the number of the group while it may be there. */
-const open = new Map<string, number | 'none'>()
+/** Open trees: run id to process group id, or 'none' once the group is dead. */
+const openTrees = new Map<string, number | 'none'>()
 let watcher: ChildProcess | undefined
 
-function begin(): ChildProcess {
+function startWatcher(): ChildProcess {
   if (watcher) return watcher
-  const mine = spawn('/bin/sh', ['-c', script], {
+  const child = spawn('/bin/sh', ['-c', script], {
     cwd: '/',
     env: { PATH: standardPath },
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
   })
-  watcher = mine
-  // Neither it nor its pipe keeps a finished program alive.
-  mine.unref()
-  ;(mine.stdin as { unref?: () => void } | null)?.unref?.()
-  mine.stdin?.on('error', () => {})
-  const lost = (): void => {
-    if (watcher !== mine) return
+  watcher = child
+  // Neither the watcher nor its pipe keeps a finished program alive.
+  child.unref()
+  ;(child.stdin as { unref?: () => void } | null)?.unref?.()
+  child.stdin?.on('error', () => {})
+  const onExit = (): void => {
+    if (watcher !== child) return
     watcher = undefined
-    if (open.size > 0) begin()
+    if (openTrees.size > 0) startWatcher()
   }
-  mine.once('exit', lost)
-  mine.once('error', () => void (watcher = watcher === mine ? undefined : watcher))
-  for (const [run, pid] of open) mine.stdin?.write(`+ ${pid} ${run}\n`)
-  return mine
+  child.once('exit', onExit)
+  child.once('error', () => void (watcher = watcher === child ? undefined : watcher))
+  for (const [run, pid] of openTrees) child.stdin?.write(`+ ${pid} ${run}\n`)
+  return child
 }
 
-/** From when this resolves the tree dies with us. */
-export async function watch(pid: number, run: string): Promise<void> {
-  const { stdin } = begin()
-  open.set(run, pid)
+/** Registers a tree. After this resolves, the watcher kills the tree when this process dies. */
+export async function watchTree(pid: number, run: string): Promise<void> {
+  const { stdin } = startWatcher()
+  openTrees.set(run, pid)
   const error = await new Promise<Error | null | undefined>((resolve) => stdin?.write(`+ ${pid} ${run}\n`, resolve))
   if (error)
-    throw new PawlError('program_unavailable', `The watcher of its processes is gone: ${error.message}.`, {
+    throw new PawlError('program_unavailable', asSentence(`The process watcher is not running: ${error.message}`), {
       cause: error,
     })
 }
 
-/** Nothing is left of it. */
-export function unwatch(run: string): void {
-  if (open.delete(run)) watcher?.stdin?.write(`- none ${run}\n`)
+/** Removes a tree that has no processes left. */
+export function unwatchTree(run: string): void {
+  if (openTrees.delete(run)) watcher?.stdin?.write(`- none ${run}\n`)
 }
 
-/** The group is no more, but what has left it may be. */
+/** Marks the group as dead; processes that left the group may still run and stay watched by their marks. */
 export function unwatchGroup(run: string): void {
-  open.set(run, 'none')
+  openTrees.set(run, 'none')
   watcher?.stdin?.write(`- none ${run}\n+ none ${run}\n`)
 }

@@ -1,68 +1,77 @@
-// Runs a program as a tree of processes that ends as a whole: when it is done, cancelled or out of time, and when this process
-// dies, however it dies. For POSIX systems.
+// Runs a program as a process tree that ends as a whole: when it is done, cancelled or timed out, and when this process
+// dies, even by SIGKILL. For POSIX systems. The shell tool uses it, and `pawl/toolbox` exports it.
 //
-// The program leads a process group of its own, which is signalled as a whole. It does not begin before the watcher
-// (process-watcher.ts) knows the group, so there is no moment at which our death would leave it running.
+// The program leads its own process group, which is signalled as a whole. It starts only after the watcher
+// (process-watcher.ts) knows the group, so our death can never leave it running.
 //
-// What leaves the group (setsid, a daemon) still carries two marks, in its environment and in its limits (process-marks.ts). On Linux those
-// are found in /proc and killed too, by us at the end and by the watcher. What escapes is a process that has left the group, wiped its
-// environment AND changed that limit, or that runs as another user; and on systems without /proc everything that has left the group.
+// A process that leaves the group (setsid, a daemon) still carries two marks, in its environment and in its limits
+// (process-marks.ts). On Linux it is found in /proc and killed too, by us at the end and by the watcher. A process
+// escapes only if it left the group, wiped its environment AND changed that limit, or if it runs as another user; on
+// systems without /proc, every process that left the group escapes.
 
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../../core/duration.ts'
-import { PawlError } from '../../core/errors.ts'
+import { asSentence, PawlError } from '../../core/errors.ts'
 import { isThenable } from '../../core/maybe-promise.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { launchOf } from './launch-environment.ts'
-import { endMarked } from './end-process-tree.ts'
-import { beganAt, killMarked, limitLocks, mark, newRun } from './process-marks.ts'
-import { KeptOutput } from './bounded-output.ts'
+import { prepareLaunch } from './launch-environment.ts'
+import { killProcessTree } from './end-process-tree.ts'
+import { processStartTicks, killMarkedProcesses, lockLimitCommand, runVariable, newRunId } from './process-marks.ts'
+import { BoundedOutput } from './bounded-output.ts'
 import { findProgram, standardPath } from './find-program.ts'
-import { watch } from './process-watcher.ts'
+import { watchTree } from './process-watcher.ts'
 
 export interface ProcessOptions {
-  /** The system's if left out. */
+  /** Default: the system clock. */
   readonly clock?: Clock | undefined
-  /** Ends the tree. One that is aborted already starts nothing. */
+  /** Ends the tree when aborted. If it is already aborted, nothing is started. */
   readonly signal?: AbortSignal | undefined
+  /** Default: the working directory of this process. */
   readonly cwd?: string | undefined
-  /** All that the program sees; of ours it inherits nothing. PATH is a plain one unless given, and PAWL_RUN is ours. */
+  /**
+   * The whole environment of the program: nothing is inherited from this process. PATH defaults to the standard
+   * folders, and PAWL_RUN is always overwritten.
+   */
   readonly env?: Readonly<Record<string, string>> | undefined
-  /** What it reads; without it there is nothing to read. */
+  /** Text for the standard input. Default: none. */
   readonly input?: string | undefined
   /**
-   * Everything that is written, as it comes, whole characters. If it throws, or a promise that it gives rejects, the tree is ended and the error is thrown.
-   * Promises are waited for at the end, not in between.
+   * Receives all output as it arrives, in whole characters. If it throws or its promise rejects, the tree is ended and
+   * the error is thrown. Promises are awaited at the end, not between chunks.
    */
   readonly onOutput?: ((text: string, stream: 'stdout' | 'stderr') => unknown) | undefined
-  /** How many characters are kept of each stream, at least one: the first and the last half. 262,144 unless given. */
+  /** Characters kept of each stream, at least 1: the first and the last half. Default: 262,144. */
   readonly mostOutput?: number | undefined
+  /** Ends the tree after this time. Default: no timeout. */
   readonly timeout?: Duration | undefined
-  /** How long the tree has between SIGTERM and SIGKILL: the program itself, and whatever still holds its output. '2s' unless given. */
+  /** Grace period between SIGTERM and SIGKILL for the program and all processes that hold its output. Default: '2s'. */
   readonly grace?: Duration | undefined
 }
 
 export interface ProcessEnd {
   /** The exit code; null when a signal ended it or nothing was started. */
   readonly code: number | null
-  /** 'cancel' or 'timeout' when we ended it, whatever its code; else the signal that did; null when it ended by itself. */
+  /**
+   * 'cancel' or 'timeout' if we ended it, whatever its exit code; else the signal that did; null if it exited itself.
+   */
   readonly killedBy: string | null
   readonly stdout: string
   readonly stderr: string
-  /** Whether something was left out of stdout or stderr; the text says how much, and where. */
+  /** True if a part of stdout or stderr was dropped; the text states how much and where. */
   readonly cut: boolean
 }
 
-/** Waits for our word, then becomes the program. If we die before, the pipe ends and nothing runs. */
-const launcher = (run: string): string => `read -r go <&3 || exit 125; exec 3<&-; ${limitLocks(run)}; exec "$@"`
+/** Waits for the start line on fd 3, then executes the program. If we die first, the pipe ends and nothing runs. */
+const launcherScript = (run: string): string =>
+  `read -r go <&3 || exit 125; exec 3<&-; ${lockLimitCommand(run)}; exec "$@"`
 
-/** How long output may still come after the program has ended, from what it started and is about to end too. */
-const afterglow = 100
-/** How long SIGKILL may take; a process that the kernel does not let go is not waited for. */
-const afterKill = 100
+/** How long processes that the program started may still write after it has exited. */
+const outputGraceMs = 100
+/** How long to wait after SIGKILL; a process stuck in the kernel is not waited for. */
+const killWaitMs = 100
 
-/** Runs a program to its end. A failing program is a value; one that cannot be started throws. */
+/** Runs a program to its end. A non-zero exit is a result; a program that cannot be started throws. */
 export async function runProcess(
   file: string,
   args: readonly string[],
@@ -73,125 +82,125 @@ export async function runProcess(
   const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
   const { mostOutput = 262_144 } = options
   if (!Number.isSafeInteger(mostOutput) || mostOutput < 1)
-    throw new PawlError('config_invalid', `mostOutput is ${String(mostOutput)}; it must be a whole number above zero.`)
-  const run = newRun()
-  const env = { PATH: standardPath, ...options.env, [mark]: run }
+    throw new PawlError('config_invalid', `mostOutput is ${String(mostOutput)}; it must be a positive integer.`)
+  const run = newRunId()
+  const env = { PATH: standardPath, ...options.env, [runVariable]: run }
   const program = await findProgram(file, env.PATH, options.cwd)
-  const out = new KeptOutput(mostOutput)
-  const err = new KeptOutput(mostOutput)
-  const ended = (code: number | null, killedBy: string | null): ProcessEnd => ({
+  const out = new BoundedOutput(mostOutput)
+  const err = new BoundedOutput(mostOutput)
+  const toProcessEnd = (code: number | null, killedBy: string | null): ProcessEnd => ({
     code,
     killedBy,
     stdout: out.text,
     stderr: err.text,
     cut: out.cut || err.cut,
   })
-  const launch = await launchOf(program, args, env)
-  if (signal?.aborted) return ended(null, 'cancel')
+  const launch = await prepareLaunch(program, args, env)
+  if (signal?.aborted) return toProcessEnd(null, 'cancel')
 
-  const child = start(['-c', launcher(run), 'sh', ...launch.command], { ...options, env: launch.env })
+  const child = spawnLauncher(['-c', launcherScript(run), 'sh', ...launch.command], { ...options, env: launch.env })
   const pid = child.pid
   if (pid === undefined) {
     const cause = await new Promise<Error>((resolve) => child.once('error', resolve))
-    throw new PawlError('program_unavailable', `${JSON.stringify(file)}: ${cause.message}.`, { cause })
+    throw new PawlError('program_unavailable', asSentence(`${JSON.stringify(file)}: ${cause.message}`), { cause })
   }
 
-  const since = beganAt(pid)
-  const tell = (name: 'SIGTERM' | 'SIGKILL'): void => {
+  const since = processStartTicks(pid)
+  const signalGroup = (name: 'SIGTERM' | 'SIGKILL'): void => {
     try {
       process.kill(-pid, name)
-    } catch {} // nobody is left in the group: as good
+    } catch {} // the group has no process left
   }
 
-  let reason: 'cancel' | 'timeout' | undefined
+  let stopReason: 'cancel' | 'timeout' | undefined
   let thrown: { readonly error: unknown } | undefined
-  let left: { readonly code: number | null; readonly by: NodeJS.Signals | null } | undefined
-  const over = Promise.withResolvers<void>()
-  /** What the listener has not ended yet, and when that is not waited for any longer. */
-  const unheard = new Set<Promise<void>>()
-  const enough = Promise.withResolvers<void>()
-  const alarms = new Set<() => void>()
-  const later = (ms: number, what: () => void): void => void alarms.add(clock.timer(ms, what))
+  let exit: { readonly code: number | null; readonly by: NodeJS.Signals | null } | undefined
+  const finished = Promise.withResolvers<void>()
+  /** Promises of the output listener that are still pending; `stopWaiting` resolves when we stop waiting for them. */
+  const pendingListeners = new Set<Promise<void>>()
+  const stopWaiting = Promise.withResolvers<void>()
+  const cancelTimers = new Set<() => void>()
+  const schedule = (ms: number, what: () => void): void => void cancelTimers.add(clock.timer(ms, what))
 
   let ending = false
-  /** SIGTERM, a grace, SIGKILL; then it is over, even if a process that escaped still holds the pipes. */
+  /** SIGTERM, grace period, SIGKILL; then the run ends even if an escaped process still holds the pipes. */
   const endTree = (within: number): void => {
     if (ending) return
     ending = true
-    tell('SIGTERM')
-    later(within, () => {
-      tell('SIGKILL')
-      void killMarked(run, since) // what has left the group may hold the output
-      later(afterKill, over.resolve)
+    signalGroup('SIGTERM')
+    schedule(within, () => {
+      signalGroup('SIGKILL')
+      void killMarkedProcesses(run, since) // a process that left the group may keep the output open
+      schedule(killWaitMs, finished.resolve)
     })
   }
   const stop = (why: 'cancel' | 'timeout'): void => {
-    if (!ending && !left) reason = why
-    enough.resolve()
+    if (!ending && !exit) stopReason = why
+    stopWaiting.resolve()
     endTree(grace)
   }
   const cancel = (): void => stop('cancel')
-  const broken = (error: unknown): void => {
+  const onListenerError = (error: unknown): void => {
     thrown ??= { error }
     endTree(grace)
   }
-  const hear = (kept: KeptOutput, stream: 'stdout' | 'stderr', bytes?: Buffer): void => {
-    const text = bytes ? kept.take(bytes) : kept.end()
+  const onData = (buffer: BoundedOutput, stream: 'stdout' | 'stderr', bytes?: Buffer): void => {
+    const text = bytes ? buffer.append(bytes) : buffer.end()
     if (text === '' || thrown) return
     try {
-      const hearing = options.onOutput?.(text, stream)
-      if (!isThenable(hearing)) return
-      const heard: Promise<void> = Promise.resolve(hearing)
-        .then(() => {}, broken)
-        .finally(() => unheard.delete(heard))
-      unheard.add(heard)
+      const listening = options.onOutput?.(text, stream)
+      if (!isThenable(listening)) return
+      const settled: Promise<void> = Promise.resolve(listening)
+        .then(() => {}, onListenerError)
+        .finally(() => pendingListeners.delete(settled))
+      pendingListeners.add(settled)
     } catch (error) {
-      broken(error)
+      onListenerError(error)
     }
   }
 
-  child.stdout?.on('data', (bytes: Buffer) => hear(out, 'stdout', bytes)).on('end', () => hear(out, 'stdout'))
-  child.stderr?.on('data', (bytes: Buffer) => hear(err, 'stderr', bytes)).on('end', () => hear(err, 'stderr'))
-  // A program need not read what it is given.
+  child.stdout?.on('data', (bytes: Buffer) => onData(out, 'stdout', bytes)).on('end', () => onData(out, 'stdout'))
+  child.stderr?.on('data', (bytes: Buffer) => onData(err, 'stderr', bytes)).on('end', () => onData(err, 'stderr'))
+  // A program need not read its input, so write errors are ignored.
   for (const stream of child.stdio) stream?.on('error', () => {})
   child.on('error', () => {})
   child.once('exit', (code, by) => {
-    left = { code, by }
-    // What it has started and still holds its output may finish in a moment; then it is ended as well.
-    later(afterglow, () => endTree(Math.min(grace, afterKill)))
+    exit = { code, by }
+    // Processes that it started and that hold its output get a short time to finish; then they are ended too.
+    schedule(outputGraceMs, () => endTree(Math.min(grace, killWaitMs)))
   })
-  // The program has ended and nobody holds its output: the rest of the group has nothing more to say.
-  let open = 3
-  const closed = (): void => void (--open === 0 && over.resolve())
-  child.once('exit', closed)
-  child.stdout?.once('close', closed)
-  child.stderr?.once('close', closed)
-  const inTime = timeout === undefined ? () => {} : clock.timer(timeout, () => stop('timeout'))
+  // Three handles: the program has exited and both output pipes are closed, so no more output can arrive.
+  let openHandles = 3
+  const onClosed = (): void => void (--openHandles === 0 && finished.resolve())
+  child.once('exit', onClosed)
+  child.stdout?.once('close', onClosed)
+  child.stderr?.once('close', onClosed)
+  const cancelTimeout = timeout === undefined ? () => {} : clock.timer(timeout, () => stop('timeout'))
   signal?.addEventListener('abort', cancel, { once: true })
   child.stdin?.end(options.input ?? '')
 
   try {
-    await watch(pid, run)
+    await watchTree(pid, run)
     ;(child.stdio[3] as Writable).end('go\n')
-    await over.promise
+    await finished.promise
   } finally {
     ending = true
-    for (const callOff of alarms) callOff()
-    tell('SIGKILL')
-    await endMarked(run, since)
+    for (const cancel of cancelTimers) cancel()
+    signalGroup('SIGKILL')
+    await killProcessTree(run, since)
     for (const stream of child.stdio) stream?.destroy()
-    if (unheard.size > 0) await Promise.race([Promise.all(unheard), enough.promise])
-    inTime()
+    if (pendingListeners.size > 0) await Promise.race([Promise.all(pendingListeners), stopWaiting.promise])
+    cancelTimeout()
     signal?.removeEventListener('abort', cancel)
   }
   if (thrown) throw thrown.error
-  return ended(left?.code ?? null, reason ?? left?.by ?? null)
+  return toProcessEnd(exit?.code ?? null, stopReason ?? exit?.by ?? null)
 }
 
-/** The launcher as a child; what Node refuses (NUL in an argument, too many of them) is told as what it is. */
-function start(args: readonly string[], { cwd, env, input }: ProcessOptions): ReturnType<typeof spawn> {
+/** Spawns the launcher shell. Turns errors of spawn (NUL in an argument, too many arguments) into a PawlError. */
+function spawnLauncher(args: readonly string[], { cwd, env, input }: ProcessOptions): ReturnType<typeof spawn> {
   try {
-    // The fourth is for the word to begin.
+    // The fourth pipe (fd 3) carries the start line.
     return spawn('/bin/sh', args, {
       cwd,
       env,
@@ -199,6 +208,6 @@ function start(args: readonly string[], { cwd, env, input }: ProcessOptions): Re
       stdio: [input === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe', 'pipe'],
     })
   } catch (cause) {
-    throw new PawlError('program_unavailable', `${(cause as Error).message}.`, { cause })
+    throw new PawlError('program_unavailable', asSentence((cause as Error).message), { cause })
   }
 }

@@ -1,4 +1,4 @@
-// box.progress(): a model that tells people how its work goes.
+// toolbox.progress(): the model reports its progress to people.
 
 import type { Tool } from '../../tools/tool.ts'
 import { reportProgress } from './report-progress.ts'

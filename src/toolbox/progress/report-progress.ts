@@ -1,9 +1,10 @@
-// report_progress: the model tells how its work goes. Whoever watches the call reads it at once; it is on record as the result.
+// report_progress: the model reports how its work goes. Watchers of the call see the report at once, and it is recorded
+// as the result.
 
 import { fail } from '../../core/outcome.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { list, object, oneOf, text } from '../schema-fields.ts'
+import { list, object, oneOf, text } from '../tool-schema-fields.ts'
 
 const statuses = ['progress', 'blocked', 'completed'] as const
 
@@ -17,7 +18,7 @@ const status = oneOf(statuses, 'How it goes: progress, blocked or completed')
 const summary = text('One sentence for people', { maxLength: 2000 })
 const details = list(text('One detail', { maxLength: 2000 }), 'More to know, one thing each', { maxItems: 50 })
 
-const wrong = (why: string): never => {
+const invalidArguments = (why: string): never => {
   throw fail(why, { code: 'invalid_arguments', class: 'invalid_request' })
 }
 
@@ -27,7 +28,7 @@ export const reportProgress = tool({
   description: 'Tell people how the work goes: what has been done, what stands in the way, or that it is complete.',
   input: object<Input>({ status, summary, details }, ['details']),
   output: object({ status, summary, details }, ['details']),
-  // Told twice it is told once more, and nothing else has changed.
+  // A repeated report has no other effect than a second progress line.
   hints: { idempotent: true },
   narrate: narrate(
     {
@@ -42,9 +43,11 @@ export const reportProgress = tool({
   ],
   execute(input, ctx) {
     const label = input.summary.trim()
-    if (label === '') wrong("Missing required field: 'summary'")
-    const told = input.details?.map((detail, at) => detail.trim() || wrong(`details[${at}] must not be empty`))
+    if (label === '') invalidArguments("Missing required field: 'summary'")
+    const trimmedDetails = input.details?.map(
+      (detail, at) => detail.trim() || invalidArguments(`details[${at}] must not be empty`),
+    )
     ctx.progress({ label })
-    return { status: input.status, summary: label, ...(told ? { details: told } : {}) }
+    return { status: input.status, summary: label, ...(trimmedDetails ? { details: trimmedDetails } : {}) }
   },
 })

@@ -1,15 +1,15 @@
-// ask_user (POL-5): a question to a person, a choice, a text or a secret. The call waits for the answer; silence is the default, if there is one. A secret is
-// kept in the session and never read by the model, which gets a reference to it.
+// ask_user: asks a person for a choice, a text or a secret and waits for the answer. At the deadline the default is
+// used, if there is one. A secret is stored in the session; the model gets only a reference to it.
 
 import { PawlError } from '../../core/errors.ts'
-import type { Json } from '../../core/value.ts'
-import { mostSecrets } from '../../core/session-values.ts'
-import type { Question, ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { maxSecrets } from '../../core/session-values-interface.ts'
+import type { Question, ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { tool } from '../../tools/tool.ts'
 import { fail } from '../../core/outcome.ts'
-import { told, wrong } from '../values/value-tool-errors.ts'
+import { withValueErrors, invalidArguments } from '../values/value-tool-errors.ts'
 
 interface Input {
   readonly question: string
@@ -21,7 +21,7 @@ interface Input {
 }
 
 const defaultSeconds = 300
-/** A question that nobody can answer is over at once; the shortest that somebody can takes a second. */
+/** A question with a shorter timeout was asked in an unattended session; real timeouts are at least one second. */
 const unattendedMs = 500
 
 export const askUser = tool({
@@ -77,7 +77,7 @@ export const askUser = tool({
     required: ['status', 'answer', 'answered_by'],
     additionalProperties: false,
   }),
-  // Asked again after a crash it is the same question, with the same answer.
+  // A rerun after a crash joins the recorded question and gets the same answer.
   hints: { idempotent: true },
   onCrash: 'rerun',
   concurrency: 'parallel',
@@ -104,21 +104,21 @@ export const askUser = tool({
   ],
   async execute(input, ctx) {
     const { secret } = input as Input
-    const question = questionOf(input as Input)
-    if (secret !== undefined) await told(() => checkSecret(secret, ctx))
-    const begun = await ctx.now()
-    const asked = await ctx.ask(question)
-    const { status, answer } = await asked.value
+    const question = toQuestion(input as Input)
+    if (secret !== undefined) await withValueErrors(() => checkSecret(secret, ctx))
+    const askedAt = await ctx.now()
+    const pending = await ctx.ask(question)
+    const { status, answer } = await pending.value
     if (status === 'timed_out')
-      return { status, answer, answered_by: asked.deadline - begun < unattendedMs ? 'unattended' : 'timeout' }
+      return { status, answer, answered_by: pending.deadline - askedAt < unattendedMs ? 'unattended' : 'timeout' }
     if (secret === undefined || status === 'declined') return { status, answer, answered_by: 'user' }
-    await told(() => ctx.secrets.set(secret, answer as string))
+    await withValueErrors(() => ctx.secrets.set(secret, answer as string))
     return { status, answer: null as Json, answered_by: 'user', secret: `secret:${secret}` }
   },
 })
 
-/** What a person would be asked, or why that is no question. */
-function questionOf({
+/** Builds the question for the person, or throws if the arguments contradict each other. */
+function toQuestion({
   question,
   choices,
   several = false,
@@ -126,15 +126,15 @@ function questionOf({
   timeout_seconds: seconds = defaultSeconds,
   secret,
 }: Input): Question {
-  if (question.trim() === '') throw wrong('question must not be blank')
+  if (question.trim() === '') throw invalidArguments('question must not be blank')
   if (secret !== undefined && (choices !== undefined || byDefault !== undefined || several))
-    throw wrong('A secret is a text: it has no choices and no default')
-  if (several && choices === undefined) throw wrong('several is for choices')
-  const given = byDefault === undefined ? [] : typeof byDefault === 'string' ? [byDefault] : byDefault
+    throw invalidArguments('A secret is a text: it has no choices and no default')
+  if (several && choices === undefined) throw invalidArguments('several is for choices')
+  const defaults = byDefault === undefined ? [] : typeof byDefault === 'string' ? [byDefault] : byDefault
   if (byDefault !== undefined && several !== (typeof byDefault !== 'string'))
-    throw wrong(several ? 'default must be a list where several may be taken' : 'default must be a text')
-  if (choices !== undefined && !given.every((each) => choices.includes(each)))
-    throw wrong('default must be among the choices')
+    throw invalidArguments(several ? 'default must be a list where several may be taken' : 'default must be a text')
+  if (choices !== undefined && !defaults.every((each) => choices.includes(each)))
+    throw invalidArguments('default must be among the choices')
   return {
     text: question,
     deadline: `${seconds}s`,
@@ -144,12 +144,12 @@ function questionOf({
   }
 }
 
-/** Before a person is bothered: whether it could be kept. */
+/** Throws if the secret could not be stored, before a person is asked for it. */
 async function checkSecret(name: string, { secrets }: ToolContext): Promise<void> {
   await secrets.has(name)
   const all = await secrets.list()
   const known = all.find((each) => each.name === name)
-  if (!known && all.length >= mostSecrets) throw new PawlError('secrets_full')
+  if (!known && all.length >= maxSecrets) throw new PawlError('secrets_full')
   if (known?.by === 'host')
     throw fail('This secret is there already: use it by its reference.', {
       code: 'secret_reserved',

@@ -1,4 +1,4 @@
-// The model asks the person it works for: ask_user.
+// toolbox.questions(): the model asks the person it works for with ask_user.
 
 import type { Tool } from '../../tools/tool.ts'
 import { askUser } from './ask-user.ts'

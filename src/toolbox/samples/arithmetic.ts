@@ -1,9 +1,9 @@
-// What add, subtract, multiply and divide have in common: two numbers, and a result that is one.
+// The common definition of add, subtract, multiply and divide: two numbers in, one number out.
 
 import { fail } from '../../core/outcome.ts'
-import { type Narration, narrate } from '../../tools/narration/tool-narration.ts'
+import { type Narration, narrate } from '../../tools/narration/narration-templates.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
-import { number, object, text } from '../schema-fields.ts'
+import { number, object, text } from '../tool-schema-fields.ts'
 
 interface Numbers {
   readonly a: number
@@ -32,11 +32,11 @@ export const operation = ({ name, title, description, a, b, words, sign, example
     hints: { readOnly: true, idempotent: true },
     narrate: narrate<Numbers>(words, (given) => `${given.a} ${sign} ${given.b}`),
     examples,
-    execute: (given) => ({ result: exact(of(given.a, given.b)), operation: name, a: given.a, b: given.b }),
+    execute: (given) => ({ result: requireExact(of(given.a, given.b)), operation: name, a: given.a, b: given.b }),
   })
 
-/** A number that JSON has and that is the one that was meant: not infinite, and no whole number that was rounded. */
-function exact(result: number): number {
+/** Throws if JSON cannot carry the result exactly: an infinite number, or an integer that was rounded. */
+function requireExact(result: number): number {
   if (!Number.isFinite(result)) throw fail('The result is too large for a number', { code: 'out_of_range' })
   if (Number.isInteger(result) && !Number.isSafeInteger(result) && Math.abs(result) < 1e21)
     throw fail(`The result is about ${result.toExponential(6)}, a whole number too large to be told exactly`, {

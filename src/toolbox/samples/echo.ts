@@ -1,8 +1,8 @@
-// echo: returns its input. For trying things out.
+// echo: returns its input, for demos and tests.
 
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
-import { object, text, whole } from '../schema-fields.ts'
+import { object, text, integer } from '../tool-schema-fields.ts'
 
 interface Input {
   readonly message: string
@@ -13,7 +13,7 @@ export const echo: Tool = tool({
   title: 'Echo a message',
   description: 'Give back the message, and how many characters it has.',
   input: object<Input>({ message: text('What to give back') }),
-  output: object({ echoed: text('The message'), length: whole('Its length in characters') }),
+  output: object({ echoed: text('The message'), length: integer('Its length in characters') }),
   hints: { readOnly: true, idempotent: true },
   narrate: narrate({
     en: { started: 'Echoing a message', completed: 'Echoed a message', failed: 'Could not echo a message' },

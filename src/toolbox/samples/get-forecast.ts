@@ -1,15 +1,15 @@
-// get_forecast: samples for some days, beginning today (UTC).
+// get_forecast: sample weather for the next days, beginning today (UTC).
 
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { list, number, object, text, whole } from '../schema-fields.ts'
+import { list, number, object, text, integer } from '../tool-schema-fields.ts'
 import {
   celsiusOf,
   conditionsField,
   conditionsOf,
   inUnits,
   locationField,
-  placeOf,
+  requireLocation,
   seedOf,
   type Units,
   unitsField,
@@ -31,7 +31,7 @@ export const getForecast = tool({
   input: object<Input>(
     {
       location: locationField,
-      days: whole('How many days; 3 if left out', { minimum: 1, maximum: 7 }),
+      days: integer('How many days; 3 if left out', { minimum: 1, maximum: 7 }),
       units: unitsField,
     },
     ['days', 'units'],
@@ -39,14 +39,14 @@ export const getForecast = tool({
   output: object({
     location: text('The place'),
     units: unitsField,
-    days: whole('How many days'),
+    days: integer('How many days'),
     forecast: list(
       object({
         date: text('YYYY-MM-DD'),
         high: number('In the units'),
         low: number('In the units'),
         conditions: conditionsField,
-        precipitation_chance: whole('Percent'),
+        precipitation_chance: integer('Percent'),
       }),
       'Day by day',
     ),
@@ -69,7 +69,7 @@ export const getForecast = tool({
   ),
   examples: [{ location: 'Lisbon', days: 5 }],
   async execute({ location, days = 3, units = 'celsius' }, ctx) {
-    const place = placeOf(location)
+    const place = requireLocation(location)
     const today = await ctx.now()
     const forecast = Array.from({ length: days }, (_, at) => {
       const seed = seedOf(place) + 7 * at

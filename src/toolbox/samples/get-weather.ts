@@ -1,15 +1,15 @@
-// get_weather: a sample, not a forecast of anything.
+// get_weather: sample weather, not real data.
 
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { number, object, text, whole } from '../schema-fields.ts'
+import { number, object, text, integer } from '../tool-schema-fields.ts'
 import {
   celsiusOf,
   conditionsField,
   conditionsOf,
   inUnits,
   locationField,
-  placeOf,
+  requireLocation,
   seedOf,
   type Units,
   unitsField,
@@ -30,8 +30,8 @@ export const getWeather = tool({
     temperature: number('In the units'),
     units: unitsField,
     conditions: conditionsField,
-    humidity: whole('Percent'),
-    wind_speed_kmh: whole('Kilometres per hour'),
+    humidity: integer('Percent'),
+    wind_speed_kmh: integer('Kilometres per hour'),
     timestamp: text('When it was asked, RFC 3339'),
   }),
   hints: { readOnly: true },
@@ -52,7 +52,7 @@ export const getWeather = tool({
   ),
   examples: [{ location: 'Lisbon' }, { location: 'Boston', units: 'fahrenheit' }],
   async execute({ location, units = 'celsius' }, ctx) {
-    const place = placeOf(location)
+    const place = requireLocation(location)
     const seed = seedOf(place)
     return {
       location: place,

@@ -1,7 +1,8 @@
-// The weather of the samples: made of the letters of the place, so that the same place has the same weather in every test and demo.
+// Weather for the sample tools, derived from the bytes of the place name: the same place has the same weather in every
+// test and demo.
 
 import { fail } from '../../core/outcome.ts'
-import { oneOf, text } from '../schema-fields.ts'
+import { oneOf, text } from '../tool-schema-fields.ts'
 
 export const units = ['celsius', 'fahrenheit'] as const
 export type Units = (typeof units)[number]
@@ -11,8 +12,8 @@ export const locationField = text('A city or region', { minLength: 1, maxLength:
 export const unitsField = oneOf(units, 'celsius (the default) or fahrenheit')
 export const conditionsField = oneOf(conditions, 'What the sky does')
 
-/** As given, without space around it. */
-export function placeOf(location: string): string {
+/** Trims the location and throws if it is empty. */
+export function requireLocation(location: string): string {
   const place = location.trim()
   if (place === '')
     throw fail("Missing required field: 'location'", { code: 'invalid_arguments', class: 'invalid_request' })

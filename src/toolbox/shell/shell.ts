@@ -1,36 +1,37 @@
-// `box.shell()`: bash, a real shell in a bounded tree of processes (BOX-1). It is no sandbox: commands do whatever the user that runs this process may do, so it
-// is never part of box(), and a person is asked each time unless the operator says otherwise.
+// toolbox.shell(): bash, a real shell in a bounded process tree. It is not a sandbox: commands can do whatever the user
+// of this process can do. So it is not part of toolbox(), and every call needs approval unless the operator decides
+// otherwise.
 
 import { accessSync, constants } from 'node:fs'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import type { ToolContext } from '../../tools/context/context.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { jsonSchema, type JsonSchema } from '../../tools/schema.ts'
 import { type ApprovalFacts, type Tool, tool } from '../../tools/tool.ts'
 import { standardPath } from '../processes/find-program.ts'
 import { runShell, type ShellBounds, type ShellEnd } from './run-shell.ts'
-import { type OutputLevel, outputLevels, shortened, showOutput } from './show-output.ts'
+import { type OutputLevel, outputLevels, shortenOutput, showOutput } from './format-output.ts'
 import { openWorkingFolder } from './working-folder.ts'
 
 export interface ShellOptions {
-  /** The session's real folder, the same as in `files: { folder }` of the runtime. Commands begin there. */
+  /** Returns the session's real folder, the same as `files: { folder }` of the runtime. Commands start there. */
   readonly folder: (of: { readonly tenant: string; readonly session: string }) => string | undefined
-  /** 'always' unless given. */
+  /** Default: 'always'. */
   readonly approval?: 'always' | 'never' | ((input: BashInput, about: ApprovalFacts) => unknown)
-  /** Seen by commands, besides PATH, HOME (the session's folder) and LANG. Nothing else of this process is. */
+  /** Environment of the commands, added to PATH, HOME (the session's folder) and LANG. Nothing else is inherited. */
   readonly env?: Readonly<Record<string, string>>
-  /** What runs the commands. /bin/bash unless given, or /bin/sh where there is none. */
+  /** Path of the shell. Default: /bin/bash, or /bin/sh if there is no bash. */
   readonly shell?: string
-  /** How much the model is shown where it does not say. 'auto' unless given. */
+  /** How much output the model sees if it does not set `output`. Default: 'auto'. */
   readonly output?: OutputLevel
   readonly limits?: Partial<ShellBounds> & {
-    /** How long a command in the background may take. '24h' unless given. */
+    /** Timeout of a command in the background. Default: '24h'. */
     readonly background?: Duration
   }
-  /** The system's if left out. */
+  /** Default: the system clock. */
   readonly clock?: Clock
 }
 
@@ -51,17 +52,17 @@ interface BashResult {
   readonly output_files?: readonly string[]
 }
 
-const standardTimeoutMs = 30_000
-const longestTimeoutMs = 600_000
-/** One argument of a program has at most 128 KiB. */
-const longestCommands = 120_000
-const standardBounds: ShellBounds = {
+const defaultTimeoutMs = 30_000
+const maxTimeoutMs = 600_000
+/** Linux limits one program argument to 128 KiB. */
+const maxCommandBytes = 120_000
+const defaultBounds: ShellBounds = {
   memory: 2 * 1024 ** 3,
   processes: 256,
   fileBytes: 1024 ** 3,
   output: 64 * 1024 ** 2,
 }
-/** Between SIGTERM and SIGKILL. Who waits for a call that was cancelled waits no longer than this; a task has more time. */
+/** Grace period between SIGTERM and SIGKILL. Short, because a cancelled call waits for it; a task has more time. */
 const graceMs = 100
 const backgroundGraceMs = 2_000
 
@@ -74,7 +75,7 @@ const inputSchema = (longestMs: number): JsonSchema => ({
       type: 'integer',
       minimum: 1,
       maximum: longestMs,
-      description: `How long it may take: ${standardTimeoutMs} if left out, ${longestTimeoutMs} at most, more only in the background`,
+      description: `How long it may take: ${defaultTimeoutMs} if left out, ${maxTimeoutMs} at most, more only in the background`,
     },
     output: {
       type: 'string',
@@ -107,28 +108,28 @@ const outputSchema: JsonSchema = {
 }
 
 export function shellTools(options: ShellOptions): readonly Tool[] {
-  const { approval = 'always', clock = systemClock, output: standardOutput = 'auto' } = options
-  const bounds = boundsOf(options)
-  const shell = options.shell ?? (isThere('/bin/bash') ? '/bin/bash' : '/bin/sh')
+  const { approval = 'always', clock = systemClock, output: defaultOutput = 'auto' } = options
+  const bounds = checkedBounds(options)
+  const shell = options.shell ?? (isExecutable('/bin/bash') ? '/bin/bash' : '/bin/sh')
   const backgroundMs = milliseconds(options.limits?.background ?? '24h', 'shell: limits.background')
-  const longestMs = Math.max(longestTimeoutMs, backgroundMs)
+  const maxInputMs = Math.max(maxTimeoutMs, backgroundMs)
 
-  const timeoutOf = ({ timeout_ms: asked }: BashInput, inBackground: boolean): number => {
-    const [standard, most] = inBackground ? [backgroundMs, backgroundMs] : [standardTimeoutMs, longestTimeoutMs]
-    if (asked === undefined || asked <= most) return asked ?? standard
-    const advice = !inBackground && backgroundMs > most ? '; run it in the background if it takes longer' : ''
-    throw fail(`timeout_ms must be at most ${most}${advice}`, {
+  const timeoutFor = ({ timeout_ms: requested }: BashInput, inBackground: boolean): number => {
+    const [fallback, max] = inBackground ? [backgroundMs, backgroundMs] : [defaultTimeoutMs, maxTimeoutMs]
+    if (requested === undefined || requested <= max) return requested ?? fallback
+    const advice = !inBackground && backgroundMs > max ? '; run it in the background if it takes longer' : ''
+    throw fail(`timeout_ms must be at most ${max}${advice}`, {
       code: 'invalid_arguments',
       class: 'invalid_request',
     })
   }
 
   const execute = async (input: BashInput, ctx: ToolContext): Promise<BashResult> => {
-    const { commands, working_dir: where = '/', output = standardOutput } = input
+    const { commands, working_dir: where = '/', output = defaultOutput } = input
     const inBackground = ctx.task !== null
-    const timeoutMs = timeoutOf(input, inBackground)
-    if (Buffer.byteLength(commands) > longestCommands || commands.includes('\0'))
-      throw fail(`commands must be text of at most ${longestCommands} bytes; write a script to a file and run that`, {
+    const timeoutMs = timeoutFor(input, inBackground)
+    if (Buffer.byteLength(commands) > maxCommandBytes || commands.includes('\0'))
+      throw fail(`commands must be text of at most ${maxCommandBytes} bytes; write a script to a file and run that`, {
         code: 'invalid_arguments',
         class: 'invalid_request',
       })
@@ -152,7 +153,7 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
         signal: ctx.signal,
         onOutput: (text, stream) => ctx.output(text, stream),
       })
-      if (end.ended !== undefined) throw endedEarly(end, timeoutMs, bounds)
+      if (end.ended !== undefined) throw earlyEndError(end, timeoutMs, bounds)
       const success = end.exitCode === 0
       const { files, ...shown } = await showOutput(end, output, success, ctx)
       const { stdout, stderr, truncated } = shown
@@ -168,7 +169,7 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     title: 'Run shell commands',
     description:
       'Run commands in bash, in the workspace of this conversation. Each call begins anew: directories, variables and functions of earlier calls are gone, and what is still running at the end is ended. The whole output is kept as a file where it is shortened.',
-    input: jsonSchema<BashInput>(inputSchema(longestMs)),
+    input: jsonSchema<BashInput>(inputSchema(maxInputMs)),
     output: outputSchema,
     hints: { destructive: true, openWorld: true },
     approval,
@@ -177,7 +178,7 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
       details: commands,
     }),
     onCrash: 'stop',
-    timeout: longestTimeoutMs + 60_000,
+    timeout: maxTimeoutMs + 60_000,
     background: { timeout: backgroundMs + 60_000, grace: backgroundGraceMs + 1_000, recovery: 'owner_bound' },
     narrate: narrate(
       {
@@ -194,7 +195,7 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
           waiting: 'Wartet darauf, {} in bash auszuführen',
         },
       },
-      // The program alone: what follows may be secret.
+      // Only the program name: its arguments may contain secrets.
       ({ commands }) => /^\s*([\w./+-]{1,40})(?=\s|$)/.exec(commands)?.[1] ?? 'commands',
     ),
     examples: [{ commands: 'ls -la' }, { commands: 'npm test', timeout_ms: 120_000, output: 'normal' }],
@@ -205,9 +206,9 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
 
 const partialBytes = 8_192
 
-function endedEarly(end: ShellEnd, timeoutMs: number, bounds: ShellBounds): Error {
-  const said = shortened(`${end.stdout}${end.stderr === '' ? '' : `\n[stderr]\n${end.stderr}`}`, partialBytes)
-  const output = said.trim() === '' ? ' There was no output' : ` Partial output:\n${said}`
+function earlyEndError(end: ShellEnd, timeoutMs: number, bounds: ShellBounds): Error {
+  const partial = shortenOutput(`${end.stdout}${end.stderr === '' ? '' : `\n[stderr]\n${end.stderr}`}`, partialBytes)
+  const output = partial.trim() === '' ? ' There was no output' : ` Partial output:\n${partial}`
   if (end.ended === 'timeout')
     return fail(`Command timed out after ${timeoutMs}ms.${output}`, { code: 'command_timeout', class: 'timeout' })
   const limit = (what: string): Error =>
@@ -224,27 +225,30 @@ function endedEarly(end: ShellEnd, timeoutMs: number, bounds: ShellBounds): Erro
   }
 }
 
-function boundsOf({ folder, env = {}, output, limits = {} }: ShellOptions): ShellBounds {
-  const wrong = (why: string): never => {
+function checkedBounds({ folder, env = {}, output, limits = {} }: ShellOptions): ShellBounds {
+  const invalid = (why: string): never => {
     throw new PawlError('config_invalid', `shell: ${why}.`)
   }
-  if (typeof folder !== 'function') wrong('folder must be a function that gives the real folder of a session')
-  if (output !== undefined && !outputLevels.includes(output)) wrong(`output must be one of ${outputLevels.join(', ')}`)
+  if (typeof folder !== 'function') invalid('`folder` must be a function that returns the real folder of a session')
+  if (output !== undefined && !outputLevels.includes(output))
+    invalid(`\`output\` must be one of ${outputLevels.join(', ')}`)
   for (const [name, value] of Object.entries(env))
     if (!/^[A-Za-z_]\w*$/.test(name) || typeof value !== 'string' || value.includes('\0'))
-      wrong(`env.${name} is no variable that a shell takes`)
+      invalid(
+        `env.${name} is not a valid variable; use letters, digits and underscores, and a string value without NUL`,
+      )
   const { background: _, ...given } = limits
   for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(standardBounds, name))
-      wrong(`there is no limit '${name}'; there are ${Object.keys(standardBounds).join(', ')}, background`)
+    if (!Object.hasOwn(defaultBounds, name))
+      invalid(`unknown limit '${name}'. The limits are ${Object.keys(defaultBounds).join(', ')}, background`)
     if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
-      wrong(`limits.${name} must be a whole number above zero`)
+      invalid(`limits.${name} must be a positive integer`)
   }
-  const said = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return { ...standardBounds, ...said }
+  const overrides = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  return { ...defaultBounds, ...overrides }
 }
 
-function isThere(program: string): boolean {
+function isExecutable(program: string): boolean {
   try {
     accessSync(program, constants.X_OK)
     return true

@@ -1,7 +1,8 @@
-// SHELL: the directory that commands begin in: inside the session's folder, whatever links there are and whoever changes them meanwhile.
+// Opens the directory in which shell commands start. It is guaranteed to be inside the session's folder, even if
+// another process swaps symbolic links meanwhile.
 //
-// It is opened first, and what was opened says where it is; then the program begins in what was opened, not in what its path means by then. Links that stay
-// inside are followed: what a shell could enter with `cd` is no secret to it.
+// The directory is opened first, and its real path is read from the open handle. The program then starts in the handle,
+// not in the path. Links that stay inside the folder are followed.
 
 import { constants } from 'node:fs'
 import { type FileHandle, open, readlink, realpath } from 'node:fs/promises'
@@ -9,22 +10,22 @@ import { join, sep } from 'node:path'
 import { fail, type ToolFailure } from '../../core/outcome.ts'
 
 export interface WorkingFolder {
-  /** To begin in, while it is open. */
+  /** Path to start in; valid until close(). */
   readonly path: string
-  /** Where the session's folder really is. */
+  /** Real path of the session's folder. */
   readonly root: string
   close(): Promise<void>
 }
 
 const { O_DIRECTORY, O_RDONLY } = constants
 
-const outside = (): ToolFailure =>
+const invalidWorkingDir = (): ToolFailure =>
   fail('working_dir must be a directory inside the workspace', {
     code: 'working_dir_invalid',
     class: 'invalid_request',
   })
 
-export async function openWorkingFolder(folder: string, given: string): Promise<WorkingFolder> {
+export async function openWorkingFolder(folder: string, requested: string): Promise<WorkingFolder> {
   const root = await realpath(folder).catch((cause: unknown) => {
     throw fail('The workspace folder of this session does not exist', {
       code: 'workspace_unavailable',
@@ -32,13 +33,13 @@ export async function openWorkingFolder(folder: string, given: string): Promise<
       cause,
     })
   })
-  const path = join(root, inWorkspace(given))
-  if (!isWithin(path, root)) throw outside()
+  const path = join(root, workspacePath(requested))
+  if (!isWithin(path, root)) throw invalidWorkingDir()
   let handle: FileHandle
   try {
     handle = await open(path, O_RDONLY | O_DIRECTORY)
   } catch (cause) {
-    throw fail(`There is no directory ${JSON.stringify(given.slice(0, 200))} in the workspace`, {
+    throw fail(`There is no directory ${JSON.stringify(requested.slice(0, 200))} in the workspace`, {
       code: 'working_dir_invalid',
       class: 'invalid_request',
       cause,
@@ -46,10 +47,10 @@ export async function openWorkingFolder(folder: string, given: string): Promise<
   }
   try {
     const opened = `/proc/self/fd/${handle.fd}`
-    // Where there is no /proc the path is looked at once more: a link that is swapped right after that is not seen.
+    // Without /proc the path is resolved again; a link that is swapped after that is not detected.
     const shown = await readlink(opened).catch(() => undefined)
     const real = shown ?? (await realpath(path))
-    if (!isWithin(real, root)) throw outside()
+    if (!isWithin(real, root)) throw invalidWorkingDir()
     return { path: shown === undefined ? real : opened, root, close: () => handle.close() }
   } catch (error) {
     await handle.close()
@@ -60,11 +61,11 @@ export async function openWorkingFolder(folder: string, given: string): Promise<
 const isWithin = (path: string, root: string): boolean =>
   path === root || path.startsWith(root === sep ? sep : root + sep)
 
-/** `x`, `/x` and `/workspace/x` are the same, as for files. */
-function inWorkspace(given: string): string {
-  if (given.includes('\0')) throw outside()
-  const parts = given.split('/').filter((part) => part !== '' && part !== '.')
-  if (parts.includes('..')) throw outside()
-  if (given.startsWith('/') && parts[0] === 'workspace') parts.shift()
+/** `x`, `/x` and `/workspace/x` are the same path, as for the file tools. */
+function workspacePath(requested: string): string {
+  if (requested.includes('\0')) throw invalidWorkingDir()
+  const parts = requested.split('/').filter((part) => part !== '' && part !== '.')
+  if (parts.includes('..')) throw invalidWorkingDir()
+  if (requested.startsWith('/') && parts[0] === 'workspace') parts.shift()
   return parts.join('/')
 }

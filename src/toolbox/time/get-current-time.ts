@@ -1,9 +1,9 @@
-// get_current_time: the time of the runtime's clock, in the zone that was asked for.
+// get_current_time: the time of the runtime's clock in the requested time zone.
 
 import { fail } from '../../core/outcome.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { object, oneOf, text, whole } from '../schema-fields.ts'
+import { object, oneOf, text, integer } from '../tool-schema-fields.ts'
 
 const formats = ['iso8601', 'unix', 'human'] as const
 
@@ -26,7 +26,7 @@ export const getCurrentTime = tool({
   output: object(
     {
       datetime: text('For iso8601 and human'),
-      timestamp: whole('For unix: seconds since 1970'),
+      timestamp: integer('For unix: seconds since 1970'),
       format: oneOf(formats, 'As asked'),
       timezone: text('The zone that the time is told in'),
       utc_offset: text('How far the zone is from UTC at that time: +01:00'),
@@ -51,35 +51,35 @@ export const getCurrentTime = tool({
   ),
   examples: [{}, { timezone: 'Europe/Berlin', format: 'human' }],
   async execute({ timezone = 'UTC', format = 'iso8601' }, ctx) {
-    const clock = clockIn(timezone.trim() || 'UTC')
+    const clock = localClock(timezone.trim() || 'UTC')
     const now = await ctx.now()
     const { parts, zone, offset } = clock(now)
-    const said = { format, timezone: zone, utc_offset: offset }
-    if (format === 'unix') return { timestamp: Math.floor(now / 1000), ...said }
+    const common = { format, timezone: zone, utc_offset: offset }
+    if (format === 'unix') return { timestamp: Math.floor(now / 1000), ...common }
     const time = `${parts.hour}:${parts.minute}:${parts.second}`
     if (format === 'human')
-      return { datetime: `${parts.weekday}, ${parts.name} ${parts.day}, ${parts.year} at ${time} ${zone}`, ...said }
+      return { datetime: `${parts.weekday}, ${parts.name} ${parts.day}, ${parts.year} at ${time} ${zone}`, ...common }
     const millis = String(now % 1000).padStart(3, '0')
     return {
       datetime: `${parts.year}-${parts.month}-${parts.day}T${time}.${millis}${zone === 'UTC' ? 'Z' : offset}`,
-      ...said,
+      ...common,
     }
   },
 })
 
-interface Wall {
+interface LocalTime {
   readonly parts: Readonly<Record<'year' | 'month' | 'name' | 'day' | 'weekday' | 'hour' | 'minute' | 'second', string>>
   readonly zone: string
   readonly offset: string
 }
 
-/** What a clock on a wall in this zone shows. */
-function clockIn(timezone: string): (at: number) => Wall {
-  const terms = { timeZone: timezone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23' } as const
-  let numbers: Intl.DateTimeFormat
+/** Returns a function that converts an instant to local time in this zone. Throws for an unknown zone. */
+function localClock(timezone: string): (at: number) => LocalTime {
+  const baseOptions = { timeZone: timezone, calendar: 'gregory', numberingSystem: 'latn', hourCycle: 'h23' } as const
+  let formatter: Intl.DateTimeFormat
   try {
-    numbers = new Intl.DateTimeFormat('en-US', {
-      ...terms,
+    formatter = new Intl.DateTimeFormat('en-US', {
+      ...baseOptions,
       year: 'numeric',
       month: '2-digit',
       day: '2-digit',
@@ -96,21 +96,21 @@ function clockIn(timezone: string): (at: number) => Wall {
       class: 'invalid_request',
     })
   }
-  // As it was asked for: the name that Intl prefers may be one of the past (Asia/Katmandu).
-  const known = numbers.resolvedOptions().timeZone
-  const zone = known.toLowerCase() === timezone.toLowerCase() ? known : timezone
-  const names = new Intl.DateTimeFormat('en-US', { ...terms, month: 'long' })
+  // Keep the requested name: the one that Intl prefers may be outdated (Asia/Katmandu).
+  const canonicalZone = formatter.resolvedOptions().timeZone
+  const zone = canonicalZone.toLowerCase() === timezone.toLowerCase() ? canonicalZone : timezone
+  const monthFormatter = new Intl.DateTimeFormat('en-US', { ...baseOptions, month: 'long' })
   return (at) => {
-    const found = Object.fromEntries(numbers.formatToParts(at).map(({ type, value }) => [type, value])) as Record<
+    const fields = Object.fromEntries(formatter.formatToParts(at).map(({ type, value }) => [type, value])) as Record<
       string,
       string
     >
-    const part = (name: string): string => found[name] ?? ''
+    const part = (name: string): string => fields[name] ?? ''
     return {
       parts: {
         year: part('year').padStart(4, '0'),
         month: part('month'),
-        name: names.format(at),
+        name: monthFormatter.format(at),
         day: part('day'),
         weekday: part('weekday'),
         hour: part('hour'),
@@ -118,7 +118,7 @@ function clockIn(timezone: string): (at: number) => Wall {
         second: part('second'),
       },
       zone,
-      // 'GMT+01:00'; 'GMT' alone is none.
+      // Intl returns 'GMT+01:00', or 'GMT' alone for a zero offset.
       offset: part('timeZoneName').replace('GMT', '') || '+00:00',
     }
   }

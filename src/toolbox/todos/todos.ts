@@ -1,4 +1,4 @@
-// box.todos(): a model that plans where people can see it.
+// toolbox.todos(): the model keeps a to-do list that people can see.
 
 import type { Tool } from '../../tools/tool.ts'
 import { writeTodos } from './write-todos.ts'

@@ -1,9 +1,10 @@
-// write_todos: the model writes down what it has to do. Nothing is kept but the call itself: the newest list in the history is the list.
+// write_todos: the model records its to-do list. Only the call itself is stored: the newest call in the history is the
+// current list.
 
 import { fail } from '../../core/outcome.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
-import { flag, list, object, oneOf, text, whole } from '../schema-fields.ts'
+import { flag, list, object, oneOf, text, integer } from '../tool-schema-fields.ts'
 
 const statuses = ['pending', 'in_progress', 'completed'] as const
 
@@ -27,7 +28,7 @@ const todos = list(
   { maxItems: 200 },
 )
 
-const wrong = (why: string): never => {
+const invalidArguments = (why: string): never => {
   throw fail(why, { code: 'invalid_arguments', class: 'invalid_request' })
 }
 
@@ -40,17 +41,17 @@ export const writeTodos = tool({
   output: object(
     {
       success: flag('Always true'),
-      total_tasks: whole('How many there are'),
-      pending: whole('How many of them are pending'),
-      in_progress: whole('How many of them are in progress'),
-      completed: whole('How many of them are completed'),
+      total_tasks: integer('How many there are'),
+      pending: integer('How many of them are pending'),
+      in_progress: integer('How many of them are in progress'),
+      completed: integer('How many of them are completed'),
       todos,
       warning: text('What is odd about the list'),
     },
     ['warning'],
   ),
   hints: { idempotent: true },
-  // The last list is the list: those of one session follow each other.
+  // The last list wins, so the calls of one session are serialized.
   concurrency: 'exclusive',
   narrate: narrate(
     {
@@ -66,7 +67,7 @@ export const writeTodos = tool({
       },
     },
     (input: Input) =>
-      current(input)?.activeForm ??
+      currentTodo(input)?.activeForm ??
       `${input.todos.filter(({ status }) => status === 'completed').length}/${input.todos.length}`,
   ),
   examples: [
@@ -79,14 +80,14 @@ export const writeTodos = tool({
     },
   ],
   execute({ todos: given }) {
-    const kept = given.map(({ content, activeForm, status }, at) => ({
-      content: content.trim() || wrong(`Task ${at + 1} is missing or has empty 'content' field`),
-      activeForm: activeForm.trim() || wrong(`Task ${at + 1} is missing or has empty 'activeForm' field`),
+    const cleaned = given.map(({ content, activeForm, status }, at) => ({
+      content: content.trim() || invalidArguments(`Task ${at + 1} is missing or has empty 'content' field`),
+      activeForm: activeForm.trim() || invalidArguments(`Task ${at + 1} is missing or has empty 'activeForm' field`),
       status,
     }))
-    const count = (wanted: Todo['status']): number => kept.filter(({ status }) => status === wanted).length
+    const count = (wanted: Todo['status']): number => cleaned.filter(({ status }) => status === wanted).length
     const [pending, active, completed] = [count('pending'), count('in_progress'), count('completed')]
-    const odd =
+    const listWarning =
       active > 1
         ? `${active} tasks are in_progress; exactly one should be`
         : active === 0 && pending > 0
@@ -94,14 +95,14 @@ export const writeTodos = tool({
           : undefined
     return {
       success: true,
-      total_tasks: kept.length,
+      total_tasks: cleaned.length,
       pending,
       in_progress: active,
       completed,
-      todos: kept,
-      ...(odd === undefined ? {} : { warning: odd }),
+      todos: cleaned,
+      ...(listWarning === undefined ? {} : { warning: listWarning }),
     }
   },
 })
 
-const current = ({ todos: given }: Input): Todo | undefined => given.find(({ status }) => status === 'in_progress')
+const currentTodo = ({ todos: given }: Input): Todo | undefined => given.find(({ status }) => status === 'in_progress')

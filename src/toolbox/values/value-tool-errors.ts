@@ -1,12 +1,12 @@
-// What a model reads when something cannot be kept: a sentence it can act on, with a stable code. What is no fault of the arguments (a lost lease, a
-// store that does not answer) is not told: it is the runtime's to deal with.
+// Error texts of kv_store, secret_store and ask_user: a sentence the model can act on, with a stable code. Errors that
+// the arguments did not cause (a lost lease, an unavailable store) are rethrown for the runtime to handle.
 
 import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { fail, type FailureClass, retry, type ToolFailure } from '../../core/outcome.ts'
 
-type Saying = readonly [FailureClass, string?]
+type ValueError = readonly [FailureClass, string?]
 
-const sayings: { readonly [Code in ErrorCode]?: Saying } = {
+const valueErrors: { readonly [Code in ErrorCode]?: ValueError } = {
   value_key_invalid: [
     'invalid_request',
     'key must be a text of 1 to 255 characters that is not blank. Nothing was changed.',
@@ -36,26 +36,27 @@ const sayings: { readonly [Code in ErrorCode]?: Saying } = {
   ],
 }
 
-export async function told<T>(work: () => Promise<T>): Promise<T> {
+export async function withValueErrors<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw sayingOf(error) ?? error
+    throw toValueError(error) ?? error
   }
 }
 
-function sayingOf(error: unknown): ToolFailure | undefined {
+function toValueError(error: unknown): ToolFailure | undefined {
   if (!(error instanceof PawlError)) return undefined
   const { code, message } = error
   if (code === 'values_busy') return retry({ message: 'Others keep changing the values. Try again.', code, after: 100 })
-  const saying = sayings[code]
+  const saying = valueErrors[code]
   return saying && fail(saying[1] ?? message, { code, class: saying[0] })
 }
 
-/** An argument that this operation needs. */
-export function needed(value: string | undefined, name: string): string {
-  if (value === undefined || value.trim() === '') throw wrong(`Missing required parameter: ${name}`)
+/** Returns an argument that the operation requires, or throws. */
+export function requireArgument(value: string | undefined, name: string): string {
+  if (value === undefined || value.trim() === '') throw invalidArguments(`Missing required parameter: ${name}`)
   return value
 }
 
-export const wrong = (why: string): ToolFailure => fail(why, { code: 'invalid_arguments', class: 'invalid_request' })
+export const invalidArguments = (why: string): ToolFailure =>
+  fail(why, { code: 'invalid_arguments', class: 'invalid_request' })

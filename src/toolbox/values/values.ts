@@ -1,6 +1,6 @@
-// The model keeps values for later in the session: kv_store.
+// toolbox.values(): the model stores values in the session with kv_store.
 
 import type { Tool } from '../../tools/tool.ts'
-import { kvStore } from './kv-store.ts'
+import { kvStore } from './kv-store-tool.ts'
 
 export const valueTools = (): Tool[] => [kvStore]

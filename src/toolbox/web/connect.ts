@@ -1,17 +1,17 @@
-// WEB: a socket to a host whose addresses were checked. A name is resolved once and the socket gets the addresses that were looked at, so a resolver that says
-// something else a moment later (rebinding) changes nothing; then the address at the other end of the socket is looked at again.
+// Connects to a host whose addresses were checked. The name is resolved once and the socket gets exactly those
+// addresses, so DNS rebinding has no effect. The remote address of the connected socket is checked again.
 
 import { lookup as systemLookup } from 'node:dns/promises'
 import { connect as connectPlain, isIP, type LookupFunction, type Socket } from 'node:net'
 import { connect as connectSecure } from 'node:tls'
 import { fail, type ToolFailure } from '../../core/outcome.ts'
 import { hostOf } from './host-lists.ts'
-import { blocked, portOf, type WebRules } from './fetch-rules.ts'
+import { urlBlocked, portOf, type WebRules } from './fetch-rules.ts'
 
-/** More are not tried; all of them are checked. */
-const mostTried = 8
+/** Maximum number of addresses to try; all addresses are checked. */
+const maxAddresses = 8
 
-const noConnection = (why: string, cause?: unknown): ToolFailure =>
+const connectError = (why: string, cause?: unknown): ToolFailure =>
   fail(`Failed to connect to server: ${why}`, {
     code: 'connect_failed',
     class: 'unavailable',
@@ -22,15 +22,16 @@ export async function connectTo(url: URL, rules: WebRules, signal: AbortSignal):
   const host = hostOf(url)
   const port = portOf(url)
   const addresses = await addressesOf(host, rules, signal)
-  if (addresses.length === 0) throw noConnection('its name has no address')
-  // One that is not allowed among others is how a name leads inside: none of them is trusted then.
+  if (addresses.length === 0) throw connectError('its name has no address')
+  // A single forbidden address rejects the host: mixed answers are a way to reach internal services.
   for (const address of addresses)
     if (isIP(address) === 0 || !rules.mayConnect(address, host, port))
-      throw blocked('it does not lead to a public address')
-  const socket = open(url, addresses.slice(0, mostTried))
+      throw urlBlocked('it does not lead to a public address')
+  const socket = openSocket(url, addresses.slice(0, maxAddresses))
   try {
-    await connected(socket, url.protocol === 'https:' ? 'secureConnect' : 'connect', signal)
-    if (!rules.mayConnect(socket.remoteAddress ?? '', host, port)) throw blocked('it does not lead to a public address')
+    await untilConnected(socket, url.protocol === 'https:' ? 'secureConnect' : 'connect', signal)
+    if (!rules.mayConnect(socket.remoteAddress ?? '', host, port))
+      throw urlBlocked('it does not lead to a public address')
     return socket
   } catch (error) {
     socket.destroy()
@@ -40,19 +41,19 @@ export async function connectTo(url: URL, rules: WebRules, signal: AbortSignal):
 
 async function addressesOf(host: string, { lookup }: WebRules, signal: AbortSignal): Promise<readonly string[]> {
   if (isIP(host) !== 0) return [host]
-  const asked = lookup
+  const lookupResult = lookup
     ? lookup(host)
     : systemLookup(host, { all: true }).then((found) => found.map(({ address }) => address))
   try {
-    return await orAbort(asked, signal)
+    return await raceAbort(lookupResult, signal)
   } catch (error) {
     signal.throwIfAborted()
-    throw noConnection('its name is not known', error)
+    throw connectError('its name is not known', error)
   }
 }
 
-/** A question to the system cannot be taken back: who is told to stop does not wait for the answer. */
-async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+/** A system lookup cannot be cancelled, so an abort stops waiting for it. */
+async function raceAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const stopped = Promise.withResolvers<never>()
   const stop = (): void => stopped.reject(signal.reason as Error)
   signal.addEventListener('abort', stop, { once: true })
@@ -64,40 +65,40 @@ async function orAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-function open(url: URL, addresses: readonly string[]): Socket {
+function openSocket(url: URL, addresses: readonly string[]): Socket {
   const host = hostOf(url)
   const [first = ''] = addresses
-  // The socket asks for the addresses of the host; these are the answer, whatever it asks.
-  const found = addresses.map((address) => ({ address, family: isIP(address) }))
-  const pinned = ((_host, _options, answer) => answer(null, found)) as LookupFunction
+  // The socket's own lookup always gets the checked addresses.
+  const entries = addresses.map((address) => ({ address, family: isIP(address) }))
+  const pinned = ((_host, _options, answer) => answer(null, entries)) as LookupFunction
   const where = addresses.length === 1 ? { host: first } : { host, lookup: pinned, autoSelectFamily: true }
   const target = { ...where, port: portOf(url) }
   if (url.protocol === 'http:') return connectPlain(target)
-  // Said, so that no variable of the environment turns the check of certificates off.
+  // `rejectUnauthorized` is explicit, so that no environment variable can disable the certificate check.
   const name = isIP(host) === 0 ? { servername: host } : {}
   return connectSecure({ ...target, ...name, rejectUnauthorized: true, ALPNProtocols: ['http/1.1'] })
 }
 
-function connected(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<void> {
+function untilConnected(socket: Socket, event: 'connect' | 'secureConnect', signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const over = (): void => {
+    const cleanUp = (): void => {
       socket.off(event, done).off('error', failed).off('close', closed)
       signal.removeEventListener('abort', stop)
     }
     const failed = (error: Error): void => {
-      over()
-      reject(noConnection(reasonOf(error), error))
+      cleanUp()
+      reject(connectError(connectReason(error), error))
     }
     const closed = (): void => failed(new Error('closed'))
     const stop = (): void => {
-      over()
+      cleanUp()
       reject(signal.reason as Error)
     }
     const done = (): void => {
-      over()
+      cleanUp()
       resolve()
     }
-    // An error that comes later is nobody's: whoever has the socket then listens.
+    // Prevents an unhandled 'error' event; the later owner of the socket adds its own listener.
     socket.on('error', () => {})
     socket.once(event, done).once('error', failed).once('close', closed)
     signal.addEventListener('abort', stop, { once: true })
@@ -105,8 +106,8 @@ function connected(socket: Socket, event: 'connect' | 'secureConnect', signal: A
   })
 }
 
-/** In words that tell a model what to do about it, and nothing about the network it runs in. */
-function reasonOf(error: Error): string {
+/** A reason that the model can act on and that reveals nothing about the local network. */
+function connectReason(error: Error): string {
   const { code = '' } = error as NodeJS.ErrnoException
   if (code.startsWith('ERR_TLS') || code.includes('CERT') || code.includes('SIGNATURE'))
     return 'its certificate is not valid'

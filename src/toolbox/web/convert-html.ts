@@ -1,15 +1,16 @@
-// WEB: HTML as a model reads it. A thread converts it (html-thread.ts), with bounded memory and until a deadline; where that does not end, the tags are taken out here.
+// Converts HTML to Markdown or text. A thread (html-thread-entry.ts) does it with bounded memory and a deadline; if that
+// fails, the tags are stripped here.
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Clock } from '../../core/clock.ts'
 
-export interface ToConvert {
+export interface ConvertRequest {
   readonly html: string
-  /** What links are relative to. */
+  /** Base URL of relative links. */
   readonly base: string
   readonly format: 'markdown' | 'text'
-  /** Characters. A page can be made to become a hundred times as long. */
+  /** Limit in characters: a hostile page can expand a hundredfold. */
   readonly mostOutput: number
 }
 
@@ -19,26 +20,28 @@ export interface Converted {
   readonly cut: boolean
 }
 
-/** Ordinary pages take some milliseconds, and a thread some 50 to begin. */
+/** Ordinary pages take a few milliseconds; a thread takes about 50 ms to start. */
 const deadlineMs = 4_000
-/** Until it begins. Not a part of the deadline: that is the page's. */
+/** Limit for the start of a thread. It does not count toward the deadline of the page. */
 const startMs = 20_000
-/** Each takes a core and its memory: more of them would only be late together. */
-const mostThreads = 4
-/** How long a page waits for a thread. */
-const lineMs = 15_000
-const memory = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
+/** Each thread takes a core and memory, so more threads would only miss the deadline together. */
+const maxThreads = 4
+/** How long a page waits for a free thread. */
+const queueMs = 15_000
+const threadLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 32, stackSizeMb: 4 }
 
-/** Never throws for a page, whatever it is. */
+/** Never throws because of the page; only when the signal is aborted. */
 export async function convertHtml(
-  page: ToConvert,
+  page: ConvertRequest,
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Converted & { readonly plain: boolean }> {
-  const done = (await turn(clock, signal)) ? await inThread(page, clock, signal).finally(pass) : undefined
+  const done = (await acquireThread(clock, signal))
+    ? await convertInThread(page, clock, signal).finally(releaseThread)
+    : undefined
   signal.throwIfAborted()
   if (done) return { ...done, plain: false }
-  const text = withoutTags(page.html)
+  const text = stripTags(page.html)
   return {
     text: text.slice(0, page.mostOutput).toWellFormed(),
     title: '',
@@ -47,78 +50,96 @@ export async function convertHtml(
   }
 }
 
-let taken = 0
-const waiting = new Set<() => void>()
+let threadsInUse = 0
+const waiters = new Set<() => void>()
 
-/** False if it does not come: then there is no thread, and nothing to give back. */
-async function turn(clock: Clock, signal: AbortSignal): Promise<boolean> {
-  if (taken < mostThreads) {
-    taken++
+/** Waits for a thread slot. False on timeout or abort: then there is no slot to release. */
+async function acquireThread(clock: Clock, signal: AbortSignal): Promise<boolean> {
+  if (threadsInUse < maxThreads) {
+    threadsInUse++
     return true
   }
   const { resolve, promise } = Promise.withResolvers<boolean>()
   const wake = (): void => resolve(true)
-  const leave = (): void => resolve(!waiting.delete(wake))
-  waiting.add(wake)
-  const callOff = clock.timer(lineMs, leave)
+  const leave = (): void => resolve(!waiters.delete(wake))
+  waiters.add(wake)
+  const cancelTimer = clock.timer(queueMs, leave)
   signal.addEventListener('abort', leave, { once: true })
   if (signal.aborted) leave()
   return promise.finally(() => {
-    callOff()
+    cancelTimer()
     signal.removeEventListener('abort', leave)
   })
 }
 
-function pass(): void {
-  const [next] = waiting
-  if (!next) return void taken--
-  waiting.delete(next)
+function releaseThread(): void {
+  const [next] = waiters
+  if (!next) return void threadsInUse--
+  waiters.delete(next)
   next()
 }
 
-async function inThread(page: ToConvert, clock: Clock, signal: AbortSignal): Promise<Converted | undefined> {
+async function convertInThread(
+  page: ConvertRequest,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Converted | undefined> {
   const { resolve, promise } = Promise.withResolvers<Converted | undefined>()
-  // `.ts` where this runs from source, `.js` where it is built. Nothing of ours goes along: no flags, no environment.
-  const file = new URL(`./html-thread${extname(new URL(import.meta.url).pathname)}`, import.meta.url)
+  // `.ts` when run from source, `.js` when built. The thread inherits neither flags nor environment.
+  const file = new URL(`./html-thread-entry${extname(new URL(import.meta.url).pathname)}`, import.meta.url)
   let thread: Worker
   try {
     thread = new Worker(file, {
       workerData: page,
       execArgv: [],
       env: {},
-      resourceLimits: memory,
+      resourceLimits: threadLimits,
       name: 'pawl web_fetch',
     })
   } catch {
-    return undefined // a bundler has lost the file
+    return undefined // for example, a bundler dropped the file
   }
   const stop = (): void => resolve(undefined)
   thread.once('message', resolve).on('error', stop).once('exit', stop)
-  let callOff = clock.timer(startMs, stop)
-  const begun = (): void => {
-    callOff()
-    callOff = clock.timer(deadlineMs, stop)
+  let cancelTimer = clock.timer(startMs, stop)
+  const onOnline = (): void => {
+    cancelTimer()
+    cancelTimer = clock.timer(deadlineMs, stop)
   }
-  thread.once('online', begun)
+  thread.once('online', onOnline)
   signal.addEventListener('abort', stop, { once: true })
   if (signal.aborted) stop()
   try {
     return await promise
   } finally {
-    callOff()
-    thread.off('online', begun)
+    cancelTimer()
+    thread.off('online', onOnline)
     signal.removeEventListener('abort', stop)
-    // Until it is gone it has its place.
+    // The slot is released only after the thread is gone.
     await thread.terminate()
   }
 }
 
-const named: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
-const silent = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head'])
-const inline = new Set(['a', 'abbr', 'b', 'code', 'em', 'font', 'i', 'small', 'span', 'strong', 'sub', 'sup', 'u'])
+const namedEntities: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'", nbsp: ' ' }
+const hiddenElements = new Set(['script', 'style', 'noscript', 'template', 'svg', 'head'])
+const inlineElements = new Set([
+  'a',
+  'abbr',
+  'b',
+  'code',
+  'em',
+  'font',
+  'i',
+  'small',
+  'span',
+  'strong',
+  'sub',
+  'sup',
+  'u',
+])
 
-/** What is left of HTML without its tags. One pass, never back, whatever it is. */
-export function withoutTags(html: string): string {
+/** Strips the tags from HTML in a single pass without backtracking. */
+export function stripTags(html: string): string {
   const parts: string[] = []
   let at = 0
   while (at < html.length) {
@@ -135,11 +156,11 @@ export function withoutTags(html: string): string {
     const name = comment
       ? ''
       : (/^<(\/?[a-z][a-z0-9]{0,20})/i.exec(html.slice(open, open + 24))?.[1] ?? '').toLowerCase()
-    if (silent.has(name)) {
-      const end = endOf(html, name, at)
+    if (hiddenElements.has(name)) {
+      const end = findClosingTag(html, name, at)
       at = end === -1 ? html.length : end
     }
-    if (!comment && !inline.has(name.replace('/', ''))) parts.push('\n')
+    if (!comment && !inlineElements.has(name.replace('/', ''))) parts.push('\n')
   }
   parts.push(html.slice(at))
   return parts
@@ -149,7 +170,7 @@ export function withoutTags(html: string): string {
       (all, decimal?: string, hex?: string, name?: string) =>
         name === undefined
           ? characterOf(decimal === undefined ? Number.parseInt(hex ?? '', 16) : Number(decimal), all)
-          : (named[name.toLowerCase()] ?? all),
+          : (namedEntities[name.toLowerCase()] ?? all),
     )
     .split('\n')
     .map((line) => line.replaceAll(/[ \t\r\f]+/g, ' ').trim())
@@ -157,8 +178,8 @@ export function withoutTags(html: string): string {
     .join('\n')
 }
 
-/** Where an element that says nothing ends, from `at` on. */
-function endOf(html: string, name: string, at: number): number {
+/** Finds the closing tag of a hidden element, from `at` on; -1 if there is none. */
+function findClosingTag(html: string, name: string, at: number): number {
   for (let from = at; ;) {
     const next = html.indexOf('</', from)
     if (next === -1) return -1

@@ -1,50 +1,53 @@
-// WEB: what may be fetched: the operator's options, compiled once, and the verdict about a URL before anybody is asked for its address.
+// The rules of web_fetch: compiles the operator's options once, and checks a URL before its name is resolved.
 
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail, type ToolFailure } from '../../core/outcome.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
-import { isOwn, isPublic } from './public-address.ts'
-import { type HostList, hostList, hostOf } from './host-lists.ts'
+import { isOwnAddress, isPublicAddress } from './public-address.ts'
+import { type HostList, compileHostList, hostOf } from './host-lists.ts'
 
 export interface WebLimits {
-  /** Of a response as it comes and as it is once unpacked. 5,000,000 unless given. */
+  /** Bytes of a response, both compressed and decompressed. Default: 5,000,000. */
   readonly bytes?: number
-  /** Of HTML that is made into markdown or text; the rest is left out. 2,000,000 unless given. */
+  /** Bytes of HTML that are converted to Markdown or text; the rest is dropped. Default: 2,000,000. */
   readonly htmlBytes?: number
-  /** Until a server begins to answer, for each hop. '10s' unless given. */
+  /** Time until a server starts to answer, for each hop. Default: '10s'. */
   readonly firstByte?: Duration
-  /** In all. '30s' unless given. */
+  /** Time for the whole fetch. Default: '30s'. */
   readonly total?: Duration
-  /** 5 unless given. */
+  /** Maximum number of redirects to follow. Default: 5. */
   readonly redirects?: number
 }
 
 export interface WebOptions {
-  /** The only hosts that may be fetched. Every public one if left out. */
+  /** The only hosts that may be fetched. Default: every public host. */
   readonly allow?: HostList
-  /** Hosts that may not be fetched, whatever else is said. */
+  /** Hosts that are never fetched; overrides all other options. Default: none. */
   readonly deny?: HostList
-  /** Hosts that are fetched without asking a person. A redirect that leads from them to another host is not followed: the model is told where it leads. */
+  /**
+   * Hosts that are fetched without approval. A redirect from a trusted host to another host is not followed; the model
+   * gets the target URL instead. Default: none.
+   */
   readonly trusted?: HostList
-  /** 80, 443, 8080 and 8443 unless given. */
+  /** Default: 80, 443, 8080 and 8443. */
   readonly ports?: readonly number[]
   readonly limits?: WebLimits
-  /** Lets the model save what it fetches as a file of the session. */
+  /** Lets the model save a response as a file of the session. Default: false. */
   readonly saveFiles?: boolean
-  /** What servers read about who asks. */
+  /** The User-Agent header. */
   readonly userAgent?: string
-  /** Gives the addresses of a name; the system's resolver if left out. All of them must be allowed. */
+  /** Resolves a host name to its addresses, which must all be allowed. Default: the system resolver. */
   readonly lookup?: (host: string) => Promise<readonly string[]>
   /**
-   * Has the last word about an address, beside the verdict of the rules (`allowed`): true to connect. For an internal service that is to be reached, or a
-   * test server. It is asked about what the socket connects to, for every hop.
+   * Decides about an address: true to connect. `allowed` is the verdict of the built-in rules. Use it to reach an
+   * internal service or a test server. Called for the address that the socket connects to, for every hop.
    */
   readonly allowAddress?: (
     address: string,
     about: { readonly host: string; readonly port: number; readonly allowed: boolean },
   ) => boolean
-  /** The system's if left out. */
+  /** Default: the system clock. */
   readonly clock?: Clock
 }
 
@@ -58,40 +61,40 @@ export interface WebRules {
   readonly userAgent: string
   readonly lookup: ((host: string) => Promise<readonly string[]>) | undefined
   readonly clock: Clock
-  /** Throws what the model reads if the URL may not be fetched. */
+  /** Throws a failure for the model if the URL may not be fetched. */
   check(url: URL): void
   mayConnect(address: string, host: string, port: number): boolean
 }
 
-const standardPorts = [80, 443, 8080, 8443]
-const longestUrl = 8_192
+const defaultPorts = [80, 443, 8080, 8443]
+const maxUrlLength = 8_192
 
-export function rulesOf(options: WebOptions): WebRules {
+export function compileRules(options: WebOptions): WebRules {
   const {
     limits = {},
-    ports = standardPorts,
+    ports = defaultPorts,
     lookup,
     allowAddress,
     clock = systemClock,
     userAgent = 'Pawl/0 (web_fetch)',
   } = options
-  const wrong = (why: string): never => {
+  const invalid = (why: string): never => {
     throw new PawlError('config_invalid', `web: ${why}.`)
   }
   const count = (name: 'bytes' | 'htmlBytes' | 'redirects', standard: number, least: number): number => {
     const given = limits[name] ?? standard
     return Number.isSafeInteger(given) && given >= least
       ? given
-      : wrong(`limits.${name} must be a whole number from ${least}`)
+      : invalid(`limits.${name} must be an integer of at least ${least}`)
   }
   if (!Array.isArray(ports) || !ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
-    wrong('ports must be a list of numbers from 1 to 65535')
-  if (!/^[\x20-\x7e]{1,200}$/.test(userAgent)) wrong('userAgent must be 1 to 200 plain characters')
-  const mayName = hostList(options.allow, 'web: allow')
-  const mayNot = hostList(options.deny, 'web: deny')
-  const open = new Set(ports)
+    invalid('`ports` must be an array of integers from 1 to 65535')
+  if (!/^[\x20-\x7e]{1,200}$/.test(userAgent)) invalid('`userAgent` must have 1 to 200 printable ASCII characters')
+  const isAllowed = compileHostList(options.allow, 'web: allow')
+  const isDenied = compileHostList(options.deny, 'web: deny')
+  const openPorts = new Set(ports)
   return {
-    isTrusted: hostList(options.trusted, 'web: trusted') ?? (() => false),
+    isTrusted: compileHostList(options.trusted, 'web: trusted') ?? (() => false),
     bytes: count('bytes', 5_000_000, 1),
     htmlBytes: count('htmlBytes', 2_000_000, 1),
     firstByteMs: milliseconds(limits.firstByte ?? '10s', 'web: limits.firstByte'),
@@ -102,15 +105,15 @@ export function rulesOf(options: WebOptions): WebRules {
     clock,
     check(url) {
       const host = hostOf(url)
-      if (url.protocol !== 'http:' && url.protocol !== 'https:') throw badUrl('must start with http:// or https://')
-      if (url.href.length > longestUrl) throw badUrl(`must have at most ${longestUrl} characters`)
-      if (url.username !== '' || url.password !== '') throw badUrl('must not contain a user name or password')
-      if (host === '') throw badUrl('has no host')
-      if (!open.has(portOf(url))) throw blocked(`port ${portOf(url)} is not allowed`)
-      if (mayNot?.(host) || (mayName && !mayName(host))) throw blocked('its host is not allowed')
+      if (url.protocol !== 'http:' && url.protocol !== 'https:') throw invalidUrl('must start with http:// or https://')
+      if (url.href.length > maxUrlLength) throw invalidUrl(`must have at most ${maxUrlLength} characters`)
+      if (url.username !== '' || url.password !== '') throw invalidUrl('must not contain a user name or password')
+      if (host === '') throw invalidUrl('has no host')
+      if (!openPorts.has(portOf(url))) throw urlBlocked(`port ${portOf(url)} is not allowed`)
+      if (isDenied?.(host) || (isAllowed && !isAllowed(host))) throw urlBlocked('its host is not allowed')
     },
     mayConnect(address, host, port) {
-      const allowed = isPublic(address) && !isOwn(address)
+      const allowed = isPublicAddress(address) && !isOwnAddress(address)
       return allowAddress ? allowAddress(address, { host, port, allowed }) : allowed
     },
   }
@@ -119,18 +122,20 @@ export function rulesOf(options: WebOptions): WebRules {
 export const portOf = (url: URL): number =>
   url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port)
 
-export function badUrl(why: string): ToolFailure {
+export function invalidUrl(why: string): ToolFailure {
   return fail(`Invalid URL: ${why}`, { code: 'url_invalid', class: 'invalid_request' })
 }
 
-export function blocked(why: string): ToolFailure {
+export function urlBlocked(why: string): ToolFailure {
   return fail(`URL is blocked by policy: ${why}`, { code: 'url_blocked', class: 'permission_denied' })
 }
 
-/** As a browser reads it, so that what is checked is what is connected to: 0x7f.1, ①②⑦.0.0.1 and 127.0.0.1 are one host. */
+/**
+ * Parses as a browser does, so the checked host is the connected host: 0x7f.1, ①②⑦.0.0.1 and 127.0.0.1 are the same.
+ */
 export function parseUrl(text: string): URL {
   const url = URL.parse(text)
-  if (!url) throw badUrl('it cannot be read as one; look at its host and port')
+  if (!url) throw invalidUrl('it cannot be read as one; look at its host and port')
   url.hash = ''
   return url
 }

@@ -1,6 +1,6 @@
-// WEB: from a URL to a response: checked, connected, asked, and led on by at most so many redirects, each of which begins with the checks again. Nothing of
-// one hop is sent along to the next: no cookie, no credentials, no referrer. Proxies of the environment are not used: the checks would be made here and the
-// connection there.
+// Fetches a URL for web_fetch: checks it, connects, sends the request and follows a limited number of redirects, each
+// with the same checks. Nothing carries over between hops: no cookie, credentials or referrer. Proxies from the
+// environment are not used, because the checks would run here and the connection would be made there.
 
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,26 +15,26 @@ export interface Response {
   readonly redirected: number
   readonly status: number
   readonly headers: IncomingMessage['headers']
-  /** Once. */
+  /** Reads the body. May be called once. */
   read(): Promise<Body>
 }
 
-interface Asked {
+interface FetchOptions {
   readonly method: 'GET' | 'HEAD'
   readonly signal: AbortSignal
 }
 
 const redirects = new Set([301, 302, 303, 307, 308])
-const mostHeaderBytes = 32 * 1024
+const maxHeaderBytes = 32 * 1024
 
-const late = (message: string): ToolFailure => fail(message, { code: 'fetch_timeout', class: 'timeout' })
+const timeoutError = (message: string): ToolFailure => fail(message, { code: 'fetch_timeout', class: 'timeout' })
 const seconds = (ms: number): string => (ms === 1000 ? '1 second' : `${ms / 1000} seconds`)
 
-/** Works with the response while its connection is open. */
+/** Calls `work` with the response while its connection is open. */
 export async function withResponse<T>(
   start: URL,
   rules: WebRules,
-  { method, signal }: Asked,
+  { method, signal }: FetchOptions,
   work: (response: Response) => Promise<T>,
 ): Promise<T> {
   const { clock, totalMs, firstByteMs } = rules
@@ -43,9 +43,9 @@ export async function withResponse<T>(
   signal.addEventListener('abort', cancel, { once: true })
   if (signal.aborted) cancel()
   let isLate = false
-  const callOff = clock.timer(totalMs, () => {
+  const cancelTotal = clock.timer(totalMs, () => {
     isLate = !stop.signal.aborted
-    stop.abort(late(`Request timed out: it was not complete within ${seconds(totalMs)}`))
+    stop.abort(timeoutError(`Request timed out: it was not complete within ${seconds(totalMs)}`))
   })
   const sockets: Socket[] = []
   try {
@@ -56,16 +56,16 @@ export async function withResponse<T>(
         rules.check(here)
         return connectTo(here, rules, stop.signal)
       }
-      const waiting = clock.timer(firstByteMs, () =>
-        stop.abort(late(`Request timed out: server did not respond within ${seconds(firstByteMs)}`)),
+      const cancelFirstByte = clock.timer(firstByteMs, () =>
+        stop.abort(timeoutError(`Request timed out: server did not respond within ${seconds(firstByteMs)}`)),
       )
       let response: IncomingMessage
       try {
-        const socket = await (redirected === 0 ? reach() : ofRedirect(reach))
+        const socket = await (redirected === 0 ? reach() : asRedirectError(reach))
         sockets.push(socket)
-        response = await ask(here, { method, socket, userAgent: rules.userAgent, signal: stop.signal })
+        response = await sendRequest(here, { method, socket, userAgent: rules.userAgent, signal: stop.signal })
       } finally {
-        waiting()
+        cancelFirstByte()
       }
       const { statusCode: status = 0, headers } = response
       if (!redirects.has(status) || headers.location === undefined) {
@@ -78,24 +78,24 @@ export async function withResponse<T>(
         })
       }
       response.destroy()
-      url = nextOf(headers.location, here, redirected, rules, start)
+      url = redirectTarget(headers.location, here, redirected, rules, start)
     }
   } finally {
-    callOff()
+    cancelTotal()
     signal.removeEventListener('abort', cancel)
     for (const socket of sockets) socket.destroy()
   }
 }
 
-function nextOf(location: string, from: URL, redirected: number, rules: WebRules, start: URL): URL {
+function redirectTarget(location: string, from: URL, redirected: number, rules: WebRules, start: URL): URL {
   const badRedirect = (message: string, kind: 'external' | 'permission_denied' = 'external'): never => {
     throw fail(message, { code: 'redirect_refused', class: kind })
   }
   if (redirected >= rules.redirects) badRedirect(`Too many redirects: more than ${rules.redirects}`)
-  // What servers send is bytes; browsers read them as UTF-8.
+  // Header bytes are UTF-8 for browsers; Node decodes them as latin1.
   const next = URL.parse(Buffer.from(location, 'latin1').toString('utf8'), from.href)
   if (!next) return badRedirect('The server redirects to something that is no URL')
-  // A person was not asked about this host because it was trusted, and the trust does not go further.
+  // The fetch needed no approval because the start host is trusted; another host does not inherit that.
   if (rules.isTrusted(hostOf(start)) && !rules.isTrusted(hostOf(next)))
     badRedirect(
       `Not followed: the server redirects to another host, ${parseUrl(next.href).href.slice(0, 2_000)}. Fetch that URL if it is what you want`,
@@ -105,29 +105,29 @@ function nextOf(location: string, from: URL, redirected: number, rules: WebRules
   return next
 }
 
-/** What is wrong with an address that the server named is no fault of the one that was asked for. */
-async function ofRedirect<T>(reach: () => Promise<T>): Promise<T> {
+/** Rewords errors about a redirect target: the requested URL itself was fine. */
+async function asRedirectError<T>(reach: () => Promise<T>): Promise<T> {
   try {
     return await reach()
   } catch (error) {
     const { code, message } = error instanceof ToolFailure ? error.failure : {}
-    const said = `Not followed: the server redirects to another address. ${message}`
-    if (code === 'url_blocked') throw fail(said, { code, class: 'permission_denied' })
-    throw code === 'url_invalid' ? fail(said, { code: 'redirect_refused', class: 'external' }) : error
+    const explanation = `Not followed: the server redirects to another address. ${message}`
+    if (code === 'url_blocked') throw fail(explanation, { code, class: 'permission_denied' })
+    throw code === 'url_invalid' ? fail(explanation, { code: 'redirect_refused', class: 'external' }) : error
   }
 }
 
-interface Question {
+interface RequestOptions {
   readonly method: 'GET' | 'HEAD'
   readonly socket: Socket
   readonly userAgent: string
   readonly signal: AbortSignal
 }
 
-/** One request on a connection of its own. The same code for both schemes: the socket has the TLS in it. */
-function ask(url: URL, { method, socket, userAgent, signal }: Question): Promise<IncomingMessage> {
+/** Sends one request on its own connection. The same for http and https: the socket already does TLS. */
+function sendRequest(url: URL, { method, socket, userAgent, signal }: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
-    const asked = request({
+    const clientRequest = request({
       method,
       path: `${url.pathname}${url.search}`,
       headers: {
@@ -138,33 +138,33 @@ function ask(url: URL, { method, socket, userAgent, signal }: Question): Promise
         'accept-encoding': 'gzip, deflate, br, zstd',
         connection: 'close',
       },
-      // The socket is there, so nothing here resolves or connects; and no agent means no proxy.
+      // With a ready socket nothing is resolved or connected here; without an agent there is no proxy.
       createConnection: () => socket,
       setHost: false,
-      maxHeaderSize: mostHeaderBytes,
+      maxHeaderSize: maxHeaderBytes,
       insecureHTTPParser: false,
     })
     const stop = (): void => {
       reject(signal.reason as Error)
-      asked.destroy()
+      clientRequest.destroy()
     }
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
-    const over = (): void => signal.removeEventListener('abort', stop)
-    asked.once('response', (response) => {
-      over()
-      response.on('error', () => {}) // who reads it hears of it too
+    const cleanUp = (): void => signal.removeEventListener('abort', stop)
+    clientRequest.once('response', (response) => {
+      cleanUp()
+      response.on('error', () => {}) // the reader of the body gets the error
       resolve(response)
     })
-    asked.on('error', (cause) => {
-      over()
+    clientRequest.on('error', (cause) => {
+      cleanUp()
       reject(fail('The server did not answer as HTTP does', { code: 'response_broken', class: 'external', cause }))
     })
-    // Taken over by neither: a switch of protocols was not asked for.
-    asked.once('upgrade', (_response, upgraded) => {
+    // A protocol upgrade was not requested: reject it.
+    clientRequest.once('upgrade', (_response, upgraded) => {
       upgraded.destroy()
-      asked.emit('error', new Error('it switched protocols'))
+      clientRequest.emit('error', new Error('it switched protocols'))
     })
-    asked.end()
+    clientRequest.end()
   })
 }

@@ -1,5 +1,5 @@
-// WEB: the bytes of a response, unpacked, never more than allowed: what comes is counted, and what comes out of each unpacking. Nothing is unpacked ahead
-// of what is read, so a bomb costs its first few megabytes.
+// Reads and decompresses a response body up to a byte limit. The limit applies to the received bytes and to the output
+// of each decoder. Nothing is decompressed ahead of reading, so a zip bomb costs only its first few megabytes.
 
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
@@ -16,13 +16,13 @@ import { fail, ToolFailure } from '../../core/outcome.ts'
 
 export interface Body {
   readonly bytes: Buffer
-  /** The time was over before it had all come. */
+  /** True if the timeout ended the body before it was complete. */
   readonly late: boolean
 }
 
-/** One coding is usual and two are odd; who stacks more does it to be unpacked. */
-const mostCodings = 2
-/** 8 MiB, what RFC 9659 allows for the web: more would be taken at once. */
+/** One content coding is usual, two are rare, more are an attack. */
+const maxCodings = 2
+/** A window of 8 MiB, the limit of RFC 9659 for the web; a larger one would be allocated at once. */
 const zstdWindowLog = 23
 
 export const tooLarge = (most: number): ToolFailure =>
@@ -31,31 +31,31 @@ export const tooLarge = (most: number): ToolFailure =>
     class: 'resource_limit',
   })
 
-const broken = (why: string, cause?: unknown): ToolFailure =>
+const brokenResponse = (why: string, cause?: unknown): ToolFailure =>
   fail(`The response is broken: ${why}`, {
     code: 'response_broken',
     class: 'external',
     ...(cause === undefined ? {} : { cause }),
   })
 
-/** The codings of a response, the outermost last. Throws on those that are not understood. */
-export function codingsOf(header: string | undefined): string[] {
+/** The content codings of a response, the outermost last. Throws for unknown codings. */
+export function parseCodings(header: string | undefined): string[] {
   const codings = (header ?? '')
     .toLowerCase()
     .split(',')
     .map((coding) => coding.trim())
     .filter((coding) => coding !== '' && coding !== 'identity')
-  if (codings.length > mostCodings) throw broken(`it is packed ${codings.length} times`)
+  if (codings.length > maxCodings) throw brokenResponse(`it is packed ${codings.length} times`)
   for (const coding of codings)
-    if (!Object.hasOwn(unpackers, coding))
-      throw broken(`it is packed as ${JSON.stringify(coding.slice(0, 40))}, which is not known`)
+    if (!Object.hasOwn(decoders, coding))
+      throw brokenResponse(`it is packed as ${JSON.stringify(coding.slice(0, 40))}, which is not known`)
   return codings
 }
 
-const unpackers: Readonly<Record<string, (first: Buffer) => Transform>> = {
+const decoders: Readonly<Record<string, (first: Buffer) => Transform>> = {
   gzip: () => createGunzip(),
   'x-gzip': () => createGunzip(),
-  // By the standard it has a zlib header; some servers send it without.
+  // The standard requires a zlib header; some servers omit it.
   deflate: (first) =>
     first.length === 0 || ((first[0] as number) & 0x0f) === 8 ? createInflate() : createInflateRaw(),
   br: () => createBrotliDecompress(),
@@ -64,7 +64,7 @@ const unpackers: Readonly<Record<string, (first: Buffer) => Transform>> = {
 
 type Bytes = AsyncIterable<Buffer>
 
-const counted = (most: number) =>
+const limitBytes = (most: number) =>
   async function* count(source: Bytes): AsyncGenerator<Buffer> {
     let bytes = 0
     for await (const chunk of source) {
@@ -74,31 +74,31 @@ const counted = (most: number) =>
     }
   }
 
-/** Reads to the end. `signal` says when the time is over; what has come by then is given back if `isLate` says that it was the time. */
+/** Reads to the end. If `signal` aborts because of the timeout (`isLate`), returns the bytes received so far. */
 export async function readBody(
   response: IncomingMessage,
   { most, signal, isLate }: { most: number; signal: AbortSignal; isLate: () => boolean },
 ): Promise<Body> {
-  const codings = codingsOf(response.headers['content-encoding'])
+  const codings = parseCodings(response.headers['content-encoding'])
   const length = Number(response.headers['content-length'])
   if (length > most) throw tooLarge(most)
-  const kept: Buffer[] = []
-  const keep = async (source: Bytes): Promise<void> => {
-    for await (const chunk of source) kept.push(chunk)
+  const chunks: Buffer[] = []
+  const collect = async (source: Bytes): Promise<void> => {
+    for await (const chunk of source) chunks.push(chunk)
   }
-  const all = (late: boolean): Body => ({ bytes: Buffer.concat(kept), late })
+  const all = (late: boolean): Body => ({ bytes: Buffer.concat(chunks), late })
   try {
-    const first = codings.length === 0 ? undefined : await firstOf(response, signal)
-    // Nothing at all, packed: there is no end to be missed.
+    const first = codings.length === 0 ? undefined : await peekFirst(response, signal)
+    // An empty body with a content coding is valid: a decoder would report a missing end.
     if (first?.length === 0) return all(false)
     const unpack = codings
       .toReversed()
       .map((coding, at) =>
-        (unpackers[coding] as (of: Buffer) => Transform)(at === 0 ? (first as Buffer) : Buffer.alloc(0)),
+        (decoders[coding] as (of: Buffer) => Transform)(at === 0 ? (first as Buffer) : Buffer.alloc(0)),
       )
-    const between = unpack.flatMap((each) => [each, counted(most)])
+    const between = unpack.flatMap((each) => [each, limitBytes(most)])
     await (pipeline as (stages: readonly unknown[], how: { signal: AbortSignal }) => Promise<void>)(
-      [response, counted(most), ...between, keep],
+      [response, limitBytes(most), ...between, collect],
       { signal },
     )
     return all(false)
@@ -106,15 +106,15 @@ export async function readBody(
     if (error instanceof ToolFailure) throw error
     if (isLate()) return all(true)
     signal.throwIfAborted()
-    throw broken(
-      codings.length > 0 && isPacking(error) ? 'it cannot be unpacked' : 'it ended before it was complete',
+    throw brokenResponse(
+      codings.length > 0 && isDecodeError(error) ? 'it cannot be unpacked' : 'it ended before it was complete',
       error,
     )
   }
 }
 
-/** The first bytes, put back after a look; none if there are none. */
-async function firstOf(response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
+/** Returns the first chunk and puts it back into the stream; empty if there is none. */
+async function peekFirst(response: IncomingMessage, signal: AbortSignal): Promise<Buffer> {
   for (;;) {
     const chunk = response.read() as Buffer | null
     if (chunk !== null) {
@@ -126,21 +126,21 @@ async function firstOf(response: IncomingMessage, signal: AbortSignal): Promise<
       return Buffer.alloc(0)
     }
     await new Promise<void>((resolve, reject) => {
-      const over = (): void => {
-        response.off('readable', over).off('end', over).off('close', over).off('error', over)
+      const cleanUp = (): void => {
+        response.off('readable', cleanUp).off('end', cleanUp).off('close', cleanUp).off('error', cleanUp)
         signal.removeEventListener('abort', stop)
         resolve()
       }
       const stop = (): void => {
-        over()
+        cleanUp()
         reject(signal.reason as Error)
       }
-      response.once('readable', over).once('end', over).once('close', over).once('error', over)
+      response.once('readable', cleanUp).once('end', cleanUp).once('close', cleanUp).once('error', cleanUp)
       signal.addEventListener('abort', stop, { once: true })
       if (signal.aborted) stop()
     })
   }
 }
 
-const isPacking = (error: unknown): boolean =>
+const isDecodeError = (error: unknown): boolean =>
   /^(Z_|ERR_(_ERROR|BROTLI|ZSTD|ZLIB|PADDING)|ZSTD_|ERR__)/.test((error as NodeJS.ErrnoException).code ?? '')

@@ -1,16 +1,17 @@
-// `box.web()`: web_fetch (BOX-4). The checks are in fetch-rules.ts (URLs, hosts, ports), connect.ts (addresses) and read-body.ts (sizes); docs/decisions/0028.
+// toolbox.web(): web_fetch. The checks are in fetch-rules.ts (URLs, hosts, ports), connect.ts (addresses) and
+// read-body.ts (sizes); see docs/decisions/0028.
 
 import type { ToolFailure } from '../../core/outcome.ts'
 import { fail } from '../../core/outcome.ts'
-import type { Json } from '../../core/value.ts'
-import { narrate } from '../../tools/narration/tool-narration.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { narrate } from '../../tools/narration/narration-templates.ts'
 import { jsonSchema, type JsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
-import { told } from '../files/file-tool-errors.ts'
+import { withFileErrors } from '../files/file-tool-errors.ts'
 import { withResponse } from './fetch-url.ts'
 import { hostOf } from './host-lists.ts'
-import { present, type WebFetchInput, type WebFetchResult } from './present-response.ts'
-import { badUrl, parseUrl, rulesOf, type WebOptions } from './fetch-rules.ts'
+import { present, type WebFetchInput, type WebFetchResult } from './format-response.ts'
+import { invalidUrl, parseUrl, compileRules, type WebOptions } from './fetch-rules.ts'
 
 export type { WebOptions } from './fetch-rules.ts'
 
@@ -53,17 +54,17 @@ const output: JsonSchema = {
   additionalProperties: false,
 }
 
-/** What is longer is shown with details. */
-const longestSummary = 400
+/** A longer summary moves to the details of the preview. */
+const maxSummaryLength = 400
 
-/** Host and path; what follows may be secret. */
-function placeOf({ url }: WebFetchInput): string {
+/** Host and path only: the query may contain secrets. */
+function hostAndPath({ url }: WebFetchInput): string {
   const parsed = URL.parse(url)
   return parsed ? `${hostOf(parsed)}${parsed.pathname === '/' ? '' : parsed.pathname}` : ''
 }
 
 export function webTools(options: WebOptions = {}): readonly Tool[] {
-  const rules = rulesOf(options)
+  const rules = compileRules(options)
   const { saveFiles: saves = false } = options
   const webFetch = tool({
     name: 'web_fetch',
@@ -77,13 +78,13 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     }),
     output,
     hints: { readOnly: !saves, idempotent: true, openWorld: true },
-    // A vote for hosts that are trusted; about others the policy decides, and its default asks.
+    // Trusted hosts are allowed; for others the policy decides, and its default asks a person.
     approval: ({ url }) => (isTrusted(url) ? 'allow' : undefined),
-    // The address as it will be called, all of it: what is carried out may stand at its end.
+    // The preview shows the complete URL: data could be exfiltrated at its end.
     preview({ url, method = 'GET', save_to_file: path }) {
       const { href } = parseUrl(url)
       const summary = `${method} ${href}${path === undefined ? '' : ` → ${path}`}`
-      return summary.length <= longestSummary
+      return summary.length <= maxSummaryLength
         ? summary
         : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }
     },
@@ -103,27 +104,28 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
           waiting: 'Wartet darauf, {} abzurufen',
         },
       },
-      placeOf,
+      hostAndPath,
     ),
     examples: [{ url: 'https://example.com/' }, { url: 'https://example.com/data.json', method: 'HEAD' }],
-    // Before anybody is asked: what will be refused is not worth a person's time.
-    prepare: (input) => void checked(input),
+    // Checked before approval, so that a person is not asked about a fetch that would be rejected.
+    prepare: (input) => void checkInput(input),
     execute(input, ctx): Promise<WebFetchResult> {
       const { method = 'GET' } = input
-      const url = checked(input)
-      // What is wrong with the file that it is to be saved as is for the model to mend.
-      return told(input.save_to_file ?? '', () =>
+      const url = checkInput(input)
+      // Errors about the target file are reported to the model, which can correct the path.
+      return withFileErrors(input.save_to_file ?? '', () =>
         withResponse(url, rules, { method, signal: ctx.signal }, (response) =>
           present(response, { input, ctx, rules }),
         ),
       )
     },
   })
-  const checked = (input: WebFetchInput): URL => {
-    if (!/^https?:\/\//i.test(input.url.trim())) throw badUrl('must start with http:// or https://')
+  const checkInput = (input: WebFetchInput): URL => {
+    if (!/^https?:\/\//i.test(input.url.trim())) throw invalidUrl('must start with http:// or https://')
     if (input.save_to_file !== undefined && input.method === 'HEAD')
-      throw wrong('HEAD has no content to save; leave method or save_to_file out')
-    if (input.as_markdown === true && input.as_text === true) throw wrong('Choose one of as_markdown and as_text')
+      throw invalidArguments('HEAD has no content to save; leave method or save_to_file out')
+    if (input.as_markdown === true && input.as_text === true)
+      throw invalidArguments('Choose one of as_markdown and as_text')
     const url = parseUrl(input.url)
     rules.check(url)
     return url
@@ -135,4 +137,5 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
   return [webFetch]
 }
 
-const wrong = (message: string): ToolFailure => fail(message, { code: 'invalid_arguments', class: 'invalid_request' })
+const invalidArguments = (message: string): ToolFailure =>
+  fail(message, { code: 'invalid_arguments', class: 'invalid_request' })

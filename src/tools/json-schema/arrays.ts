@@ -1,31 +1,33 @@
-// The keywords about arrays.
+// Compiles the array keywords.
 
-import type { Json } from '../../core/value.ts'
-import { counted } from '../validation-problem.ts'
-import type { Maker } from './keyword-compiler.ts'
-import type { Check } from './validation-run.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { plural } from '../validation-problem.ts'
+import type { KeywordCompiler } from './keyword-compiler.ts'
+import type { Check } from './validation-state.ts'
 import { canonical } from './scalars.ts'
 
 type Schema = { [key: string]: Json }
 
-export function arrayChecks(schema: Schema, make: Maker): Check[] {
+export function arrayChecks(schema: Schema, make: KeywordCompiler): Check[] {
   return [...itemChecks(schema, make), ...sizeChecks(schema), ...containsChecks(schema, make), ...uniqueChecks(schema)]
 }
 
-/** A list of schemas for the first items, one for those after: prefixItems and items now, items and additionalItems in draft-07. */
-function itemChecks(schema: Schema, make: Maker): Check[] {
-  const older = Array.isArray(schema.items)
-  const first = older
+/**
+ * Schemas for the first items and one for the rest: prefixItems and items, or items and additionalItems in draft-07.
+ */
+function itemChecks(schema: Schema, make: KeywordCompiler): Check[] {
+  const isTuple = Array.isArray(schema.items)
+  const first = isTuple
     ? (schema.items as Json[])
     : make.draft !== '7' && Array.isArray(schema.prefixItems)
       ? schema.prefixItems
       : []
-  const after = older ? schema.additionalItems : schema.items
+  const after = isTuple ? schema.additionalItems : schema.items
   if (first.length === 0 && after === undefined) return []
-  const prefix = first.map((sub) => make.inside(sub))
-  const rest = after === undefined ? undefined : make.inside(after)
+  const prefix = first.map((sub) => make.nodeInside(sub))
+  const rest = after === undefined ? undefined : make.nodeInside(after)
   const closed = after === false
-  const say = (): string => `expected at most ${counted(prefix.length, 'item')}`
+  const say = (): string => `expected at most ${plural(prefix.length, 'item')}`
   return [
     (value, at, run, seen) => {
       if (!Array.isArray(value)) return true
@@ -35,23 +37,23 @@ function itemChecks(schema: Schema, make: Maker): Check[] {
       const until = rest ? value.length : Math.min(prefix.length, value.length)
       for (let index = 0; index < until; index += 1) {
         const node = prefix[index] ?? rest
-        if (node && !run.inside(node, value[index] as Json, { up: at, key: index })) ok = false
+        if (node && !run.applyInside(node, value[index] as Json, { up: at, key: index })) ok = false
       }
       return ok
     },
   ]
 }
 
-/** Last of all, as with properties. */
-export function unevaluatedItems(schema: Schema, make: Maker): Check[] {
+/** Must run after all other keywords, like unevaluatedProperties. */
+export function unevaluatedItems(schema: Schema, make: KeywordCompiler): Check[] {
   if (schema.unevaluatedItems === undefined) return []
-  const node = make.inside(schema.unevaluatedItems)
+  const node = make.nodeInside(schema.unevaluatedItems)
   return [
     (value, at, run, seen) => {
       if (!Array.isArray(value) || !seen) return true
       let ok = true
       for (let index = seen.items; index < value.length; index += 1) {
-        if (!seen.single.has(index) && !run.inside(node, value[index] as Json, { up: at, key: index })) ok = false
+        if (!seen.single.has(index) && !run.applyInside(node, value[index] as Json, { up: at, key: index })) ok = false
       }
       seen.items = value.length
       return ok
@@ -60,21 +62,21 @@ export function unevaluatedItems(schema: Schema, make: Maker): Check[] {
 }
 
 function sizeChecks({ minItems, maxItems }: Schema): Check[] {
-  const sized = (test: (size: number) => boolean, said: string): Check => {
-    const say = (): string => `expected ${said}`
+  const sized = (test: (size: number) => boolean, expectation: string): Check => {
+    const say = (): string => `expected ${expectation}`
     return (value, at, run) => !Array.isArray(value) || test(value.length) || run.fault(at, say, value)
   }
   const checks: Check[] = []
   if (typeof minItems === 'number')
-    checks.push(sized((size) => size >= minItems, `at least ${counted(minItems, 'item')}`))
+    checks.push(sized((size) => size >= minItems, `at least ${plural(minItems, 'item')}`))
   if (typeof maxItems === 'number')
-    checks.push(sized((size) => size <= maxItems, `at most ${counted(maxItems, 'item')}`))
+    checks.push(sized((size) => size <= maxItems, `at most ${plural(maxItems, 'item')}`))
   return checks
 }
 
-function containsChecks(schema: Schema, make: Maker): Check[] {
+function containsChecks(schema: Schema, make: KeywordCompiler): Check[] {
   if (schema.contains === undefined) return []
-  const node = make.inside(schema.contains)
+  const node = make.nodeInside(schema.contains)
   const newer = make.draft !== '7'
   const min = newer && typeof schema.minContains === 'number' ? schema.minContains : 1
   const max = newer && typeof schema.maxContains === 'number' ? schema.maxContains : Number.POSITIVE_INFINITY
@@ -84,20 +86,20 @@ function containsChecks(schema: Schema, make: Maker): Check[] {
   return [
     (value, at, run, seen) => {
       if (!Array.isArray(value)) return true
-      const sureBefore = run.unsure
+      const unsureBefore = run.unsure
       let count = 0
       for (const [index, item] of value.entries()) {
-        if (!run.quietly(() => run.inside(node, item, { up: at, key: index }))) continue
+        if (!run.quietly(() => run.applyInside(node, item, { up: at, key: index }))) continue
         count += 1
         if (newer) seen?.single.add(index)
       }
       if (count < min) return run.fault(at, tooFew, value)
-      return count <= max || run.unsure > sureBefore || run.fault(at, tooMany, value)
+      return count <= max || run.unsure > unsureBefore || run.fault(at, tooMany, value)
     },
   ]
 }
 
-/** By canonical text, so that twenty thousand objects cost one pass and not two hundred million comparisons. */
+/** Compares canonical texts: one pass over twenty thousand objects instead of two hundred million comparisons. */
 function uniqueChecks({ uniqueItems }: Schema): Check[] {
   if (uniqueItems !== true) return []
   const say = (): string => 'expected no item twice'

@@ -1,37 +1,37 @@
-// The door for a plain JSON Schema: a bounded copy of it as JSON, and each keyword's own form checked, naming the place.
-// After this a schema cannot change under us, cannot be too big, and no keyword can surprise the compiler.
+// Copies an untrusted JSON Schema with size limits and checks the form of each keyword. After that the schema cannot
+// change or be too large, and no keyword has an unexpected type.
 
 import { PawlError } from '../../core/errors.ts'
-import type { Json } from '../../core/value.ts'
-import { type JsonSchema, received } from '../validation-problem.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { type JsonSchema, describeReceived } from '../validation-problem.ts'
 
 export const maxSchemaBytes = 256 * 1024
 export const maxSchemaDepth = 64
 export const maxSchemaNodes = 5000
-/** Every JSON value takes two bytes or more; this stops a cyclic host object that doubles at each level. */
+/** Every JSON value takes at least two bytes. Stops a host object that doubles at each level. */
 const maxValues = maxSchemaBytes / 2
 
-/** `unstated` is 2020-12 with the older forms that people still write when they do not say which draft they mean. */
+/** `unstated`: no `$schema`; 2020-12 plus older forms that are still common. */
 export type Draft = '7' | '2020-12' | 'unstated'
 
 /** `place` is a JSON pointer into the schema. */
 export type Refuse = (place: string, why: string, cause?: unknown) => never
 
-export function refuser(what: string): Refuse {
+export function refuserFor(label: string): Refuse {
   return (place, why, cause) => {
-    throw new PawlError('tool_invalid', `${what}: ${place ? `at ${place.slice(0, 200)}: ` : ''}${why}.`, { cause })
+    throw new PawlError('tool_invalid', `${label}: ${place ? `at ${place.slice(0, 200)}: ` : ''}${why}.`, { cause })
   }
 }
 
-/** The schema as plain JSON of our own. */
-export function copied(schema: JsonSchema, refuse: Refuse): JsonSchema {
+/** A private copy of the schema as plain JSON. */
+export function copySchema(schema: JsonSchema, refuse: Refuse): JsonSchema {
   let values = 0
-  const copy = (given: unknown, place: string, depth: number): Json | undefined => {
+  const copy = (source: unknown, place: string, depth: number): Json | undefined => {
     values += 1
     if (values > maxValues) refuse('', `it is larger than ${maxSchemaBytes} bytes`)
     if (depth > maxSchemaDepth) refuse('', `it is nested deeper than ${maxSchemaDepth} levels`)
-    const toJson = typeof given === 'object' && given !== null ? (given as { toJSON?: unknown }).toJSON : undefined
-    const value: unknown = typeof toJson === 'function' ? toJson.call(given, '') : given
+    const toJson = typeof source === 'object' && source !== null ? (source as { toJSON?: unknown }).toJSON : undefined
+    const value: unknown = typeof toJson === 'function' ? toJson.call(source, '') : source
     if (value === undefined) return undefined
     if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
     if (typeof value === 'number' && Number.isFinite(value)) return value
@@ -40,24 +40,25 @@ export function copied(schema: JsonSchema, refuse: Refuse): JsonSchema {
     if (Array.isArray(value)) return value.map((item, index) => copy(item, `${place}/${index}`, depth + 1) ?? null)
     const entries: { [key: string]: Json } = {}
     for (const key of Object.keys(value)) {
-      const inner = copy((value as Record<string, unknown>)[key], `${place}/${escaped(key)}`, depth + 1)
+      const inner = copy((value as Record<string, unknown>)[key], `${place}/${escapePointer(key)}`, depth + 1)
       if (inner !== undefined)
         Object.defineProperty(entries, key, { value: inner, enumerable: true, configurable: true, writable: true })
     }
     return entries
   }
-  let own: Json | undefined
+  let copied: Json | undefined
   try {
-    own = copy(schema, '', 0)
+    copied = copy(schema, '', 0)
   } catch (cause) {
     if (cause instanceof PawlError) throw cause
     refuse('', 'it cannot be read as JSON', cause)
   }
-  if (Buffer.byteLength(JSON.stringify(own)) > maxSchemaBytes) refuse('', `it is larger than ${maxSchemaBytes} bytes`)
-  return own as JsonSchema
+  if (Buffer.byteLength(JSON.stringify(copied)) > maxSchemaBytes)
+    refuse('', `it is larger than ${maxSchemaBytes} bytes`)
+  return copied as JsonSchema
 }
 
-export const escaped = (key: string): string => key.slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')
+export const escapePointer = (key: string): string => key.slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')
 
 export const isObject = (value: unknown): value is { [key: string]: Json } =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
@@ -85,7 +86,7 @@ type Form =
   | 'type'
   | 'list'
 
-const both: readonly (readonly [Form, readonly string[]])[] = [
+const commonForms: readonly (readonly [Form, readonly string[]])[] = [
   ['schema', ['additionalProperties', 'additionalItems', 'contains', 'propertyNames', 'not', 'if', 'then', 'else']],
   ['schemas', ['allOf', 'anyOf', 'oneOf']],
   ['schema map', ['properties', 'patternProperties', 'definitions', '$defs']],
@@ -101,8 +102,8 @@ const both: readonly (readonly [Form, readonly string[]])[] = [
   ['list', ['enum']],
 ]
 
-/** Not keywords at all in draft-07, where they are ignored. */
-const newer: readonly (readonly [Form, readonly string[]])[] = [
+/** Not keywords in draft-07, where they are ignored. */
+const newerForms: readonly (readonly [Form, readonly string[]])[] = [
   ['schema', ['unevaluatedItems', 'unevaluatedProperties']],
   ['schemas', ['prefixItems']],
   ['schema map', ['dependentSchemas']],
@@ -111,12 +112,12 @@ const newer: readonly (readonly [Form, readonly string[]])[] = [
   ['names map', ['dependentRequired']],
 ]
 
-const formsOf = (table: typeof both): [string, Form][] =>
+const formsOf = (table: typeof commonForms): [string, Form][] =>
   table.flatMap(([form, keys]) => keys.map((key): [string, Form] => [key, form]))
 const forms: Readonly<Record<Draft, ReadonlyMap<string, Form>>> = {
-  '7': new Map(formsOf(both)),
-  '2020-12': new Map(formsOf([...both, ...newer])),
-  unstated: new Map(formsOf([...both, ...newer])),
+  '7': new Map(formsOf(commonForms)),
+  '2020-12': new Map(formsOf([...commonForms, ...newerForms])),
+  unstated: new Map(formsOf([...commonForms, ...newerForms])),
 }
 
 const typeNames = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'])
@@ -124,7 +125,7 @@ const isSchema = (value: Json): boolean => typeof value === 'boolean' || isObjec
 const isNames = (value: Json): boolean => Array.isArray(value) && value.every((item) => typeof item === 'string')
 const aSchema = 'a schema (an object or a boolean)'
 
-/** Each form: what it takes, in words, and the test. */
+/** Description and test of each form. */
 const rules: Readonly<Record<Form, readonly [takes: string, test: (value: Json) => boolean]>> = {
   schema: [aSchema, isSchema],
   schemas: [
@@ -158,24 +159,24 @@ const rules: Readonly<Record<Form, readonly [takes: string, test: (value: Json) 
   list: ['a list of values', (value) => Array.isArray(value)],
 }
 
-/** Refuses the schema object if one of its own keywords is malformed; answers the schemas directly inside, with their places. */
-export function inner(schema: JsonSchema, place: string, draft: Draft, refuse: Refuse): [Json, string][] {
+/** Refuses a schema object with a malformed keyword. Returns its direct subschemas with their JSON pointers. */
+export function subschemasOf(schema: JsonSchema, place: string, draft: Draft, refuse: Refuse): [Json, string][] {
   const found: [Json, string][] = []
   for (const [key, value] of Object.entries(schema)) {
     const form = forms[draft].get(key)
     if (!form) continue
-    const here = `${place}/${escaped(key)}`
+    const here = `${place}/${escapePointer(key)}`
     const [takes, test] = rules[form]
     const tuple = form === 'items' && Array.isArray(value)
     if (!test(value) || (tuple && draft === '2020-12')) {
-      refuse(here, `'${key}' must be ${takes}, not ${received(value)}`)
+      refuse(here, `'${key}' must be ${takes}, not ${describeReceived(value)}`)
     }
     if (form === 'schema' || (form === 'items' && !tuple)) found.push([value, here])
     else if (form === 'schemas' || tuple)
       (value as Json[]).forEach((item, index) => found.push([item, `${here}/${index}`]))
     else if (form === 'schema map' || form === 'dependencies') {
       for (const [name, item] of Object.entries(value as JsonSchema))
-        if (!Array.isArray(item)) found.push([item, `${here}/${escaped(name)}`])
+        if (!Array.isArray(item)) found.push([item, `${here}/${escapePointer(name)}`])
     }
   }
   return found

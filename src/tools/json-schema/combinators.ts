@@ -1,31 +1,32 @@
-// The keywords that combine schemas, and references. A union tells one thing: what was meant, if that is plain, else what it takes.
+// Compiles references and the keywords that combine schemas. A failed union reports one problem: that of the intended
+// branch if it is clear, else the list of branches.
 
-import type { Json } from '../../core/value.ts'
-import type { Maker } from './keyword-compiler.ts'
-import type { At, Check, Fault, Node, Run, Seen } from './validation-run.ts'
+import type { Json } from '../../core/tool-value.ts'
+import type { KeywordCompiler } from './keyword-compiler.ts'
+import type { ValuePath, Check, Fault, Node, ValidationRun, Evaluated } from './validation-state.ts'
 
 type Schema = { [key: string]: Json }
 
-export function referenceChecks(schema: Schema, make: Maker): Check[] {
+export function referenceChecks(schema: Schema, make: KeywordCompiler): Check[] {
   const checks: Check[] = []
   if (typeof schema.$ref === 'string') {
     const node = make.ref(schema.$ref)
-    checks.push((value, at, run, seen) => run.onSame(node, value, at, seen))
+    checks.push((value, at, run, seen) => run.applyInPlace(node, value, at, seen))
   }
   if (make.draft !== '7' && typeof schema.$dynamicRef === 'string') {
     const target = make.dynamicRef(schema.$dynamicRef)
     checks.push((value, at, run, seen) =>
-      run.onSame(typeof target === 'function' ? target(run.scope) : target, value, at, seen),
+      run.applyInPlace(typeof target === 'function' ? target(run.scope) : target, value, at, seen),
     )
   }
   return checks
 }
 
-export function logicChecks(schema: Schema, make: Maker): Check[] {
+export function logicChecks(schema: Schema, make: KeywordCompiler): Check[] {
   const checks: Check[] = []
   if (Array.isArray(schema.allOf)) {
-    for (const node of schema.allOf.map((sub) => make.onSame(sub)))
-      checks.push((value, at, run, seen) => run.onSame(node, value, at, seen))
+    for (const node of schema.allOf.map((sub) => make.nodeInPlace(sub)))
+      checks.push((value, at, run, seen) => run.applyInPlace(node, value, at, seen))
   }
   if (Array.isArray(schema.anyOf)) checks.push(anyOf(schema.anyOf, make))
   if (Array.isArray(schema.oneOf)) checks.push(oneOf(schema.oneOf, make))
@@ -34,37 +35,44 @@ export function logicChecks(schema: Schema, make: Maker): Check[] {
   return checks
 }
 
-function anyOf(branches: readonly Json[], make: Maker): Check {
-  const nodes = branches.map((sub) => make.onSame(sub))
+function anyOf(branches: readonly Json[], make: KeywordCompiler): Check {
+  const nodes = branches.map((sub) => make.nodeInPlace(sub))
   const say = make.expectedOneOf(branches)
   return (value, at, run, seen) => {
-    const { matches, faults } = tryAll(nodes, value, at, run, seen, seen === null ? 1 : nodes.length)
+    const { matches, faults } = tryBranches(nodes, value, at, run, seen, seen === null ? 1 : nodes.length)
     if (matches > 0) return true
-    return noneFits(faults, say, value, at, run)
+    return reportNoMatch(faults, say, value, at, run)
   }
 }
 
-function oneOf(branches: readonly Json[], make: Maker): Check {
-  const nodes = branches.map((sub) => make.onSame(sub))
+function oneOf(branches: readonly Json[], make: KeywordCompiler): Check {
+  const nodes = branches.map((sub) => make.nodeInPlace(sub))
   const say = make.expectedOneOf(branches)
-  const several = (): string =>
+  const severalMatch = (): string =>
     `expected exactly one of these to fit, but more than one does: ${say().slice('expected '.length)}`
   return (value, at, run, seen) => {
     const unsureBefore = run.unsure
-    const { matches, faults } = tryAll(nodes, value, at, run, seen, 2)
+    const { matches, faults } = tryBranches(nodes, value, at, run, seen, 2)
     if (matches === 1 || (matches > 1 && run.unsure > unsureBefore)) return true
-    return matches > 1 ? run.fault(at, several, value) : noneFits(faults, say, value, at, run)
+    return matches > 1 ? run.fault(at, severalMatch, value) : reportNoMatch(faults, say, value, at, run)
   }
 }
 
-/** Tries the branches in turn until so many match. */
-function tryAll(nodes: readonly Node[], value: Json, at: At, run: Run, seen: Seen | null, enough: number) {
+/** Tries the branches in order until `enough` match. */
+function tryBranches(
+  nodes: readonly Node[],
+  value: Json,
+  at: ValuePath,
+  run: ValidationRun,
+  seen: Evaluated | null,
+  enough: number,
+) {
   const before = run.faults
   const faults: Fault[][] = []
   let matches = 0
   for (const node of nodes) {
     run.faults = []
-    if (run.onSame(node, value, at, seen)) matches += 1
+    if (run.applyInPlace(node, value, at, seen)) matches += 1
     else faults.push(run.faults)
     if (matches >= enough) break
   }
@@ -72,39 +80,45 @@ function tryAll(nodes: readonly Node[], value: Json, at: At, run: Run, seen: See
   return { matches, faults }
 }
 
-/** If the value is plainly meant for one branch (by its constant members, or else by its type), that branch's faults are the help. */
-function noneFits(branches: readonly Fault[][], say: () => string, value: Json, at: At, run: Run): false {
-  const here = branches.filter((faults) => !faults.some((fault) => fault.other && fault.at === at))
-  const byConstants = here.filter(
-    (faults) => !faults.some((fault) => fault.other === 'constant' && fault.at?.up === at),
+/** If one branch is clearly intended (by its constant members, else by its type), reports the faults of that branch. */
+function reportNoMatch(
+  branches: readonly Fault[][],
+  say: () => string,
+  value: Json,
+  at: ValuePath,
+  run: ValidationRun,
+): false {
+  const candidates = branches.filter((faults) => !faults.some((fault) => fault.mismatch && fault.at === at))
+  const byConstants = candidates.filter(
+    (faults) => !faults.some((fault) => fault.mismatch === 'constant' && fault.at?.up === at),
   )
-  const meant = byConstants.length === 1 ? byConstants[0] : here.length === 1 ? here[0] : undefined
-  if (!meant || meant.length === 0) return run.fault(at, say, value, 'type')
-  for (const fault of meant) run.fault(fault.at, fault.say, fault.got, fault.other)
+  const intended = byConstants.length === 1 ? byConstants[0] : candidates.length === 1 ? candidates[0] : undefined
+  if (!intended || intended.length === 0) return run.fault(at, say, value, 'type')
+  for (const fault of intended) run.fault(fault.at, fault.say, fault.got, fault.mismatch)
   return false
 }
 
-function not(sub: Json, make: Maker): Check {
-  const node = make.onSame(sub)
+function not(sub: Json, make: KeywordCompiler): Check {
+  const node = make.nodeInPlace(sub)
   const expected = make.expected(sub)
   const say = (): string => `expected anything but ${expected().slice('expected '.length)}`
   return (value, at, run) => {
     const unsureBefore = run.unsure
-    // What a `not` looked at is never evaluated: it has nothing to say about the values it takes.
-    const matches = run.quietly(() => run.inside(node, value, at))
+    // Properties seen inside `not` do not count as evaluated.
+    const matches = run.quietly(() => run.applyInside(node, value, at))
     return !matches || run.unsure > unsureBefore || run.fault(at, say, value)
   }
 }
 
-function conditional(schema: Schema, make: Maker): Check {
-  const condition = make.onSame(schema.if as Json)
-  const then = schema.then === undefined ? undefined : make.onSame(schema.then)
-  const otherwise = schema.else === undefined ? undefined : make.onSame(schema.else)
+function conditional(schema: Schema, make: KeywordCompiler): Check {
+  const condition = make.nodeInPlace(schema.if as Json)
+  const then = schema.then === undefined ? undefined : make.nodeInPlace(schema.then)
+  const otherwise = schema.else === undefined ? undefined : make.nodeInPlace(schema.else)
   return (value, at, run, seen) => {
     const unsureBefore = run.unsure
-    const holds = run.quietly(() => run.onSame(condition, value, at, seen))
+    const holds = run.quietly(() => run.applyInPlace(condition, value, at, seen))
     if (holds && run.unsure > unsureBefore) return true
     const next = holds ? then : otherwise
-    return !next || run.onSame(next, value, at, seen)
+    return !next || run.applyInPlace(next, value, at, seen)
   }
 }

@@ -1,54 +1,54 @@
-// A plain JSON Schema (2020-12 or draft-07), compiled once into a tree of checks. It may come from a stranger, so: nothing
-// of it becomes code, nothing is fetched, its patterns run in linear time, it is bounded in size and depth, references that
-// never get anywhere are refused here, and what one check may cost is bounded (validation-run.ts).
+// Compiles a plain JSON Schema (2020-12 or draft-07) into a tree of checks. The schema may be untrusted: no part of it
+// becomes code, nothing is fetched, patterns run in linear time, size and depth are bounded, endless references are
+// refused here, and the cost of one validation is bounded (validation-state.ts).
 
-import type { Json } from '../../core/value.ts'
-import type { Checked, JsonSchema } from '../validation-problem.ts'
+import type { Json } from '../../core/tool-value.ts'
+import type { CheckResult, JsonSchema } from '../validation-problem.ts'
 import { arrayChecks, unevaluatedItems } from './arrays.ts'
-import { copied, draftOf, isObject, type Refuse, refuser } from './check-schema.ts'
+import { copySchema, draftOf, isObject, type Refuse, refuserFor } from './check-schema.ts'
 import { logicChecks, referenceChecks } from './combinators.ts'
-import type { Maker } from './keyword-compiler.ts'
+import type { KeywordCompiler } from './keyword-compiler.ts'
 import { objectChecks, unevaluatedProperties } from './objects.ts'
 import { linearPattern, type Pattern } from './pattern.ts'
 import { References } from './references.ts'
-import { type Check, type Node, type Resource, Run, TooCostly } from './validation-run.ts'
+import { type Check, type Node, type Resource, ValidationRun, TooCostly } from './validation-state.ts'
 import { scalarChecks } from './scalars.ts'
-import { type Lookup, union, words } from './describe-schema.ts'
+import { type Lookup, describeUnion, describeSchema } from './describe-schema.ts'
 
-/** References and combinations followed one into the next without going into the value. */
+/** Maximum chain of references and combinators that apply to the same value. */
 const maxChain = 200
 
 export interface CompiledJsonSchema {
   readonly json: JsonSchema
   readonly warnings: readonly string[]
-  check(value: Json): Checked
+  check(value: Json): CheckResult
 }
 
-export function compileJsonSchema(schema: JsonSchema, what: string): CompiledJsonSchema {
-  const refuse = refuser(what)
-  const json = copied(schema, refuse)
+export function compileJsonSchema(schema: JsonSchema, label: string): CompiledJsonSchema {
+  const refuse = refuserFor(label)
+  const json = copySchema(schema, refuse)
   const references = new References(json, draftOf(json), refuse)
   const { root, warnings } = compile(json, references, refuse)
-  const tracks = references.unevaluated
+  const tracksEvaluated = references.unevaluated
   return {
     json,
     warnings,
     check(value) {
-      const run = new Run(value, tracks)
+      const run = new ValidationRun(value, tracksEvaluated)
       try {
-        return run.inside(root, value, null) ? { ok: true, value } : { ok: false, problems: run.problems() }
+        return run.applyInside(root, value, null) ? { ok: true, value } : { ok: false, problems: run.problems() }
       } catch (error) {
-        // A value can be deeper than the stack, whatever the schema: that is a fault of the value, not a crash.
-        if (error instanceof RangeError) return unfit('nested too deeply to be checked; send a flatter value')
+        // A value nested deeper than the stack is invalid; it must not crash the call.
+        if (error instanceof RangeError) return invalid('nested too deeply to be checked; send a flatter value')
         if (error instanceof TooCostly)
-          return unfit("too large or too intricate to be checked against this tool's schema; send less at once")
+          return invalid("too large or too intricate to be checked against this tool's schema; send less at once")
         throw error
       }
     },
   }
 }
 
-const unfit = (message: string): Checked => ({ ok: false, problems: [{ path: '', message }] })
+const invalid = (message: string): CheckResult => ({ ok: false, problems: [{ path: '', message }] })
 
 function compile(
   json: JsonSchema,
@@ -57,50 +57,50 @@ function compile(
 ): { root: Node; warnings: readonly string[] } {
   const draft = draftOf(json)
   const nodes = new Map<Json, Node>()
-  const waiting: JsonSchema[] = []
+  const pending: JsonSchema[] = []
   const patterns = new Map<string, Pattern | undefined>()
   const warnings = new Set<string>()
   const lookup: Lookup = (schema) =>
     typeof schema.$ref === 'string' ? references.resolve(schema.$ref, schema).schema : undefined
 
-  // The checks of a node are made when its turn comes, so a long chain of references needs no deep stack.
+  // Nodes are compiled from a work list, so a long chain of references needs no deep stack.
   const nodeOf = (schema: Json, resource: Resource): Node => {
-    const known = nodes.get(schema)
-    if (known) return known
+    const existing = nodes.get(schema)
+    if (existing) return existing
     const node: Node = { checks: [], resource, inPlace: [] }
     if (isObject(schema)) {
       nodes.set(schema, node)
-      waiting.push(schema)
+      pending.push(schema)
     } else if (schema === false) {
       node.checks.push((value, at, run) => run.fault(at, () => 'expected nothing here', value))
     }
     return node
   }
 
-  const makerFor = (schema: JsonSchema, node: Node): Maker => {
+  const compilerFor = (schema: JsonSchema, node: Node): KeywordCompiler => {
     const sub = (part: Json): Node => nodeOf(part, isObject(part) ? references.resourceOf(part) : node.resource)
-    const beside = (next: Node): Node => {
+    const inPlace = (next: Node): Node => {
       node.inPlace.push(next)
       return next
     }
     return {
       draft,
-      inside: sub,
-      onSame: (part) => beside(sub(part)),
+      nodeInside: sub,
+      nodeInPlace: (part) => inPlace(sub(part)),
       ref(ref) {
         const target = references.resolve(ref, schema)
-        return beside(nodeOf(target.schema, target.resource))
+        return inPlace(nodeOf(target.schema, target.resource))
       },
       dynamicRef(ref) {
         const target = references.resolve(ref, schema)
-        const fixed = beside(nodeOf(target.schema, target.resource))
+        const fixed = inPlace(nodeOf(target.schema, target.resource))
         const name = isObject(target.schema) ? target.schema.$dynamicAnchor : undefined
         if (typeof name !== 'string' || !ref.endsWith(`#${name}`)) return fixed
-        // The outermost resource on the way here that has the anchor too decides.
+        // The outermost resource in the dynamic scope that has the anchor wins.
         const candidates = new Map(
           references
             .withDynamicAnchor(name)
-            .map((resource) => [resource, beside(nodeOf(resource.anchors.get(name) as Json, resource))]),
+            .map((resource) => [resource, inPlace(nodeOf(resource.anchors.get(name) as Json, resource))]),
         )
         return (scope) => {
           for (const resource of scope) {
@@ -113,37 +113,37 @@ function compile(
       pattern(source, keyword) {
         const known = patterns.get(source)
         if (known) return known
-        const place = `${references.placeOf(schema)}/${keyword}`
+        const place = `${references.pointerOf(schema)}/${keyword}`
         const found = linearPattern(source)
         if ('invalid' in found) refuse(place, `it is not a regular expression (${found.invalid})`)
         const test = 'test' in found ? found.test : undefined
-        if ('cannot' in found) {
+        if ('unsupported' in found) {
           warnings.add(
-            `${place}: the pattern ${JSON.stringify(source.slice(0, 200))} is shown to the model but not enforced, because ${found.cannot}.`,
+            `${place}: the pattern ${JSON.stringify(source.slice(0, 200))} is shown to the model but not enforced, because ${found.unsupported}.`,
           )
         }
         patterns.set(source, test)
         return test
       },
-      expected: (part) => once(() => `expected ${words(part, lookup)}`),
-      expectedOneOf: (branches) => once(() => `expected ${union(branches, lookup)}`),
+      expected: (part) => memoize(() => `expected ${describeSchema(part, lookup)}`),
+      expectedOneOf: (branches) => memoize(() => `expected ${describeUnion(branches, lookup)}`),
     }
   }
 
   const root = nodeOf(json, references.resourceOf(json))
-  // All of them, used or not: a reference to the outside is refused wherever it stands.
+  // Compile unused schemas too, so that an external reference is refused anywhere in the document.
   for (const [schema, resource] of references.all()) nodeOf(schema, resource)
-  for (let schema = waiting.pop(); schema; schema = waiting.pop()) {
+  for (let schema = pending.pop(); schema; schema = pending.pop()) {
     const node = nodes.get(schema) as Node
-    node.checks.push(...checksOf(schema, makerFor(schema, node)))
+    node.checks.push(...checksOf(schema, compilerFor(schema, node)))
   }
   refuseLoops(nodes as ReadonlyMap<JsonSchema, Node>, references, refuse)
   return { root, warnings: [...warnings] }
 }
 
-function checksOf(schema: JsonSchema, make: Maker): Check[] {
+function checksOf(schema: JsonSchema, make: KeywordCompiler): Check[] {
   const references = referenceChecks(schema, make)
-  if (make.draft === '7' && references.length > 0) return references // draft-07: what stands beside a $ref is ignored
+  if (make.draft === '7' && references.length > 0) return references // draft-07 ignores the siblings of a $ref
   return [
     ...references,
     ...scalarChecks(schema, make),
@@ -154,30 +154,30 @@ function checksOf(schema: JsonSchema, make: Maker): Check[] {
   ]
 }
 
-function once(make: () => string): () => string {
-  let made: string | undefined
-  return () => (made ??= make())
+function memoize(create: () => string): () => string {
+  let text: string | undefined
+  return () => (text ??= create())
 }
 
-/** A schema that leads back to itself without going into the value never ends; a very long way never fits the stack. */
+/** Refuses a cycle that never descends into the value, which would not end, and a chain too long for the stack. */
 function refuseLoops(nodes: ReadonlyMap<JsonSchema, Node>, references: References, refuse: Refuse): void {
-  const places = new Map([...nodes].map(([schema, node]) => [node, references.placeOf(schema)]))
+  const places = new Map([...nodes].map(([schema, node]) => [node, references.pointerOf(schema)]))
   const length = new Map<Node, number>()
-  const open = new Set<Node>()
+  const onPath = new Set<Node>()
   for (const start of nodes.values()) {
     const stack = [start]
     for (let node = stack.at(-1); node; node = stack.at(-1)) {
       const next = node.inPlace.find((one) => !length.has(one))
-      if (!open.has(node)) open.add(node)
-      if (next && open.has(next)) refuse(places.get(next) || '#', 'it refers to itself without end')
+      if (!onPath.has(node)) onPath.add(node)
+      if (next && onPath.has(next)) refuse(places.get(next) || '#', 'it refers to itself without end')
       if (next) {
         stack.push(next)
         continue
       }
       stack.pop()
-      open.delete(node)
+      onPath.delete(node)
       const longest = 1 + Math.max(0, ...node.inPlace.map((one) => length.get(one) ?? 0))
-      if (longest > maxChain) refuse(places.get(node) ?? '', `it refers on more than ${maxChain} times in a row`)
+      if (longest > maxChain) refuse(places.get(node) ?? '', `it has a chain of more than ${maxChain} references`)
       length.set(node, longest)
     }
   }

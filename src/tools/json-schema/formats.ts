@@ -1,12 +1,12 @@
-// The formats that are checked. Others are notes for the reader, as the standard says. Each test is linear in the text:
-// the text comes from a model or a stranger.
+// The formats that are enforced; others are annotations, as the standard says. Each test is linear in the length of the
+// text, which is untrusted.
 
 import { isIPv4, isIPv6 } from 'node:net'
 
 interface Format {
   readonly test: (text: string) => boolean
-  /** Shown to the model, which mends by example. */
-  readonly like: string
+  /** Shown to the model when the format does not match. */
+  readonly example: string
 }
 
 const datePart = /^(\d{4})-(\d\d)-(\d\d)$/
@@ -85,18 +85,18 @@ function isRegex(text: string): boolean {
 }
 
 export const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
-  ['date', { test: isDate, like: '2026-01-31' }],
-  ['time', { test: isTime, like: '09:30:00Z' }],
-  ['date-time', { test: isDateTime, like: '2026-01-31T09:30:00Z' }],
-  ['duration', { test: (text) => duration.test(text) && !/[PT]$/.test(text), like: 'P3DT4H' }],
-  ['email', { test: isEmail, like: 'ada@example.com' }],
-  ['hostname', { test: isHostname, like: 'example.com' }],
-  ['ipv4', { test: isIPv4, like: '192.0.2.1' }],
-  ['ipv6', { test: (text) => isIPv6(text) && !text.includes('%'), like: '2001:db8::1' }],
-  ['uri', { test: (text) => scheme.test(text) && isUriReference(text), like: 'https://example.com/a' }],
-  ['uri-reference', { test: isUriReference, like: '/a?b=c' }],
-  ['uuid', { test: (text) => uuid.test(text), like: '0190f5c2-7b1c-7def-8a12-1234567890ab' }],
-  ['regex', { test: isRegex, like: '^[a-z]+$' }],
-  ['json-pointer', { test: (text) => pointer.test(text), like: '/a/0' }],
-  ['relative-json-pointer', { test: (text) => relativePointer.test(text), like: '1/a' }],
+  ['date', { test: isDate, example: '2026-01-31' }],
+  ['time', { test: isTime, example: '09:30:00Z' }],
+  ['date-time', { test: isDateTime, example: '2026-01-31T09:30:00Z' }],
+  ['duration', { test: (text) => duration.test(text) && !/[PT]$/.test(text), example: 'P3DT4H' }],
+  ['email', { test: isEmail, example: 'ada@example.com' }],
+  ['hostname', { test: isHostname, example: 'example.com' }],
+  ['ipv4', { test: isIPv4, example: '192.0.2.1' }],
+  ['ipv6', { test: (text) => isIPv6(text) && !text.includes('%'), example: '2001:db8::1' }],
+  ['uri', { test: (text) => scheme.test(text) && isUriReference(text), example: 'https://example.com/a' }],
+  ['uri-reference', { test: isUriReference, example: '/a?b=c' }],
+  ['uuid', { test: (text) => uuid.test(text), example: '0190f5c2-7b1c-7def-8a12-1234567890ab' }],
+  ['regex', { test: isRegex, example: '^[a-z]+$' }],
+  ['json-pointer', { test: (text) => pointer.test(text), example: '/a/0' }],
+  ['relative-json-pointer', { test: (text) => relativePointer.test(text), example: '1/a' }],
 ])

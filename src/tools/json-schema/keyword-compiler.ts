@@ -1,22 +1,22 @@
-// What a keyword needs from the compiler to become a check.
+// The interface of the schema compiler that the keyword files use; compile.ts implements it.
 
-import type { Json } from '../../core/value.ts'
+import type { Json } from '../../core/tool-value.ts'
 import type { Draft } from './check-schema.ts'
 import type { Pattern } from './pattern.ts'
-import type { Node, Resource } from './validation-run.ts'
+import type { Node, Resource } from './validation-state.ts'
 
-export interface Maker {
+export interface KeywordCompiler {
   readonly draft: Draft
-  /** The node of a subschema that is applied to the same value. */
-  onSame(schema: Json): Node
-  /** The node of a subschema that is applied further inside. */
-  inside(schema: Json): Node
-  /** What a reference means: its node, and for $dynamicRef which node the scope of a run makes of it. */
+  /** Compiles a subschema that applies to the same value. */
+  nodeInPlace(schema: Json): Node
+  /** Compiles a subschema that applies to a property or an item of the value. */
+  nodeInside(schema: Json): Node
+  /** Resolves a reference to a node. A $dynamicRef may depend on the dynamic scope of the run. */
   ref(ref: string): Node
   dynamicRef(ref: string): Node | ((scope: readonly Resource[]) => Node)
-  /** Undefined if it cannot run in linear time; then that is among the warnings. */
+  /** Undefined if the pattern cannot run in linear time; then a warning is added. */
   pattern(source: string, keyword: string): Pattern | undefined
-  /** `expected …`, put into words when it is first told. */
+  /** The text `expected …`, built on first use. */
   expected(schema: Json): () => string
   expectedOneOf(branches: readonly Json[]): () => string
 }

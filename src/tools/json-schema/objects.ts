@@ -1,14 +1,14 @@
-// The keywords about objects. Own keys only: `__proto__`, `constructor` and `toString` are names like any other.
+// Compiles the object keywords. Own keys only: `__proto__`, `constructor` and `toString` are ordinary names.
 
-import type { Json } from '../../core/value.ts'
-import { counted, quoted } from '../validation-problem.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { plural, quote } from '../validation-problem.ts'
 import { isObject } from './check-schema.ts'
-import type { Maker } from './keyword-compiler.ts'
-import { type Check, type Node, nothing, type Run } from './validation-run.ts'
+import type { KeywordCompiler } from './keyword-compiler.ts'
+import { type Check, type Node, missing, type ValidationRun } from './validation-state.ts'
 
 type Schema = { [key: string]: Json }
 
-export function objectChecks(schema: Schema, make: Maker): Check[] {
+export function objectChecks(schema: Schema, make: KeywordCompiler): Check[] {
   const newer = make.draft !== '7'
   return [
     ...requiredChecks(schema, make),
@@ -21,7 +21,7 @@ export function objectChecks(schema: Schema, make: Maker): Check[] {
   ]
 }
 
-function requiredChecks(schema: Schema, make: Maker): Check[] {
+function requiredChecks(schema: Schema, make: KeywordCompiler): Check[] {
   if (!Array.isArray(schema.required) || schema.required.length === 0) return []
   const properties = isObject(schema.properties) ? schema.properties : {}
   const required = (schema.required as string[]).map((key) => ({
@@ -33,31 +33,31 @@ function requiredChecks(schema: Schema, make: Maker): Check[] {
       if (!isObject(value)) return true
       let ok = true
       for (const { key, say } of required) {
-        if (!Object.hasOwn(value, key)) ok = run.fault({ up: at, key }, say, nothing)
+        if (!Object.hasOwn(value, key)) ok = run.fault({ up: at, key }, say, missing)
       }
       return ok
     },
   ]
 }
 
-/** properties, patternProperties and additionalProperties: the third takes what the others leave. */
-function memberChecks(schema: Schema, make: Maker): Check[] {
+/** properties, patternProperties and additionalProperties; the last applies to keys that the others do not match. */
+function memberChecks(schema: Schema, make: KeywordCompiler): Check[] {
   const { properties, patternProperties, additionalProperties } = schema
   if (properties === undefined && patternProperties === undefined && additionalProperties === undefined) return []
   const known = new Map(
-    isObject(properties) ? Object.entries(properties).map(([key, sub]) => [key, make.inside(sub)]) : [],
+    isObject(properties) ? Object.entries(properties).map(([key, sub]) => [key, make.nodeInside(sub)]) : [],
   )
   const patterns = isObject(patternProperties)
     ? Object.entries(patternProperties).map(([source, sub]) => ({
         matches: make.pattern(source, 'patternProperties'),
-        node: make.inside(sub),
+        node: make.nodeInside(sub),
       }))
     : []
-  // A key may be one that a pattern we cannot run would take: then nothing may be said about the rest.
+  // A pattern that cannot run might match any key, so additionalProperties cannot be enforced.
   const unsure = patterns.some(({ matches }) => !matches)
-  const rest = additionalProperties === undefined || unsure ? undefined : make.inside(additionalProperties)
+  const rest = additionalProperties === undefined || unsure ? undefined : make.nodeInside(additionalProperties)
   const closed = additionalProperties === false
-  const say = notExpected([...known.keys()])
+  const say = unknownPropertyText([...known.keys()])
   return [
     (value, at, run, seen) => {
       if (!isObject(value)) return true
@@ -71,34 +71,36 @@ function memberChecks(schema: Schema, make: Maker): Check[] {
         const here = { up: at, key }
         const property = known.get(key)
         let taken = property !== undefined
-        if (property && !run.inside(property, inner, here)) ok = false
+        if (property && !run.applyInside(property, inner, here)) ok = false
         for (const { matches, node } of patterns) {
           if (!matches?.(key, run)) continue
           taken = true
-          if (!run.inside(node, inner, here)) ok = false
+          if (!run.applyInside(node, inner, here)) ok = false
         }
         if (taken || rest) seen?.keys.add(key)
         if (taken || !rest) continue
         if (closed) ok = run.fault(here, say, inner)
-        else if (!run.inside(rest, inner, here)) ok = false
+        else if (!run.applyInside(rest, inner, here)) ok = false
       }
       return ok
     },
   ]
 }
 
-function notExpected(known: readonly string[]): () => string {
-  const shown = known.slice(0, 12).map((key) => quoted(key, 40))
+function unknownPropertyText(known: readonly string[]): () => string {
+  const shown = known.slice(0, 12).map((key) => quote(key, 40))
   const only = known.length > 0 ? `, expected only ${shown.join(', ')}${known.length > shown.length ? ', …' : ''}` : ''
   return () => `not a known property${only}`
 }
 
-/** Last of all: what no other keyword of this schema, nor of those applied beside it, has looked at. */
-export function unevaluatedProperties(schema: Schema, make: Maker): Check[] {
+/**
+ * Must run last: applies to the keys that no other keyword, here or in subschemas for the same value, has evaluated.
+ */
+export function unevaluatedProperties(schema: Schema, make: KeywordCompiler): Check[] {
   if (schema.unevaluatedProperties === undefined) return []
-  const node = make.inside(schema.unevaluatedProperties)
+  const node = make.nodeInside(schema.unevaluatedProperties)
   const closed = schema.unevaluatedProperties === false
-  const say = notExpected(isObject(schema.properties) ? Object.keys(schema.properties) : [])
+  const say = unknownPropertyText(isObject(schema.properties) ? Object.keys(schema.properties) : [])
   return [
     (value, at, run, seen) => {
       if (!isObject(value) || !seen || seen.everyKey) return true
@@ -107,7 +109,7 @@ export function unevaluatedProperties(schema: Schema, make: Maker): Check[] {
         if (seen.keys.has(key)) continue
         const here = { up: at, key }
         if (closed) ok = run.fault(here, say, value[key])
-        else if (!run.inside(node, value[key] as Json, here)) ok = false
+        else if (!run.applyInside(node, value[key] as Json, here)) ok = false
       }
       seen.everyKey = true
       return ok
@@ -116,22 +118,22 @@ export function unevaluatedProperties(schema: Schema, make: Maker): Check[] {
 }
 
 function sizeChecks({ minProperties, maxProperties }: Schema): Check[] {
-  const sized = (test: (size: number) => boolean, said: string): Check => {
-    const say = (): string => `expected ${said}`
+  const sized = (test: (size: number) => boolean, expectation: string): Check => {
+    const say = (): string => `expected ${expectation}`
     return (value, at, run) => !isObject(value) || test(Object.keys(value).length) || run.fault(at, say, value)
   }
   const checks: Check[] = []
   if (typeof minProperties === 'number')
-    checks.push(sized((size) => size >= minProperties, `at least ${counted(minProperties, 'key')}`))
+    checks.push(sized((size) => size >= minProperties, `at least ${plural(minProperties, 'key')}`))
   if (typeof maxProperties === 'number')
-    checks.push(sized((size) => size <= maxProperties, `at most ${counted(maxProperties, 'key')}`))
+    checks.push(sized((size) => size <= maxProperties, `at most ${plural(maxProperties, 'key')}`))
   return checks
 }
 
-function nameChecks(schema: Schema, make: Maker): Check[] {
+function nameChecks(schema: Schema, make: KeywordCompiler): Check[] {
   const { propertyNames } = schema
   if (propertyNames === undefined) return []
-  const node = make.inside(propertyNames)
+  const node = make.nodeInside(propertyNames)
   const expected = make.expected(propertyNames)
   const say = (): string => `not a valid key, ${expected()}`
   return [
@@ -139,35 +141,35 @@ function nameChecks(schema: Schema, make: Maker): Check[] {
       if (!isObject(value)) return true
       let ok = true
       for (const key of Object.keys(value)) {
-        if (!run.quietly(() => run.inside(node, key, null))) ok = run.fault({ up: at, key }, say, key)
+        if (!run.quietly(() => run.applyInside(node, key, null))) ok = run.fault({ up: at, key }, say, key)
       }
       return ok
     },
   ]
 }
 
-/** dependentRequired, dependentSchemas, and draft-07's mixture of the two. */
-function dependencyChecks(dependencies: Json | undefined, make: Maker): Check[] {
+/** dependentRequired, dependentSchemas, and draft-07's `dependencies`, which combines the two. */
+function dependencyChecks(dependencies: Json | undefined, make: KeywordCompiler): Check[] {
   if (!isObject(dependencies)) return []
   const all = Object.entries(dependencies).map(([key, needs]) => {
-    if (!Array.isArray(needs)) return { key, node: make.onSame(needs), names: [] }
-    const because = `, as it goes with ${quoted(key, 40)}`
+    if (!Array.isArray(needs)) return { key, node: make.nodeInPlace(needs), names: [] }
+    const reason = `, as it goes with ${quote(key, 40)}`
     return {
       key,
       node: undefined as Node | undefined,
       names: needs as string[],
-      say: () => `expected a value${because}`,
+      say: () => `expected a value${reason}`,
     }
   })
   return [
-    (value, at, run: Run, seen) => {
+    (value, at, run: ValidationRun, seen) => {
       if (!isObject(value)) return true
       let ok = true
       for (const { key, node, names, say } of all) {
         if (!Object.hasOwn(value, key)) continue
-        if (node && !run.onSame(node, value, at, seen)) ok = false
+        if (node && !run.applyInPlace(node, value, at, seen)) ok = false
         for (const name of names)
-          if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, nothing)
+          if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, missing)
       }
       return ok
     },

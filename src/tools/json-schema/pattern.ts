@@ -1,31 +1,35 @@
-// Patterns of a schema, on an engine whose time is linear in the text: `^(a+)+$` on a long text would hang the built-in one.
+// Runs the patterns of a schema on a linear-time engine: `^(a+)+$` on a long text would hang the built-in one.
 
 import type { RE2JS } from 're2js'
-import { linearEngine } from '../re2.ts'
-import type { Run } from './validation-run.ts'
+import { loadRe2 } from '../re2.ts'
+import type { ValidationRun } from './validation-state.ts'
 
-export type Pattern = (text: string, run: Run) => boolean
+export type Pattern = (text: string, run: ValidationRun) => boolean
 
-/** Characters times states that one step of the budget pays for. */
+/** Characters times engine states per step of the validation budget. */
 const matchesPerStep = 100
 const maxProgram = 5000
 
-export type PatternFound = { readonly test: Pattern } | { readonly cannot: string } | { readonly invalid: string }
+export type PatternResult = { readonly test: Pattern } | { readonly unsupported: string } | { readonly invalid: string }
 
-export function linearPattern(source: string): PatternFound {
+export function linearPattern(source: string): PatternResult {
   let engine: RE2JS
   try {
-    const linear = linearEngine()
+    const linear = loadRe2()
     engine = linear.compile(linear.translateRegExp(source))
   } catch {
-    // Look-around, back-references, some classes: a regular expression all the same, only not a linear one.
-    const problem = notRegex(source)
+    // It may be a valid regular expression that the engine does not support (look-around, back-references, some
+    // classes).
+    const problem = syntaxErrorIn(source)
     return problem
       ? { invalid: problem }
-      : { cannot: 'it uses what a linear-time engine cannot do, such as look-around or back-references' }
+      : {
+          unsupported:
+            'it uses a feature that a linear-time engine does not support, such as look-around or back-references',
+        }
   }
   const states = engine.programSize()
-  if (states > maxProgram) return { cannot: 'its repetitions are too many' }
+  if (states > maxProgram) return { unsupported: 'it has too many repetitions' }
   return {
     test(text, run) {
       run.spend(Math.ceil((text.length * states) / matchesPerStep))
@@ -34,8 +38,11 @@ export function linearPattern(source: string): PatternFound {
   }
 }
 
-/** The standard asks for the `u` flag, yet many schemas have escapes that only pass without it. Parsed here, never run. */
-function notRegex(source: string): string | undefined {
+/**
+ * The standard requires the `u` flag, but many schemas have escapes that are only valid without it. Parsed here, never
+ * run.
+ */
+function syntaxErrorIn(source: string): string | undefined {
   try {
     return void new RegExp(source, 'u')
   } catch {

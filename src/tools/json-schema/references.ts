@@ -1,25 +1,25 @@
-// Where a reference points. Everything stays inside the schema: a base URI is a name here, and nothing is ever fetched.
+// Indexes the schemas of a document and resolves references. A base URI is only a name: nothing is ever fetched.
 
-import type { Json } from '../../core/value.ts'
-import { type Draft, escaped, inner, isObject, maxSchemaNodes, type Refuse } from './check-schema.ts'
+import type { Json } from '../../core/tool-value.ts'
+import { type Draft, escapePointer, subschemasOf, isObject, maxSchemaNodes, type Refuse } from './check-schema.ts'
 import type { JsonSchema } from '../validation-problem.ts'
-import type { Resource } from './validation-run.ts'
+import type { Resource } from './validation-state.ts'
 
-/** The base of a schema without an `$id`; .invalid is a name that can never be anyone's. */
-const nowhere = 'https://schema.invalid/'
+/** The base URI of a schema without an `$id`. The .invalid domain can never exist. */
+const defaultBase = 'https://schema.invalid/'
 
 export interface Target {
   readonly schema: Json
   readonly resource: Resource
 }
 
-/** Every schema object of the document, with its place and the resource it belongs to. */
+/** All schema objects of the document, with their JSON pointers and resources. */
 export class References {
   readonly #draft: Draft
   readonly #refuse: Refuse
   readonly #resources = new Map<string, Resource>()
-  readonly #known = new Map<JsonSchema, { readonly resource: Resource; readonly place: string }>()
-  /** Some schema has a keyword that must know what was looked at. */
+  readonly #schemas = new Map<JsonSchema, { readonly resource: Resource; readonly place: string }>()
+  /** Some schema has an unevaluated* keyword, so evaluated keys and items must be tracked. */
   unevaluated = false
 
   constructor(root: JsonSchema, draft: Draft, refuse: Refuse) {
@@ -28,27 +28,27 @@ export class References {
     this.#index(root, '', undefined)
   }
 
-  /** Those found by now, with their resources. */
+  /** All schemas found so far, with their resources. */
   all(): [JsonSchema, Resource][] {
-    return [...this.#known].map(([schema, { resource }]) => [schema, resource])
+    return [...this.#schemas].map(([schema, { resource }]) => [schema, resource])
   }
 
-  placeOf(schema: JsonSchema): string {
-    return this.#known.get(schema)?.place ?? ''
+  pointerOf(schema: JsonSchema): string {
+    return this.#schemas.get(schema)?.place ?? ''
   }
 
   resourceOf(schema: JsonSchema): Resource {
-    return (this.#known.get(schema) as { resource: Resource }).resource
+    return (this.#schemas.get(schema) as { resource: Resource }).resource
   }
 
-  /** Every resource in which some schema has this $dynamicAnchor. */
+  /** The resources that contain this $dynamicAnchor. */
   withDynamicAnchor(name: string): Resource[] {
     return [...this.#resources.values()].filter((resource) => resource.dynamicAnchors.has(name))
   }
 
-  /** The schema a `$ref` in this schema means; refused if that is none, or outside. */
+  /** Resolves a `$ref` of this schema. Refuses it if it points to nothing or outside the document. */
   resolve(ref: string, from: JsonSchema): Target {
-    const place = this.placeOf(from)
+    const place = this.pointerOf(from)
     const base = this.resourceOf(from)
     const [uri, fragment] = this.#split(ref, base.uri, place)
     const resource = this.#resources.get(uri)
@@ -57,8 +57,8 @@ export class References {
       return this.#refuse(place, `the reference ${shown} points outside the schema, and nothing is fetched`)
     const target =
       fragment === '' || fragment.startsWith('/')
-        ? this.#pointed(resource, fragment)
-        : this.#anchored(resource, fragment)
+        ? this.#byPointer(resource, fragment)
+        : this.#byAnchor(resource, fragment)
     if (!target) return this.#refuse(place, `the reference ${shown} points to nothing`)
     return target
   }
@@ -75,32 +75,32 @@ export class References {
     }
   }
 
-  #anchored(resource: Resource, name: string): Target | undefined {
+  #byAnchor(resource: Resource, name: string): Target | undefined {
     const schema = resource.anchors.get(name)
     return schema === undefined ? undefined : { schema, resource }
   }
 
-  /** A JSON pointer, through own keys only. It may lead to a place that is no schema by itself (`#/components/…`). */
-  #pointed(resource: Resource, pointer: string): Target | undefined {
-    let here: Json = resource.root
-    let within = resource
+  /** Follows a JSON pointer through own keys. It may lead to a schema outside the known keywords (`#/components/…`). */
+  #byPointer(resource: Resource, pointer: string): Target | undefined {
+    let node: Json = resource.root
+    let nodeResource = resource
     for (const part of pointer.split('/').slice(1)) {
       const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-      if (typeof here !== 'object' || here === null || !Object.hasOwn(here, key)) return undefined
-      here = (here as JsonSchema)[key] as Json
-      within = (isObject(here) && this.#known.get(here)?.resource) || within
+      if (typeof node !== 'object' || node === null || !Object.hasOwn(node, key)) return undefined
+      node = (node as JsonSchema)[key] as Json
+      nodeResource = (isObject(node) && this.#schemas.get(node)?.resource) || nodeResource
     }
-    if (typeof here !== 'boolean' && !isObject(here)) return undefined
-    if (isObject(here) && !this.#known.has(here)) this.#index(here, pointer, within)
-    return { schema: here, resource: within }
+    if (typeof node !== 'boolean' && !isObject(node)) return undefined
+    if (isObject(node) && !this.#schemas.has(node)) this.#index(node, pointer, nodeResource)
+    return { schema: node, resource: nodeResource }
   }
 
-  #index(schema: JsonSchema, place: string, above: Resource | undefined): void {
-    if (this.#known.has(schema)) return
-    if (this.#known.size >= maxSchemaNodes) this.#refuse('', `it holds more than ${maxSchemaNodes} schemas`)
-    const subschemas = inner(schema, place, this.#draft, this.#refuse)
-    const resource = this.#resourceFor(schema, place, above)
-    this.#known.set(schema, { resource, place })
+  #index(schema: JsonSchema, place: string, parent: Resource | undefined): void {
+    if (this.#schemas.has(schema)) return
+    if (this.#schemas.size >= maxSchemaNodes) this.#refuse('', `it holds more than ${maxSchemaNodes} schemas`)
+    const subschemas = subschemasOf(schema, place, this.#draft, this.#refuse)
+    const resource = this.#resourceFor(schema, place, parent)
+    this.#schemas.set(schema, { resource, place })
     if (this.#draft !== '7') {
       if (typeof schema.$anchor === 'string') this.#anchor(schema.$anchor, schema, resource, place)
       if (typeof schema.$dynamicAnchor === 'string') {
@@ -112,16 +112,17 @@ export class References {
     for (const [sub, at] of subschemas) if (isObject(sub)) this.#index(sub, at, resource)
   }
 
-  /** An `$id` begins a resource of its own. In draft-07 it may also be an anchor, and beside a `$ref` it is nothing. */
-  #resourceFor(schema: JsonSchema, place: string, above: Resource | undefined): Resource {
+  /** An `$id` starts a new resource. In draft-07 it may also be an anchor, and next to a `$ref` it is ignored. */
+  #resourceFor(schema: JsonSchema, place: string, parent: Resource | undefined): Resource {
     const id = this.#draft === '7' && schema.$ref !== undefined ? undefined : (schema.$id as string | undefined)
-    if (above && (id === undefined || (this.#draft === '7' && id.startsWith('#')))) {
-      if (id !== undefined && id.length > 1) this.#anchor(id.slice(1), schema, above, place)
-      return above
+    if (parent && (id === undefined || (this.#draft === '7' && id.startsWith('#')))) {
+      if (id !== undefined && id.length > 1) this.#anchor(id.slice(1), schema, parent, place)
+      return parent
     }
-    const [uri, fragment] = this.#split(id ?? '', above?.uri ?? nowhere, place)
-    if (fragment !== '' && this.#draft !== '7') this.#refuse(`${place}/$id`, 'an $id has no fragment; use $anchor')
-    if (this.#resources.has(uri)) this.#refuse(`${place}/$id`, `the $id ${JSON.stringify(id)} is there twice`)
+    const [uri, fragment] = this.#split(id ?? '', parent?.uri ?? defaultBase, place)
+    if (fragment !== '' && this.#draft !== '7')
+      this.#refuse(`${place}/$id`, 'an $id must not have a fragment; use $anchor')
+    if (this.#resources.has(uri)) this.#refuse(`${place}/$id`, `the $id ${JSON.stringify(id)} is used twice`)
     const resource: Resource = { uri, root: schema, anchors: new Map(), dynamicAnchors: new Set() }
     this.#resources.set(uri, resource)
     if (fragment !== '') this.#anchor(fragment, schema, resource, place)
@@ -130,9 +131,9 @@ export class References {
 
   #anchor(name: string, schema: JsonSchema, resource: Resource, place: string): void {
     if (!/^[A-Za-z_][\w.-]*$/.test(name))
-      this.#refuse(place, `${JSON.stringify(name.slice(0, 60))} is not a name for an anchor`)
+      this.#refuse(place, `${JSON.stringify(name.slice(0, 60))} is not a valid anchor name`)
     if (resource.anchors.has(name) && resource.anchors.get(name) !== schema) {
-      this.#refuse(place, `the anchor ${JSON.stringify(escaped(name))} is there twice`)
+      this.#refuse(place, `the anchor ${JSON.stringify(escapePointer(name))} is used twice`)
     }
     resource.anchors.set(name, schema)
   }

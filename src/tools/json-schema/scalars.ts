@@ -1,24 +1,25 @@
-// type, const, enum and everything about one number or one string: one check, one fault, which says all that was expected.
+// Compiles type, const, enum and the keywords of numbers and strings into one check, so that a value has one fault that
+// lists everything expected.
 
-import type { Json } from '../../core/value.ts'
+import type { Json } from '../../core/tool-value.ts'
 import { formats } from './formats.ts'
 import { isObject } from './check-schema.ts'
-import type { Maker } from './keyword-compiler.ts'
-import type { Check, Run } from './validation-run.ts'
+import type { KeywordCompiler } from './keyword-compiler.ts'
+import type { Check, ValidationRun } from './validation-state.ts'
 
-type Test = (value: Json, run: Run) => boolean
+type Test = (value: Json, run: ValidationRun) => boolean
 
-export function scalarChecks(schema: { [key: string]: Json }, make: Maker): Check[] {
+export function scalarChecks(schema: { [key: string]: Json }, make: KeywordCompiler): Check[] {
   const type = typeTests(schema)
   const constant = constantTests(schema)
-  const more = [...numberTests(schema), ...stringTests(schema, make)]
-  if (type.length + constant.length + more.length === 0) return []
+  const otherTests = [...numberTests(schema), ...stringTests(schema, make)]
+  if (type.length + constant.length + otherTests.length === 0) return []
   const say = make.expected(schema)
   return [
     (value, at, run) => {
       for (const test of type) if (!test(value, run)) return run.fault(at, say, value, 'type')
       for (const test of constant) if (!test(value, run)) return run.fault(at, say, value, 'constant')
-      for (const test of more) if (!test(value, run)) return run.fault(at, say, value)
+      for (const test of otherTests) if (!test(value, run)) return run.fault(at, say, value)
       return true
     },
   ]
@@ -44,20 +45,23 @@ function constantTests(schema: { [key: string]: Json }): Test[] {
 
 const typeOf = (value: Json): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 
-/** Looked up, not searched: a list of ten thousand costs what a list of two does. */
+/** Uses sets: an enum of ten thousand values costs the same as one of two. */
 function oneOf(values: readonly Json[]): Test {
   const simple = new Set(values.filter((value) => typeof value !== 'object' || value === null))
-  const composed = new Set(
+  const composite = new Set(
     values.filter((value) => typeof value === 'object' && value !== null).map((value) => canonical(value)),
   )
   return (value, run) =>
     typeof value === 'object' && value !== null
-      ? composed.size > 0 && composed.has(canonical(value, run))
+      ? composite.size > 0 && composite.has(canonical(value, run))
       : simple.has(value)
 }
 
-/** Equal values, equal texts: keys in order, numbers as JavaScript writes them. Long values pay from the budget. */
-export function canonical(value: Json, run?: Run): string {
+/**
+ * Equal values have equal texts: keys are sorted, numbers printed as in JavaScript. Long values use the validation
+ * budget.
+ */
+export function canonical(value: Json, run?: ValidationRun): string {
   run?.spend(typeof value === 'string' ? 1 + (value.length >> 6) : 1)
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
@@ -80,7 +84,7 @@ function numberTests(schema: { [key: string]: Json }): Test[] {
   )
 }
 
-/** In decimal, as people write them: 0.3 is a multiple of 0.1, though not of the binary number nearest to it. */
+/** Decimal arithmetic: 0.3 is a multiple of 0.1, which binary floating point would deny. */
 function isMultiple(value: number, of: number): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0
   const [a, b] = [decimal(value), decimal(of)]
@@ -94,13 +98,13 @@ function decimal(value: number): { digits: bigint; exponent: number } {
   return { digits: BigInt(whole + fraction), exponent: Number(exponent) - fraction.length }
 }
 
-function stringTests(schema: { [key: string]: Json }, make: Maker): Test[] {
+function stringTests(schema: { [key: string]: Json }, make: KeywordCompiler): Test[] {
   const { minLength, maxLength, pattern, format } = schema
-  const tests: ((value: string, run: Run) => boolean)[] = []
+  const tests: ((value: string, run: ValidationRun) => boolean)[] = []
   if (typeof minLength === 'number')
-    tests.push((text) => text.length >= minLength && (text.length >= 2 * minLength || characters(text) >= minLength))
+    tests.push((text) => text.length >= minLength && (text.length >= 2 * minLength || codePoints(text) >= minLength))
   if (typeof maxLength === 'number')
-    tests.push((text) => text.length <= maxLength || (text.length <= 2 * maxLength && characters(text) <= maxLength))
+    tests.push((text) => text.length <= maxLength || (text.length <= 2 * maxLength && codePoints(text) <= maxLength))
   const test = typeof format === 'string' ? formats.get(format)?.test : undefined
   if (test) tests.push(test)
   if (typeof pattern === 'string') {
@@ -118,8 +122,8 @@ function stringTests(schema: { [key: string]: Json }, make: Maker): Test[] {
   )
 }
 
-/** Code points, as the standard counts. */
-function characters(text: string): number {
+/** Length in code points, as the standard requires. */
+function codePoints(text: string): number {
   let count = 0
   for (let index = 0; index < text.length; index += 1) {
     count += 1

@@ -1,34 +1,35 @@
-// What people read of a call (SESS-9): its tool's own words, and where it has none, or none that can be used, a sentence made of its title. And the
-// headline of several calls. Pure. A language is a row of words here: what is missing is said in English.
+// Renders the line that people read about a call: the tool's own narration, or a sentence built from its title if there
+// is none or it is unusable. Also the headline for several calls. Pure. A language is one row of phrases; English is
+// the fallback.
 
 import { isThenable } from '../../core/maybe-promise.ts'
-import { brief, inLanguage, type Narrate, type Narrating, oneLine, type Phase } from './tool-narration.ts'
-import { hidden, holdsSecret, looksSecret, withoutSecrets } from './secret-fields.ts'
+import { shortLine, forLocale, type Narrate, type Narrating, oneLine, type Phase } from './narration-templates.ts'
+import { hiddenValue, containsSecret, isSecretName, withoutSecrets } from './secret-fields.ts'
 
-/** As much of a tool as its narration needs. */
-export interface Narrated {
+/** The part of a tool that its narration needs. */
+export interface NarratedTool {
   readonly name: string
   readonly title?: string | undefined
-  /** Of such a tool nothing is told but what it is called. */
+  /** For a sensitive tool only its title or name is shown. */
   readonly sensitive?: boolean
   readonly narrate?: Narrate<never> | undefined
 }
 
-/** `cancelled` and `unknown` have no words of tools: "failed" would not be true. */
-export type Told = Phase | 'cancelled' | 'unknown'
+/** Tools have no narration for `cancelled` and `unknown`, and "failed" would be wrong. */
+export type NarrationPhase = Phase | 'cancelled' | 'unknown'
 
-export interface TellOf extends Omit<Narrating, 'phase'> {
-  readonly phase: Told
-  /** Takes out what nobody is to read. */
+export interface NarrationOptions extends Omit<Narrating, 'phase'> {
+  readonly phase: NarrationPhase
+  /** Redacts secrets. */
   readonly clean?: <T>(value: T) => T
 }
 
-interface Words extends Readonly<Record<Told, string>> {
+interface Phrases extends Readonly<Record<NarrationPhase, string>> {
   times(count: number): string
   more(count: number): string
 }
 
-const words: { readonly en: Words; readonly [language: string]: Words } = {
+const phrases: { readonly en: Phrases; readonly [language: string]: Phrases } = {
   en: {
     started: 'Running',
     waiting: 'Waiting',
@@ -51,54 +52,59 @@ const words: { readonly en: Words; readonly [language: string]: Words } = {
   },
 }
 
-const longestOwn = 200
-const longestTitle = 80
-const longestSubject = 40
+const maxNarrationLength = 200
+const maxTitleLength = 80
+const maxSubjectLength = 40
 
-/** One line about a call. `input` are the arguments that its tool took; undefined where there are none that could be shown. */
+/** One line about a call. `input` is the validated input; undefined if there is none to show. */
 export function renderNarration(
-  tool: Narrated,
+  tool: NarratedTool,
   input: unknown,
-  { phase, locale, value, clean = same }: TellOf,
+  { phase, locale, value, clean = identity }: NarrationOptions,
 ): string {
-  if (tool.sensitive) return clean(byDefault(tool, phase, locale, ''))
+  if (tool.sensitive) return clean(defaultNarration(tool, phase, locale, ''))
   const shown = clean(withoutSecrets(input))
   const own =
     phase === 'cancelled' || phase === 'unknown' || input === undefined
       ? ''
-      : ownWords(tool, shown, {
+      : toolNarration(tool, shown, {
           phase,
           locale,
           ...(value === undefined ? {} : { value: clean(withoutSecrets(value)) }),
         })
-  return clean(own === '' ? byDefault(tool, phase, locale, subjectOf(shown)) : own)
+  return clean(own === '' ? defaultNarration(tool, phase, locale, subjectOf(shown)) : own)
 }
 
-const same = <T>(value: T): T => value
+const identity = <T>(value: T): T => value
 
-/** '' where it has none that can be used. */
-function ownWords(tool: Narrated, input: unknown, about: Narrating): string {
+/** '' if the tool has no usable narration. */
+function toolNarration(tool: NarratedTool, input: unknown, about: Narrating): string {
   try {
-    const said: unknown = tool.narrate?.(input as never, about)
-    if (typeof said === 'string') {
-      const line = oneLine(said)
-      return line.length <= longestOwn ? line : ''
+    const narration: unknown = tool.narrate?.(input as never, about)
+    if (typeof narration === 'string') {
+      const line = oneLine(narration)
+      return line.length <= maxNarrationLength ? line : ''
     }
-    // A promise is no text, and what it rejects with is nobody's stray.
-    if (isThenable(said)) Promise.resolve(said).catch(() => {})
+    // A promise is not a narration. Its rejection is swallowed, so that it does not surface as an unhandled one.
+    if (isThenable(narration)) Promise.resolve(narration).catch(() => {})
     return ''
   } catch {
     return ''
   }
 }
 
-function byDefault({ name, title }: Narrated, phase: Told, locale: string, subject: string): string {
-  const said = brief(title, longestTitle) || brief(spoken(name), longestTitle)
-  return `${inLanguage(words, locale)[phase]}: ${said}${subject === '' ? '' : ` (${subject})`}`
+function defaultNarration(
+  { name, title }: NarratedTool,
+  phase: NarrationPhase,
+  locale: string,
+  subject: string,
+): string {
+  const label = shortLine(title, maxTitleLength) || shortLine(readableName(name), maxTitleLength)
+  return `${forLocale(phrases, locale)[phase]}: ${label}${subject === '' ? '' : ` (${subject})`}`
 }
 
 /** 'look_up_order' → 'Look up order' */
-function spoken(name: string): string {
+function readableName(name: string): string {
   const line = name
     .replace(/([a-z\d])([A-Z])/g, '$1 $2')
     .replace(/[_-]+/g, ' ')
@@ -106,8 +112,8 @@ function spoken(name: string): string {
   return line === '' ? name : line.charAt(0).toUpperCase() + line.slice(1)
 }
 
-/** What a call may be about; in this order. What is not here is not shown. */
-const subjects = [
+/** Fields that may be shown as the subject of a call, by priority. Other fields are not shown. */
+const subjectFields = [
   'path',
   'file',
   'filename',
@@ -127,37 +133,39 @@ const subjects = [
 
 function subjectOf(input: unknown): string {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return ''
-  const fields = Object.entries(input).filter(([name]) => !looksSecret(name))
-  const named = subjects.map((subject) => fields.find(([name]) => name.toLowerCase() === subject))
+  const fields = Object.entries(input).filter(([name]) => !isSecretName(name))
+  const named = subjectFields.map((subject) => fields.find(([name]) => name.toLowerCase() === subject))
   const ids = fields.filter(([name]) => /(?:_id|[a-z]Id)$/.test(name))
   for (const field of [...named, ...ids]) {
-    const subject = field ? shortOf(field[1]) : ''
+    const subject = field ? shortValue(field[1]) : ''
     if (subject !== '') return subject
   }
   return ''
 }
 
-function shortOf(value: unknown): string {
+function shortValue(value: unknown): string {
   if (typeof value === 'number') return String(value)
-  if (typeof value !== 'string' || value === hidden) return ''
-  if (value.includes('://')) return addressOf(value)
-  if (holdsSecret(value)) return ''
+  if (typeof value !== 'string' || value === hiddenValue) return ''
+  if (value.includes('://')) return hostAndPath(value)
+  if (containsSecret(value)) return ''
   const line = oneLine(value)
-  return brief(
+  return shortLine(
     /^\S*\/\S+$/.test(line) ? (line.split('/').findLast((part) => part !== '') ?? line) : line,
-    longestSubject,
+    maxSubjectLength,
   )
 }
 
-/** Without what may be in the rest of it: names, queries, fragments. */
-function addressOf(text: string): string {
+/** Host and path only: user names, queries and fragments may contain secrets. */
+function hostAndPath(text: string): string {
   const url = URL.parse(text.trim())
-  return url && url.host !== '' ? brief(`${url.host}${url.pathname === '/' ? '' : url.pathname}`, longestSubject) : ''
+  return url && url.host !== ''
+    ? shortLine(`${url.host}${url.pathname === '/' ? '' : url.pathname}`, maxSubjectLength)
+    : ''
 }
 
-/** Several calls in one line: repeats are counted, the first two are named, the others are counted too. '' for none. */
+/** Several calls in one line: repeats are counted, the first two are named, the rest is a number. '' for none. */
 export function headline(narrations: readonly string[], locale: string): string {
-  const { times, more } = inLanguage(words, locale)
+  const { times, more } = forLocale(phrases, locale)
   const counts = new Map<string, number>()
   for (const each of narrations) counts.set(each, (counts.get(each) ?? 0) + 1)
   const first = [...counts].slice(0, 2)

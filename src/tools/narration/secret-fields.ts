@@ -1,10 +1,10 @@
-// Fields whose names say that their values are nobody's business: what people read of a call does not show them (SESS-9).
+// Recognizes fields whose names suggest a secret, so that narrations do not show their values.
 
-/** Anywhere in a name: 'accesstoken', 'dbPassword'. */
-const parts =
+/** Matches anywhere in a name: 'accesstoken', 'dbPassword'. */
+const secretParts =
   /passw|passphrase|passcode|secret|token|credential|authori[sz]ation|cookie|bearer|api-?key|private-?key|access-?key|card-?n|mnemonic/
-/** As a word of a name: 'card_number', 'userPin', 'key'. */
-const words: ReadonlySet<string> = new Set(
+/** Matches a whole word of a name: 'card_number', 'userPin', 'key'. */
+const secretWords: ReadonlySet<string> = new Set(
   'pwd pass key keys auth jwt card cards cvv cvc pin otp iban ssn signature seed cred creds session sid'.split(' '),
 )
 
@@ -14,38 +14,38 @@ const wordsOf = (name: string): string[] =>
     .toLowerCase()
     .split(/[^\p{L}\p{N}]+/u)
 
-export function looksSecret(name: string): boolean {
+export function isSecretName(name: string): boolean {
   const all = wordsOf(name)
-  return parts.test(all.join('-')) || all.some((word) => words.has(word))
+  return secretParts.test(all.join('-')) || all.some((word) => secretWords.has(word))
 }
 
-/** A text that has one in it: 'password=…', 'Bearer …'. */
-const holds =
+/** A text that contains a secret: 'password=…', 'Bearer …'. */
+const secretText =
   /(?:passw\w*|pwd|passphrase|secret|token|key|credentials?|authori[sz]ation|cookie|auth)["']?\s*[=:]|\b(?:bearer|basic)\s+\S{8}/i
-export const holdsSecret = (text: string): boolean => holds.test(text)
+export const containsSecret = (text: string): boolean => secretText.test(text)
 
-/** In place of what is not shown. */
-export const hidden = '…'
-const deepest = 64
+/** Replaces a hidden value. */
+export const hiddenValue = '…'
+const maxDepth = 64
 
 /**
- * The same without the values of such fields, for a tool that puts a call into words: what it does not get it cannot show. A field that is just
- * called 'key' stays: whoever writes words about it knows what it is.
+ * Replaces the values of secret fields before a tool's `narrate` receives them, so that it cannot show them. A field
+ * named just 'key' is kept: the author of the narration knows whether it is a secret.
  */
 export function withoutSecrets<T>(value: T, depth = 0): T {
   if (typeof value !== 'object' || value === null || !isPlain(value)) return value
-  if (depth > deepest) return hidden as T
+  if (depth > maxDepth) return hiddenValue as T
   if (Array.isArray(value)) return value.map((each: unknown) => withoutSecrets(each, depth + 1)) as T
   const fields = Object.entries(value).map(([name, each]: [string, unknown]) => [
     name,
-    name !== 'key' && name !== 'keys' && looksSecret(name) ? hiddenOf(each) : withoutSecrets(each, depth + 1),
+    name !== 'key' && name !== 'keys' && isSecretName(name) ? hideValue(each) : withoutSecrets(each, depth + 1),
   ])
   return Object.fromEntries(fields) as T
 }
 
-/** What says nothing stays what it is. */
-const hiddenOf = (value: unknown): unknown =>
-  value === null || value === undefined || typeof value === 'boolean' ? value : hidden
+/** null, undefined and booleans reveal nothing and are kept. */
+const hideValue = (value: unknown): unknown =>
+  value === null || value === undefined || typeof value === 'boolean' ? value : hiddenValue
 
 const isPlain = (value: object): boolean =>
   Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value) as null)

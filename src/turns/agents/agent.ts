@@ -1,22 +1,22 @@
-// agent(): a tool behind which another model works, in a session of its own (SESS-6). An ordinary tool that uses ctx.turn: it can run in the background, is
-// asked about by policy, and is limited like any other.
+// agent(): a tool that runs another model in a session of its own. It is an ordinary tool built on ctx.turn, so
+// policy, limits and background execution apply as usual.
 
 import type { Duration } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
-import type { Json } from '../../core/value.ts'
+import type { Json } from '../../core/tool-value.ts'
 import type { Model } from '../../models/model.ts'
-import type { AgentTurn } from '../../tools/context/context.ts'
+import type { AgentTurn } from '../../tools/context/tool-context.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool, type ToolDefinition } from '../../tools/tool.ts'
 
 export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'instructions' | 'tools' | 'limits'> {
   readonly name: string
   readonly title?: string
-  /** What the model that asks for it reads. */
+  /** Description for the model that calls it. */
   readonly description: string
   readonly approval?: ToolDefinition<never, never>['approval'] & ('always' | 'never')
-  /** How long it may take, what waits for people not counted (default 1 h). */
+  /** Timeout, not counting time spent waiting for people. Default: 1 h. */
   readonly timeout?: Duration
 }
 
@@ -24,10 +24,7 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
   const { name, title, description, approval, timeout = '1h', ...work } = definition
   const { model, limits } = work
   if (limits?.cost !== undefined && typeof model === 'object' && !(model as Partial<Model>).price)
-    throw new PawlError(
-      'tool_invalid',
-      `Tool '${name}': limits.cost is set, and its model has no price to count it by.`,
-    )
+    throw new PawlError('tool_invalid', `Tool '${name}' sets limits.cost, but its model has no price.`)
   return tool({
     name,
     ...(title === undefined ? {} : { title }),
@@ -44,14 +41,14 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
       required: ['task'],
       additionalProperties: false,
     }),
-    // What it does is done by its own calls, which are on record themselves.
+    // A rerun is safe: the agent's effects are calls with records of their own.
     onCrash: 'rerun',
     concurrency: 'parallel',
     ...(approval === undefined ? {} : { approval }),
     timeout,
     background: true,
     async execute({ task }, ctx): Promise<Json> {
-      const outcome = await ctx.turn({ ...work, message: task }).catch(refused)
+      const outcome = await ctx.turn({ ...work, message: task }).catch(rethrowAsFailure)
       switch (outcome.status) {
         case 'success':
           return outcome.value.end === 'finish' ? outcome.value.value : outcome.value.text
@@ -66,8 +63,8 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
   })
 }
 
-/** A turn that cannot be as the agent was made is no error of ours: what is wrong with it is said. */
-function refused(error: unknown): never {
+/** An invalid agent definition is reported as a failure of the tool with the reason, not as an internal error. */
+function rethrowAsFailure(error: unknown): never {
   throw error instanceof PawlError && error.code === 'turn_invalid'
     ? fail(error.message, { code: error.code, class: 'unavailable', cause: error })
     : error

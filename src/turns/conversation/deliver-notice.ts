@@ -1,44 +1,44 @@
-// A notice that a turn tells its model: on record before the model reads it, in the one write that takes it off its list. A program may list and acknowledge
-// the same notice at that moment; of the two one has told it.
+// Delivers a notice to the model of a turn: one commit adds the message and removes the pending rows. If the host
+// program acknowledges the same notice concurrently, exactly one of the two commits succeeds.
 
 import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
 import type { Change, StoredDocument } from '../../store/store.ts'
-import type { Arrival } from './arrivals.ts'
-import type { History, KeptMessage } from './history.ts'
+import type { Arrival } from './arrived-messages.ts'
+import type { History, MessageRecord } from './history.ts'
 import type { TurnHost } from '../ports.ts'
 
 type Rows = NonNullable<Change['documents']>
 
-/** `next`: how it goes into the history. It does not if another has told it. */
-export async function tellNotice(
+/** `next` builds the message. Nothing is added if the notice was delivered elsewhere. */
+export async function deliverNotice(
   { store, clock }: TurnHost,
-  { attached: beside, request: { position, uid } }: Execution,
+  { attached, request: { position, uid } }: Execution,
   { rows, notice, message }: Pick<Arrival, 'rows' | 'notice' | 'message'>,
   history: History,
-  next: () => { readonly kept: KeptMessage; readonly row: Rows[number] },
+  next: () => { readonly record: MessageRecord; readonly row: Rows[number] },
 ): Promise<void> {
-  await beside.flush() // what was said before it is before it
+  await attached.flush() // earlier messages must be written first
   const listed: (StoredDocument | undefined)[] = []
   for (const { of, tenant, session, key } of rows) listed.push(await store.document({ of, tenant, session, key }))
   if (listed.includes(undefined)) return
-  const { kept: said, row } = next()
+  const { record, row } = next()
   const { tenant, session } = position
   const subject = { tenant, session, call: uid }
   const at = clock.now()
   const committed = await store.commit({
     guards: [
-      ...beside.fence(),
-      ...listed.flatMap((kept) =>
-        kept
+      ...attached.fence(),
+      ...listed.flatMap((document) =>
+        document
           ? [
               {
                 kind: 'kept' as const,
-                of: kept.of,
-                tenant: kept.tenant,
-                session: kept.session,
-                key: kept.key,
-                revision: kept.revision,
+                of: document.of,
+                tenant: document.tenant,
+                session: document.session,
+                key: document.key,
+                revision: document.revision,
               },
             ]
           : [],
@@ -46,10 +46,10 @@ export async function tellNotice(
     ],
     documents: [row, ...rows],
     events: [
-      eventOf(subject, 'message.added', at, { message: said.number, role: message.role, turn: position.id }),
+      eventOf(subject, 'message.added', at, { message: record.number, role: message.role, turn: position.id }),
       ...(notice === undefined ? [] : [eventOf(subject, 'notice.acknowledged', at, { notice })]),
     ],
   })
-  // Should another execution have the turn, the next write says so.
-  if (committed.ok) history.add(said)
+  // If another execution took over the turn, the next write reports it.
+  if (committed.ok) history.add(record)
 }

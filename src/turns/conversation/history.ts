@@ -1,64 +1,66 @@
-// The conversation of a session as a turn works with it: loaded from where it was last summed up, and kept between turns, so that what was said
-// before costs no more for having been long. Only the turn that the session's head names adds to it.
+// The conversation of a session as a turn uses it: loaded from the last summary on and cached between turns, so that
+// old messages are not read again. Only the turn named by the session's head appends to it.
 
 import { headName, type HeadRow, messageKey, messageName } from '../../store/records/conversation.ts'
-import { frame } from '../../core/ids.ts'
-import { bytesIn } from '../../core/size-limits.ts'
-import { decode, encode } from '../../core/value.ts'
-import type { Account } from '../../models/cost-ledger.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
+import { utf8Bytes } from '../../core/size-limits.ts'
+import { decode, encode } from '../../core/tool-value.ts'
+import type { UsageByModel } from '../../models/cost-ledger.ts'
 import { Conversation } from '../../models/conversation.ts'
 import type { Message, ModelMessage } from '../../models/message.ts'
 import type { StoredMessage } from '../../models/turn-interface.ts'
 import type { Change, StoredDocument, Store } from '../../store/store.ts'
 import type { Scope } from '../ports.ts'
 
-/** As it is kept: with what the turn that wrote it must know of it later. */
-export interface KeptMessage extends StoredMessage {
-  /** How many answers its turn had so far. */
+/** The stored form of a message, with state that its turn needs after a restart. */
+export interface MessageRecord extends StoredMessage {
+  /** Model answers of its turn so far. */
   readonly step: number
-  /** Of a summary: the last message that it stands for. */
+  /** Summary only: number of the last message it replaces. */
   readonly upTo?: number
-  /** Of what stands for what was said before, or begins anew: how the calls before it were named. What is told of them later names no other call. */
+  /** Summary and frame only: ids of the calls before it, so that later notices about them do not name another call. */
   readonly ids?: readonly string[]
-  /** Of a summary: the model could not read what it was given for its next answer, so many times. */
+  /** Summary only: how often the model rejected the conversation as too long before its next answer. */
   readonly tooLong?: number
-  /** What the calls of a batch asked of the turn, or made of it (VAL-6). */
+  /** Control result of the batch: finish, fail or switch frame. */
   readonly control?: unknown
-  /** What its turn has cost so far. */
-  readonly account?: Account
-  /** In which frame it was said, where that is not the one its turn began in: what says so may be summed up. */
+  /** Model usage of its turn so far. */
+  readonly account?: UsageByModel
+  /**
+   * Frame of the message if it differs from the turn's first frame; the frame message itself may have been summarized.
+   */
   readonly frame?: string
-  /** The model of that frame, which may be of one before it. */
+  /** Model of that frame, which may be inherited from the frame before. */
   readonly frameModel?: string
-  /** As it was to be shown when it was said, where that is not as it is: its tools may be gone. */
+  /** The message with hidden arguments removed, if that differs: its tools may be gone later. */
   readonly shown?: Message
-  /** It is sealed. */
+  /** The stored message is sealed. */
   readonly secret?: true
-  /** So many answers in a row had only calls that could not be made. */
+  /** Consecutive answers whose calls were all invalid. */
   readonly invalid?: number
 }
 
-type Keep = NonNullable<Change['documents']>
+type Documents = NonNullable<Change['documents']>
 
-const page = 500
-/** Of JSON, a token is about so many bytes: in English as many characters, in Chinese about one. */
+const pageSize = 500
+/** Average bytes of JSON per token: about as many characters in English, about one in Chinese. */
 const bytesPerToken = 3.3
-/** What a picture, or a page, is about. */
+/** Estimate for an image or a page. */
 const tokensPerFile = 1_500
 
-/** Of the calls that a conversation began without, so many are known by name: the last. */
-const mostIds = 500
+/** At most this many call ids, the latest, are carried over. */
+const maxIds = 500
 
-interface Entry {
-  readonly kept: KeptMessage
-  /** About. */
+interface HistoryEntry {
+  readonly record: MessageRecord
+  /** Estimate. */
   readonly tokens: number
 }
 
-/** About how many tokens a text is. */
-export const tokensIn = (text: string): number => bytesIn(text) / bytesPerToken
+/** Estimated tokens of a text. */
+export const tokensIn = (text: string): number => utf8Bytes(text) / bytesPerToken
 
-/** About how many a model reads of a message. */
+/** Estimated tokens of a message. */
 export function tokensOf(message: Message): number {
   const parts =
     message.role === 'tool'
@@ -72,12 +74,12 @@ export function tokensOf(message: Message): number {
 
 export class History {
   readonly born: string
-  /** A message as models may see it. */
+  /** Removes hidden arguments from a message. */
   shown: (message: Message) => Message = (message) => message
-  #entries: Entry[] = []
-  #summary: Entry | null = null
+  #entries: HistoryEntry[] = []
+  #summary: HistoryEntry | null = null
   #last = 0
-  #lastKept: KeptMessage | null = null
+  #lastRecord: MessageRecord | null = null
   #tokens = 0
   #conversation: Conversation | null = null
 
@@ -85,108 +87,117 @@ export class History {
     this.born = born
   }
 
-  /** Up to date. `before` is what was known of the conversation here. */
+  /** Returns an up-to-date history; reuses the cached one (`before`) if its last message is on record. */
   static async load(store: Store, of: Scope, born: string, before: History | undefined): Promise<History> {
-    if (before?.born === born && before.#last > 0 && (await before.#newer(store, of))) return before
+    if (before?.born === born && before.#last > 0 && (await before.#loadNewer(store, of))) return before
     const history = new History(born)
-    await history.#whole(store, of)
+    await history.#loadAll(store, of)
     return history
   }
 
-  /** Since it was last summed up, without the summary. */
-  get messages(): readonly KeptMessage[] {
-    return this.#entries.map(({ kept }) => kept)
+  /** Messages since the last summary, without it. */
+  get messages(): readonly MessageRecord[] {
+    return this.#entries.map(({ record }) => record)
   }
 
-  get summedUp(): KeptMessage | undefined {
-    return this.#summary?.kept
+  get summaryRecord(): MessageRecord | undefined {
+    return this.#summary?.record
   }
 
-  /** What stands for all before it. */
+  /** Text of the summary. */
   get summary(): string | null {
-    const { message } = this.summedUp ?? {}
+    const { message } = this.summaryRecord ?? {}
     return message?.role === 'summary' ? message.text : null
   }
 
-  /** Whether something in it is sealed. */
+  /** True if any message is sealed. */
   get isSecret(): boolean {
-    return this.#summary?.kept.secret === true || this.#entries.some(({ kept }) => kept.secret)
+    return this.#summary?.record.secret === true || this.#entries.some(({ record }) => record.secret)
   }
 
-  /** Of what is not summed up. */
+  /** Estimated tokens without the summary. */
   get tokens(): number {
     return Math.ceil(this.#tokens - (this.#summary?.tokens ?? 0))
   }
 
-  /** The last message of a turn, or the last of it in this role. What is older than the turn is not looked through. */
-  lastOf(turn: string, role?: Message['role']): KeptMessage | undefined {
+  /** The last message of the turn, optionally in one role. Stops at the first message of an earlier turn. */
+  lastOf(turn: string, role?: Message['role']): MessageRecord | undefined {
     for (let at = this.#entries.length - 1; at >= 0; at--) {
-      const { kept } = this.#entries[at] as Entry
-      if (kept.turn !== turn) return undefined
-      if (role === undefined || kept.message.role === role) return kept
+      const { record } = this.#entries[at] as HistoryEntry
+      if (record.turn !== turn) return undefined
+      if (role === undefined || record.message.role === role) return record
     }
     return undefined
   }
 
-  /** What is there of the turn that speaks now, in its order; of a summary, too: it was paid. */
-  ofTurn(turn: string): KeptMessage[] {
-    const from = this.#entries.findLastIndex(({ kept }) => kept.turn !== turn)
-    const said = [...(this.#summary ? [this.#summary] : []), ...this.#entries.slice(from + 1)].map(({ kept }) => kept)
-    return said.filter((kept) => kept.turn === turn).toSorted((a, b) => a.number - b.number)
+  /** Messages of the current turn in order, including its summary, whose usage counts too. */
+  ofTurn(turn: string): MessageRecord[] {
+    const from = this.#entries.findLastIndex(({ record }) => record.turn !== turn)
+    const records = [...(this.#summary ? [this.#summary] : []), ...this.#entries.slice(from + 1)].map(
+      ({ record }) => record,
+    )
+    return records.filter((record) => record.turn === turn).toSorted((a, b) => a.number - b.number)
   }
 
-  get last(): KeptMessage | undefined {
-    return this.#entries.at(-1)?.kept
+  get last(): MessageRecord | undefined {
+    return this.#entries.at(-1)?.record
   }
 
-  shownOf({ message, shown = message }: KeptMessage): Message {
+  shownOf({ message, shown = message }: MessageRecord): Message {
     return this.shown(shown)
   }
 
-  /** What a model reads. */
+  /** The conversation as a model reads it. */
   forModel(): readonly ModelMessage[] {
     if (!this.#conversation) {
       this.#conversation = new Conversation(this.#idsBefore)
-      if (this.#summary) this.#conversation.push(this.#summary.kept.message)
-      for (const { kept } of this.#entries) this.#conversation.push(this.shownOf(kept))
+      if (this.#summary) this.#conversation.push(this.#summary.record.message)
+      for (const { record } of this.#entries) this.#conversation.push(this.shownOf(record))
     }
     return this.#conversation.messages
   }
 
-  /** Of calls before what is known here. */
+  /** Ids of calls before the loaded messages. */
   get #idsBefore(): readonly string[] {
-    return (this.#summary ?? this.#entries[0])?.kept.ids ?? []
+    return (this.#summary ?? this.#entries[0])?.record.ids ?? []
   }
 
   #idsUpTo(number: number): readonly string[] {
     const conversation = new Conversation(this.#idsBefore)
-    for (const { kept } of this.#entries) if (kept.number <= number) conversation.push(kept.message)
-    return conversation.ids.slice(-mostIds)
+    for (const { record } of this.#entries) if (record.number <= number) conversation.push(record.message)
+    return conversation.ids.slice(-maxIds)
   }
 
-  /** The next message, with its row; not a part of it until it is added: what could not be written was not said. */
-  next(of: Scope, given: Omit<KeptMessage, 'number'>, secret: boolean): { kept: KeptMessage; row: Keep[number] } {
-    const shown = this.shown(given.message)
-    const { role } = given.message
-    const ids = role === 'summary' || role === 'frame' ? this.#idsUpTo(given.upTo ?? this.#last) : []
-    const kept: KeptMessage = {
+  /**
+   * Builds the next message and its row. The caller adds it after the write, so that a failed write leaves the history
+   * unchanged.
+   */
+  next(
+    of: Scope,
+    fields: Omit<MessageRecord, 'number'>,
+    secret: boolean,
+  ): { record: MessageRecord; row: Documents[number] } {
+    const shown = this.shown(fields.message)
+    const { role } = fields.message
+    const ids = role === 'summary' || role === 'frame' ? this.#idsUpTo(fields.upTo ?? this.#last) : []
+    const record: MessageRecord = {
       number: this.#last + 1,
-      ...given,
+      ...fields,
       ...(ids.length > 0 ? { ids } : {}),
-      ...(shown === given.message ? {} : { shown }),
+      ...(shown === fields.message ? {} : { shown }),
       ...(secret ? { secret } : {}),
     }
     return {
-      kept,
-      row: { ...messageName(of, kept.number), value: encode(kept), ...(secret ? { secret: true as const } : {}) },
+      record,
+      row: { ...messageName(of, record.number), value: encode(record), ...(secret ? { secret: true as const } : {}) },
     }
   }
 
-  add(kept: KeptMessage): void {
-    this.#last = Math.max(this.#last, kept.number)
-    if (kept.number === this.#last) this.#lastKept = kept
-    const entry = { kept, tokens: tokensOf(kept.message) }
-    const { role } = kept.message
+  add(record: MessageRecord): void {
+    this.#last = Math.max(this.#last, record.number)
+    if (record.number === this.#last) this.#lastRecord = record
+    const entry = { record, tokens: tokensOf(record.message) }
+    const { role } = record.message
     if (role === 'summary') this.#sumUp(entry)
     else if (role === 'frame') {
       this.#entries = [entry]
@@ -195,13 +206,13 @@ export class History {
     } else {
       this.#entries.push(entry)
       this.#tokens += entry.tokens
-      this.#conversation?.push(this.shownOf(kept))
+      this.#conversation?.push(this.shownOf(record))
     }
   }
 
-  #sumUp(entry: Entry): void {
+  #sumUp(entry: HistoryEntry): void {
     this.#summary = entry
-    this.#entries = this.#entries.filter(({ kept }) => kept.number > (entry.kept.upTo ?? 0))
+    this.#entries = this.#entries.filter(({ record }) => record.number > (entry.record.upTo ?? 0))
     this.#recount()
   }
 
@@ -210,12 +221,12 @@ export class History {
     this.#tokens = this.#entries.reduce((sum, { tokens }) => sum + tokens, this.#summary?.tokens ?? 0)
   }
 
-  /** From the newest back to where it was last summed up, or another frame began. */
-  async #whole(store: Store, of: Scope): Promise<void> {
+  /** Loads from the newest message back to the last summary or frame. */
+  async #loadAll(store: Store, of: Scope): Promise<void> {
     const found: StoredDocument[] = []
     let from = 0
     for (let after = '~'; ;) {
-      const rows = await store.documentsOf({ of: 'message', ...of, after, limit: page, newest: true })
+      const rows = await store.documentsOf({ of: 'message', ...of, after, limit: pageSize, newest: true })
       for (const row of rows) {
         found.push(row)
         const { message, upTo = 0, number } = readMessage(row)
@@ -223,48 +234,51 @@ export class History {
         if (message.role === 'frame') from = Math.max(from, number)
       }
       const last = rows.at(-1)
-      if (!last || rows.length < page || last.key <= messageKey(from)) break
+      if (!last || rows.length < pageSize || last.key <= messageKey(from)) break
       after = last.key
     }
     for (const row of found.toReversed()) if (row.key >= messageKey(from)) this.add(readMessage(row))
   }
 
-  /** False if what was last said here is not on record: whoever said it could not write it. */
-  async #newer(store: Store, of: Scope): Promise<boolean> {
+  /** Returns false if the last cached message is not on record: its writer could not commit it. */
+  async #loadNewer(store: Store, of: Scope): Promise<boolean> {
     const last = await store.document(messageName(of, this.#last))
-    if (!last || last.value !== encode(this.#lastKept)) return false
+    if (!last || last.value !== encode(this.#lastRecord)) return false
     for (;;) {
-      const rows = await store.documentsOf({ of: 'message', ...of, after: messageKey(this.#last), limit: page })
+      const rows = await store.documentsOf({ of: 'message', ...of, after: messageKey(this.#last), limit: pageSize })
       for (const row of rows) this.add(readMessage(row))
-      if (rows.length < page) return true
+      if (rows.length < pageSize) return true
     }
   }
 }
 
-export const readMessage = ({ value }: Pick<StoredDocument, 'value'>): KeptMessage =>
-  decode(value) as unknown as KeptMessage
+export const readMessage = ({ value }: Pick<StoredDocument, 'value'>): MessageRecord =>
+  decode(value) as unknown as MessageRecord
 
-/** The conversations that turns of this process last worked with. Who works with one has it alone: an execution that was lost may still add to its own. */
-export class Histories {
-  readonly #known = new Map<string, History>()
-  readonly #most = 64
+/**
+ * Conversations that turns of this process used last. `take` removes the entry: a lost execution may still append to
+ * its own copy.
+ */
+export class HistoryCache {
+  readonly #cached = new Map<string, History>()
+  readonly #maxSize = 64
 
   async take(store: Store, of: Scope, born: string): Promise<History> {
-    const place = frame(of.tenant, of.session)
-    const before = this.#known.get(place)
-    this.#known.delete(place)
-    return History.load(store, of, born, before)
+    const key = lengthPrefixed(of.tenant, of.session)
+    const cached = this.#cached.get(key)
+    this.#cached.delete(key)
+    return History.load(store, of, born, cached)
   }
 
-  /** For the next turn, which looks whether all of it is on record. */
+  /** Caches the history for the next turn, which verifies it against the record. */
   giveBack(of: Scope, history: History): void {
-    this.#known.set(frame(of.tenant, of.session), history)
-    const [oldest] = this.#known.keys()
-    if (this.#known.size > this.#most && oldest !== undefined) this.#known.delete(oldest)
+    this.#cached.set(lengthPrefixed(of.tenant, of.session), history)
+    const [oldest] = this.#cached.keys()
+    if (this.#cached.size > this.#maxSize && oldest !== undefined) this.#cached.delete(oldest)
   }
 }
 
-export async function headOf(store: Store, of: Scope): Promise<{ row: HeadRow | null; revision: number }> {
-  const kept = await store.document(headName(of))
-  return { row: kept ? (JSON.parse(kept.value) as HeadRow) : null, revision: kept?.revision ?? 0 }
+export async function readHead(store: Store, of: Scope): Promise<{ row: HeadRow | null; revision: number }> {
+  const document = await store.document(headName(of))
+  return { row: document ? (JSON.parse(document.value) as HeadRow) : null, revision: document?.revision ?? 0 }
 }

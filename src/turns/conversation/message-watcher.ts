@@ -1,8 +1,8 @@
-// Hears that a user said something, for turns whose calls wait: of what is said here at once, of what other processes write a moment later, and nothing of all
-// else that is written.
+// Notifies turns whose calls wait that the user sent a message: at once for messages sent in this process, by polling
+// after hints for those of other processes.
 
 import { sentName, type SentRow } from '../../store/records/conversation.ts'
-import { frame } from '../../core/ids.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
@@ -12,56 +12,56 @@ interface Scope {
   readonly session: string
 }
 
-/** Other processes write often; that a user said something there is not urgent. */
-const lookMs = 250
+/** Polling delay after a hint: writes of other processes are frequent, and a new message is not urgent. */
+const pollMs = 250
 
 export class MessageWatcher {
   readonly #store: Store
   readonly #clock: Clock
   readonly #listeners = new Map<string, Set<() => void>>()
   readonly #stopListening: () => void
-  #callOff: (() => void) | null = null
+  #cancelPoll: (() => void) | null = null
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
     this.#clock = clock
     this.#stopListening = store.onHint(({ outside }) => {
-      if (outside && this.#listeners.size > 0) this.#callOff ??= clock.timer(lookMs, () => void this.#look())
+      if (outside && this.#listeners.size > 0) this.#cancelPoll ??= clock.timer(pollMs, () => void this.#poll())
     })
   }
 
-  /** What it gives back stops listening. */
-  listen({ tenant, session }: Scope, heard: () => void): () => void {
-    const place = frame(tenant, session)
-    const all = this.#listeners.get(place) ?? new Set()
-    this.#listeners.set(place, all.add(heard))
+  /** Returns a function that stops listening. */
+  listen({ tenant, session }: Scope, onMessage: () => void): () => void {
+    const key = lengthPrefixed(tenant, session)
+    const all = this.#listeners.get(key) ?? new Set()
+    this.#listeners.set(key, all.add(onMessage))
     return () => {
-      all.delete(heard)
-      if (all.size === 0 && this.#listeners.get(place) === all) this.#listeners.delete(place)
+      all.delete(onMessage)
+      if (all.size === 0 && this.#listeners.get(key) === all) this.#listeners.delete(key)
     }
   }
 
-  /** Here, or somewhere else. */
-  said({ tenant, session }: Scope): void {
-    for (const heard of this.#listeners.get(frame(tenant, session)) ?? []) heard()
+  /** Calls the listeners of a session. */
+  notify({ tenant, session }: Scope): void {
+    for (const onMessage of this.#listeners.get(lengthPrefixed(tenant, session)) ?? []) onMessage()
   }
 
   close(): void {
     this.#stopListening()
-    this.#callOff?.()
+    this.#cancelPoll?.()
   }
 
-  /** One look for all who wait. */
-  async #look(): Promise<void> {
-    this.#callOff = null
+  /** One poll for all listeners. */
+  async #poll(): Promise<void> {
+    this.#cancelPoll = null
     try {
       for await (const { tenant, session, value } of iterateDocuments(this.#store, {
         of: sentName({ tenant: '', session: '' }, '').of,
       }))
-        if ((JSON.parse(value) as SentRow).when === 'next') this.said({ tenant, session })
+        if ((JSON.parse(value) as SentRow).when === 'next') this.notify({ tenant, session })
     } catch {
-      // The store is away: then the turn hears of that itself.
-      this.#callOff ??= this.#clock.timer(lookMs * 4, () => void this.#look())
+      // The store is unavailable; the turn itself reports that.
+      this.#cancelPoll ??= this.#clock.timer(pollMs * 4, () => void this.#poll())
     }
   }
 }

@@ -1,4 +1,5 @@
-// What a sensitive tool was asked, and gave, is sealed in the conversation as it is with its call (DUR-12); so is what it is to be started with.
+// Decides whether a message is sealed: calls and results of a sensitive tool are sealed in the conversation as in the
+// call record, including the arguments of a task start.
 
 import { argumentLimits, readArguments } from '../../calls/admission/read-arguments.ts'
 import { callsIn, type Message } from '../../models/message.ts'
@@ -19,10 +20,10 @@ export function isSensitiveMessage(
         isSensitive(tools.find(name), readArguments(input, argumentLimits), tools),
       )
     case 'tool': {
-      // Of a call that was to start another one the name does not tell.
-      const { message: asked, secret } = history.last ?? {}
+      // A result of a task start does not name the started tool; the sealed request does.
+      const { message: request, secret } = history.last ?? {}
       return (
-        (asked?.role === 'assistant' && secret === true) ||
+        (request?.role === 'assistant' && secret === true) ||
         message.results.some(({ name }) => tools.find(name)?.sensitive === true)
       )
     }

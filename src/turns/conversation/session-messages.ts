@@ -1,6 +1,6 @@
-// session.messages: the conversation as it is on record, and what a user says while a turn may be under way (SESS-4).
+// session.messages: lists the recorded conversation and accepts user messages while a turn may be running.
 
-import { eventOf, ofSession } from '../../store/records/event.ts'
+import { eventOf, sessionSubject } from '../../store/records/event.ts'
 import { messageKey, sentName, sentOnceName, type SentRow } from '../../store/records/conversation.ts'
 import { endName } from '../../store/records/task-record.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -12,35 +12,38 @@ import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 import { readMessage } from './history.ts'
 import type { Scope } from '../ports.ts'
-import { wordsOf } from './user-message.ts'
+import { parseUserMessage } from './user-message.ts'
 
 export interface MessagesHost {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly mostBytes: number
-  /** Of a file; any size if left out. */
-  readonly mostOfFile: number
-  /** Tells turns that wait. */
-  said(of: Scope): void
-  /** Comes to know the secrets of a session, so that none of them is shown. */
-  learn(of: Scope): Promise<void>
-  /** As everybody may see it. */
+  readonly maxBytes: number
+  /** Maximum size of one file, in bytes. */
+  readonly maxFileBytes: number
+  /** Notifies waiting turns. */
+  notify(of: Scope): void
+  /** Loads the session's secrets, so that they are redacted. */
+  loadSecrets(of: Scope): Promise<void>
+  /** The message with secrets and hidden arguments removed. */
   shown(message: Message): Message
 }
 
-const mostListed = 1_000
+const maxLimit = 1_000
 
 export function openMessages(host: MessagesHost, { tenant, session }: Scope): Messages {
-  const { store, clock, ids, mostBytes, mostOfFile, learn, shown, said } = host
+  const { store, clock, ids, maxBytes, maxFileBytes, loadSecrets, shown, notify } = host
   const of = { tenant, session }
   return {
     async list({ after = 0, limit = 200 } = {}) {
       if (!Number.isSafeInteger(after) || after < 0)
-        throw new PawlError('turn_invalid', 'after is not the number of a message.')
-      if (!Number.isSafeInteger(limit) || limit < 1 || limit > mostListed)
-        throw new PawlError('turn_invalid', `limit is ${String(limit)}; it must be 1 to ${mostListed}.`)
-      await learn(of)
+        throw new PawlError('turn_invalid', `after is ${String(after)}; it must be the number of a message.`)
+      if (!Number.isSafeInteger(limit) || limit < 1 || limit > maxLimit)
+        throw new PawlError(
+          'turn_invalid',
+          `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`,
+        )
+      await loadSecrets(of)
       const rows = await store.documentsOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
       return rows.map((row) => {
         const { number, at, turn, message, shown: said = message, model, usage, finish, unheard } = readMessage(row)
@@ -48,10 +51,11 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
       })
     },
     async send(message, { when = 'next', id } = {}) {
-      const text = wordsOf(message, mostBytes, mostOfFile)
+      const text = parseUserMessage(message, maxBytes, maxFileBytes)
       if (when !== 'next' && when !== 'after')
-        throw new PawlError('turn_invalid', `when is ${JSON.stringify(when)}, not 'next' or 'after'.`)
-      if (id !== undefined && !isName(id)) throw new PawlError('turn_invalid', 'The id of a message is a text.')
+        throw new PawlError('turn_invalid', `when is ${JSON.stringify(when)}; it must be 'next' or 'after'.`)
+      if (id !== undefined && !isName(id))
+        throw new PawlError('turn_invalid', 'The id of a message must be a string of 1 to 512 characters.')
       const key = ids.next()
       const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
       const once = id === undefined ? null : sentOnceName(of, id)
@@ -61,21 +65,21 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
           ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : []),
         ],
         documents: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
-        events: [eventOf(ofSession(of), 'message.sent', row.at, { message: row.id, when })],
+        events: [eventOf(sessionSubject(of), 'message.sent', row.at, { message: row.id, when })],
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end')
         throw new PawlError('session_ended')
-      said(of)
+      notify(of)
     },
     async waiting() {
-      await learn(of)
+      await loadSecrets(of)
       const found = []
       for await (const { value } of iterateDocuments(store, { of: sentName(of, '').of, ...of })) {
         const { id, text, when } = JSON.parse(value) as SentRow
-        const { text: words, files } = typeof text === 'string' ? { text, files: [] } : text
+        const { text: body, files } = typeof text === 'string' ? { text, files: [] } : text
         found.push({
           id,
-          text: textOf(shown({ role: 'user', parts: [{ type: 'text', text: words }] })),
+          text: textOf(shown({ role: 'user', parts: [{ type: 'text', text: body }] })),
           files: files.length,
           when,
         })

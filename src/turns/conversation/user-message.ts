@@ -1,106 +1,109 @@
-// What a user says: a text, or a text with files. The files travel with what was asked, or sent, and become attachments of the turn that reads them: so they are
-// sealed, kept and erased with it.
+// User messages: a text, optionally with files. Files are stored with the request or the sent message and become
+// attachments of the turn that reads them, so they are sealed and erased with it.
 
 import { attachmentsOf } from '../../calls/context/attachments.ts'
-import type { ModelPart } from '../../models/model-parts.ts'
+import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
 import type { Execution } from '../../engine/engine.ts'
 import type { WordsRow } from '../../store/records/conversation.ts'
-import { isLoss, PawlError } from '../../core/errors.ts'
+import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
 import { isName } from '../../core/ids.ts'
-import { bytesIn, type Sizes } from '../../core/size-limits.ts'
-import type { Json } from '../../core/value.ts'
+import { utf8Bytes, type Sizes } from '../../core/size-limits.ts'
+import type { Json } from '../../core/tool-value.ts'
 import { summaryText } from '../../models/conversation.ts'
 import type { UserFile, UserMessageInput } from '../../models/turn-interface.ts'
-import type { History, KeptMessage } from './history.ts'
+import type { History, MessageRecord } from './history.ts'
 
 type FileRow = Exclude<WordsRow, string>['files'][number]
 
-/** Of all files of a message together. */
-const mostFileBytes = 20 * 1024 * 1024
+/** Limit for all files of one message together. */
+const maxTotalFileBytes = 20 * 1024 * 1024
 
-const wrong = (why: string): PawlError => new PawlError('turn_invalid', `${why}.`)
+const invalid = (why: string): PawlError => new PawlError('turn_invalid', `${why}.`)
 
-/** As it goes on record. */
-export function wordsOf(given: UserMessageInput, mostBytes: number, mostOfFile: number): WordsRow {
-  const { text = '', attachments = [], ...more } = typeof given === 'string' ? { text: given } : (given ?? {})
-  const [odd] = Object.keys(more)
-  if (odd !== undefined) throw wrong(`The message has '${odd}', which no message has`)
-  if (typeof text !== 'string' || !text.isWellFormed()) throw wrong('The message is not a text')
-  if (!Array.isArray(attachments)) throw wrong('attachments of the message is not a list')
-  if (text.trim() === '' && attachments.length === 0) throw wrong('The message is empty')
-  if (bytesIn(text) > mostBytes) throw wrong(`The message has ${bytesIn(text)} bytes; at most ${mostBytes} are taken`)
-  const files = (attachments as readonly UserFile[]).map(fileOf)
+/** Validates the input and returns its stored form. */
+export function parseUserMessage(input: UserMessageInput, maxBytes: number, maxFileBytes: number): WordsRow {
+  const { text = '', attachments = [], ...unknown } = typeof input === 'string' ? { text: input } : (input ?? {})
+  const [unknownField] = Object.keys(unknown)
+  if (unknownField !== undefined) throw invalid(`The message has the unknown field '${unknownField}'`)
+  if (typeof text !== 'string' || !text.isWellFormed())
+    throw invalid('The text of the message must be a well-formed string')
+  if (!Array.isArray(attachments)) throw invalid('attachments of the message must be a list')
+  if (text.trim() === '' && attachments.length === 0) throw invalid('The message is empty')
+  if (utf8Bytes(text) > maxBytes) throw invalid(`The message has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}`)
+  const files = (attachments as readonly UserFile[]).map(parseFile)
   const sizes = files.map(({ base64 }) => Buffer.byteLength(base64, 'base64'))
-  const large = sizes.find((size) => size > mostOfFile)
+  const large = sizes.find((size) => size > maxFileBytes)
   if (large !== undefined)
-    throw wrong(`A file of the message has ${large} bytes; at most ${mostOfFile} are kept of one`)
-  const all = sizes.reduce((sum, size) => sum + size, 0)
-  if (all > mostFileBytes) throw wrong(`The files of the message have ${all} bytes; at most ${mostFileBytes} are taken`)
+    throw invalid(`A file of the message has ${large} bytes; the limit per file is ${maxFileBytes}`)
+  const total = sizes.reduce((sum, size) => sum + size, 0)
+  if (total > maxTotalFileBytes)
+    throw invalid(`The files of the message have ${total} bytes; the limit is ${maxTotalFileBytes}`)
   return files.length === 0 ? text : { text, files }
 }
 
-function fileOf(given: UserFile): FileRow {
-  const { data, mediaType, name } = given ?? {}
+function parseFile(file: UserFile): FileRow {
+  const { data, mediaType, name } = file ?? {}
   if (typeof data !== 'string' && !(data instanceof Uint8Array))
-    throw wrong('data of an attachment is not bytes or a text')
-  if (!isName(mediaType)) throw wrong('mediaType of an attachment is not a text')
-  if (name !== undefined && !isName(name)) throw wrong('name of an attachment is not a text')
+    throw invalid('data of an attachment must be a Uint8Array or a string')
+  if (!isName(mediaType)) throw invalid('mediaType of an attachment must be a string of 1 to 512 characters')
+  if (name !== undefined && !isName(name))
+    throw invalid('name of an attachment must be a string of 1 to 512 characters')
   return { mediaType, ...(name === undefined ? {} : { name }), base64: Buffer.from(data).toString('base64') }
 }
 
-/** As it is said in a turn: with files that are on record with it from now on. */
-export function partsOf(
-  said: WordsRow,
+/** The message parts for a turn; files become attachments recorded with it. */
+export function userMessageParts(
+  message: WordsRow,
   execution: Execution,
-  { sizes, clean }: { sizes: Sizes; clean(text: string): string },
+  { sizes, redact }: { sizes: Sizes; redact(text: string): string },
 ): ModelPart[] {
-  const { text, files } = typeof said === 'string' ? { text: said, files: [] } : said
+  const { text, files } = typeof message === 'string' ? { text: message, files: [] } : message
   const { create } = attachmentsOf(execution, sizes)
-  const partOf = ({ base64, mediaType, name: given }: FileRow): ModelPart => {
+  const partOf = ({ base64, mediaType, name: fileName }: FileRow): ModelPart => {
     const data = Buffer.from(base64, 'base64')
-    const name = given === undefined ? {} : { name: clean(given) }
+    const name = fileName === undefined ? {} : { name: redact(fileName) }
     try {
       return { type: 'attachment', attachment: create(data, { mediaType, ...name }) }
     } catch (error) {
-      if (isLoss(error)) throw error
-      // Taken where more is allowed: the turn, and those after it, go on without it.
-      const named = name.name === undefined ? '' : ` ${JSON.stringify(name.name)}`
+      if (isStoreOrLeaseLost(error)) throw error
+      // The file was accepted by a process with a higher limit. The turn continues without it.
+      const label = name.name === undefined ? '' : ` ${JSON.stringify(name.name)}`
       return {
         type: 'text',
-        text: `\n[file${named}: ${mediaType}, ${data.length} bytes, which could not be kept here]`,
+        text: `\n[file${label}: ${mediaType}, ${data.length} bytes, which could not be kept here]`,
       }
     }
   }
-  return [...(text === '' ? [] : [{ type: 'text' as const, text: clean(text) }]), ...files.map(partOf)]
+  return [...(text === '' ? [] : [{ type: 'text' as const, text: redact(text) }]), ...files.map(partOf)]
 }
 
-/** What a frame begins with: the words of the tool that hands the turn to it, else the user's last. */
-export function handedOver(
-  { task, initial }: Handing,
-  { messages, summedUp }: Pick<History, 'messages' | 'summedUp'>,
-): Handed[] {
-  const said = [
+/** The first messages of a frame: the text of the tool that switched to it, else the user's last message. */
+export function openingMessages(
+  { task, initial }: FrameHandover,
+  { messages, summaryRecord: summedUp }: Pick<History, 'messages' | 'summaryRecord'>,
+): OpeningMessage[] {
+  const text = [
     ...(initial === undefined ? [] : [typeof initial === 'string' ? initial : JSON.stringify(initial)]),
     ...(task === undefined ? [] : [task]),
   ].join('\n\n')
-  if (said.trim() !== '') return [{ message: { role: 'user', parts: [{ type: 'text', text: said }] } }]
-  const words = messages.findLast(({ message }) => message.role === 'user')
-  // Long ago, or of nobody: then what stands for them, and what the turn was begun for.
-  return words
-    ? [words]
-    : [...inNotice(summedUp), ...messages.filter(({ message }) => message.role === 'notice').slice(-1)]
+  if (text.trim() !== '') return [{ message: { role: 'user', parts: [{ type: 'text', text }] } }]
+  const lastUserMessage = messages.findLast(({ message }) => message.role === 'user')
+  // The user's message was summarized or there is none: use the summary and the latest notice.
+  return lastUserMessage
+    ? [lastUserMessage]
+    : [...summaryAsNotice(summedUp), ...messages.filter(({ message }) => message.role === 'notice').slice(-1)]
 }
 
-interface Handing {
+interface FrameHandover {
   readonly task?: string
   readonly initial?: Json
 }
 
-type Handed = Pick<KeptMessage, 'message' | 'secret'>
+type OpeningMessage = Pick<MessageRecord, 'message' | 'secret'>
 
-/** A summary as words of the runtime: it stands for nothing in the frame that reads it. */
-function inNotice(kept: KeptMessage | undefined): Handed[] {
-  if (kept?.message.role !== 'summary') return []
-  const parts: ModelPart[] = [{ type: 'text', text: summaryText(kept.message) }]
-  return [{ message: { role: 'notice', parts }, ...(kept.secret ? { secret: true } : {}) }]
+/** The summary as a runtime notice: in the new frame it replaces no messages. */
+function summaryAsNotice(record: MessageRecord | undefined): OpeningMessage[] {
+  if (record?.message.role !== 'summary') return []
+  const parts: ModelPart[] = [{ type: 'text', text: summaryText(record.message) }]
+  return [{ message: { role: 'notice', parts }, ...(record.secret ? { secret: true } : {}) }]
 }

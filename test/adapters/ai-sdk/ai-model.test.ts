@@ -1,15 +1,31 @@
-// SESS-2: models of real provider packages, asked over HTTP by whole turns. The servers refuse what the real ones refuse.
+// Turns with real provider packages over HTTP. The test servers reject the requests that the real ones reject.
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
-import { type Clock, createRuntime, type LiveEvent, type Logger, type Model, type Runtime, type StartTurn, tool } from 'pawl'
+import {
+  type Clock,
+  createRuntime,
+  type LiveEvent,
+  type Logger,
+  type Model,
+  type Runtime,
+  type StartTurn,
+  tool,
+} from 'pawl'
 import { aiModel, type AiModelOptions } from 'pawl/ai-sdk'
 import { manualClock } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { anthropicProblems, openaiProblems } from '../../kit/models/provider-request-rules.ts'
-import { chat, message, providerServer, type ProviderServer, type Reply, upTo } from '../../kit/models/provider-server.ts'
+import {
+  chat,
+  message,
+  providerServer,
+  type ProviderServer,
+  type Reply,
+  upTo,
+} from '../../kit/models/provider-server.ts'
 import { pdf, png } from '../../kit/shop-tools.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -66,7 +82,12 @@ async function asking(server: ProviderServer, model: Model, logger: Logger, cloc
   }
 }
 
-async function openai(replies: Replies, options: AiModelOptions = {}, logger: Logger = quiet, clock?: Clock): Promise<Asked> {
+async function openai(
+  replies: Replies,
+  options: AiModelOptions = {},
+  logger: Logger = quiet,
+  clock?: Clock,
+): Promise<Asked> {
   const server = await providerServer(openaiProblems, replies)
   const provider = createOpenAICompatible({ name: 'my-lab', baseURL: server.url, apiKey: 'key', includeUsage: true })
   return asking(server, aiModel(provider('gpt-test'), options), logger, clock)
@@ -78,7 +99,7 @@ async function anthropic(replies: Replies, options: AiModelOptions = {}): Promis
   return asking(server, aiModel(provider('claude-test'), options), quiet)
 }
 
-/** What those who watch hear of a turn. */
+/** Runs a turn and collects the live events that an observer receives. */
 async function watched({ runtime, turn }: Asked): Promise<{ told: string[]; value: unknown }> {
   const stop = new AbortController()
   const told: string[] = []
@@ -97,16 +118,13 @@ async function watched({ runtime, turn }: Asked): Promise<{ told: string[]; valu
   return { told, value }
 }
 
-describe('chat completions', () => {
-  test('SESS-1 SESS-2: several calls at once, their results, and an answer, told as they come, with what they cost', async () => {
+describe('OpenAI chat completions', () => {
+  test('SESS-1 SESS-2: parallel calls, results and an answer are streamed with their usage', async () => {
     const asked = await openai(
       [
         chat({
           say: 'I add.',
-          calls: [
-            { id: 'c1', name: 'add', args: '{"a":1,"b":2}' },
-            { id: 'c2', name: 'add', args: '{"a":3,"b":4}' },
-          ],
+          calls: ['{"a":1,"b":2}', '{"a":3,"b":4}'].map((args, at) => ({ id: `c${at + 1}`, name: 'add', args })),
         }),
         chat({ say: 'Three and seven.' }),
       ],
@@ -119,7 +137,13 @@ describe('chat completions', () => {
         text: 'Three and seven.',
         steps: 2,
         finish: 'stop',
-        usage: { inputTokens: 200, outputTokens: 40, cachedTokens: 80, reasoningTokens: 10, cost: 2 * (60 + 40 * 0.5 + 20 * 2) },
+        usage: {
+          inputTokens: 200,
+          outputTokens: 40,
+          cachedTokens: 80,
+          reasoningTokens: 10,
+          cost: 2 * (60 + 40 * 0.5 + 20 * 2),
+        },
       },
     })
     expect(told.join('')).toBe('I add.calls addcalls addThree and seven.')
@@ -131,17 +155,24 @@ describe('chat completions', () => {
       messages: [
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'Go' },
-        { role: 'assistant', content: 'I add.', tool_calls: [{ id: 'c1', function: { arguments: '{"a":1,"b":2}' } }, { id: 'c2' }] },
+        {
+          role: 'assistant',
+          content: 'I add.',
+          tool_calls: [{ id: 'c1', function: { arguments: '{"a":1,"b":2}' } }, { id: 'c2' }],
+        },
         { role: 'tool', tool_call_id: 'c1', content: '3' },
         { role: 'tool', tool_call_id: 'c2', content: '7' },
       ],
     })
     const [first] = server.asked[0].tools.filter((each: { function: { name: string } }) => each.function.name === 'add')
-    expect(first).toMatchObject({ type: 'function', function: { parameters: { type: 'object', required: ['a', 'b'] } } })
+    expect(first).toMatchObject({
+      type: 'function',
+      function: { parameters: { type: 'object', required: ['a', 'b'] } },
+    })
     expect(server.asked[0]).not.toHaveProperty('parallel_tool_calls')
   })
 
-  test('SESS-2: the settings of a turn, and that calls come one at a time, are said to the provider', async () => {
+  test('SESS-2: the settings of a turn and parallel: false are sent to the provider', async () => {
     const { server, turn } = await openai([chat({ say: 'x' })])
     await turn({
       parallel: false,
@@ -167,7 +198,7 @@ describe('chat completions', () => {
     })
   })
 
-  test('VAL-5: images and PDFs of results go as native parts, other files by name, and base64 is in no text', async () => {
+  test('VAL-5: images and PDFs in results are native parts, other files are named, without base64', async () => {
     const { server, turn } = await openai([
       chat({
         calls: [
@@ -185,7 +216,9 @@ describe('chat completions', () => {
       const results = messages.filter(({ role }: { role: string }) => role === 'tool')
       expect(results).toHaveLength(2)
       for (const { content } of results) {
-        expect(content).toMatch(/"image":\[attachment "shot.png" .*image\/png, 8 bytes\].*"sheet":\[attachment "t.csv" /)
+        expect(content).toMatch(
+          /"image":\[attachment "shot.png" .*image\/png, 8 bytes\].*"sheet":\[attachment "t.csv" /,
+        )
         expect(content).not.toContain(Buffer.from(png).toString('base64'))
         expect(content.length).toBeLessThan(400)
       }
@@ -213,13 +246,15 @@ describe('chat completions', () => {
     ])
   })
 
-  test('VAL-5: files that a user sends go as native parts, others by name', async () => {
+  test('VAL-5: supported files of a user message are native parts, others are named', async () => {
     const { server, turn } = await openai([chat({ say: 'A dot.' })])
     const attachments = [
       { data: png, mediaType: 'image/png', name: 'shot.png' },
       { data: 'a,b', mediaType: 'text/csv', name: 't.csv' },
     ]
-    expect(await turn({ message: { text: 'What is this?', attachments } }).outcome).toMatchObject({ value: { text: 'A dot.' } })
+    expect(await turn({ message: { text: 'What is this?', attachments } }).outcome).toMatchObject({
+      value: { text: 'A dot.' },
+    })
     expect(server.problems).toEqual([])
     expect(server.asked[0].messages.at(-1).content).toMatchObject([
       { type: 'text', text: 'What is this?' },
@@ -228,14 +263,19 @@ describe('chat completions', () => {
     ])
   })
 
-  test('VAL-5: a model that reads no files is told of them by name', async () => {
-    const { server, turn } = await openai([chat({ calls: [{ id: 'a', name: 'draw' }] }), chat({ say: 'Nice.' })], { reads: () => false })
+  test('VAL-5: a model that reads no files gets their names', async () => {
+    const { server, turn } = await openai([chat({ calls: [{ id: 'a', name: 'draw' }] }), chat({ say: 'Nice.' })], {
+      reads: () => false,
+    })
     await turn().outcome
-    expect(server.asked[1].messages.at(-1)).toMatchObject({ role: 'tool', content: expect.stringContaining('[attachment "shot.png"') })
+    expect(server.asked[1].messages.at(-1)).toMatchObject({
+      role: 'tool',
+      content: expect.stringContaining('[attachment "shot.png"'),
+    })
     expect(JSON.stringify(server.asked)).not.toContain('base64')
   })
 
-  test('SESS-2: reasoning, and what the provider signed a call with, go back as they came', async () => {
+  test('SESS-2: reasoning and call signatures are sent back unchanged', async () => {
     const asked = await openai([
       chat({ think: 'Hmm, sums.', calls: [{ id: 'a', name: 'add', args: '{"a":1,"b":1}', signature: 'SIG==' }] }),
       chat({ say: 'Two.' }),
@@ -256,16 +296,19 @@ describe('chat completions', () => {
   })
 
   test.each([
-    ['429 and says when to come back', { status: 429, headers: { 'retry-after-ms': '30' } }, 25],
-    ['429 and says it in seconds', { status: 429, headers: { 'retry-after': '1' } }, 990],
+    ['429 with retry-after-ms', { status: 429, headers: { 'retry-after-ms': '30' } }, 25],
+    ['429 with retry-after in seconds', { status: 429, headers: { 'retry-after': '1' } }, 990],
     [
-      '429 and says it as a date',
-      { status: 429, headers: { date: 'Mon, 01 Jan 2024 00:00:00 GMT', 'retry-after': 'Mon, 01 Jan 2024 00:00:01 GMT' } },
+      '429 with retry-after as a date',
+      {
+        status: 429,
+        headers: { date: 'Mon, 01 Jan 2024 00:00:00 GMT', 'retry-after': 'Mon, 01 Jan 2024 00:00:01 GMT' },
+      },
       990,
     ],
     ['500', { status: 500, headers: { 'retry-after-ms': '1' } }, 0],
-    ['a torn connection', { events: [], then: 'break' as const }, 0],
-  ])('SESS-2: a provider that answers %s is asked again', async (_, reply: Reply, atLeast) => {
+    ['with a broken connection', { events: [], then: 'break' as const }, 0],
+  ])('SESS-2: a provider that answers %s is retried', async (_, reply: Reply, atLeast) => {
     const { server, turn } = await openai([reply, chat({ say: 'There.' })])
     const began = performance.now()
     expect(await turn().outcome).toMatchObject({ status: 'success', value: { text: 'There.', steps: 1 } })
@@ -274,14 +317,18 @@ describe('chat completions', () => {
     expect(server.asked[1]).toEqual(server.asked[0])
   })
 
-  test('SESS-2: one that refuses the request is not asked again, and what it wrote is for the log alone', async () => {
+  test('SESS-2: a rejected request is not retried, and its error text only reaches the log', async () => {
     const logged: unknown[] = []
     const log = (_: string, fields?: unknown): void => void logged.push(fields)
     const { server, turn } = await openai([{ status: 400 }], {}, { debug() {}, info() {}, warn: log, error: log })
     const outcome = await turn().outcome
     expect(outcome).toMatchObject({
       status: 'failure',
-      failure: { class: 'external', code: 'model_failed', message: "The model 'my-lab.chat/gpt-test' could not answer: HTTP 400." },
+      failure: {
+        class: 'external',
+        code: 'model_failed',
+        message: "The model 'my-lab.chat/gpt-test' could not answer: HTTP 400.",
+      },
     })
     expect(JSON.stringify(outcome)).not.toContain('SECRET')
     expect(server.asked).toHaveLength(1)
@@ -291,8 +338,11 @@ describe('chat completions', () => {
   test.each([
     ['by its code', { message: 'SECRET', type: 'invalid_request_error', code: 'context_length_exceeded' }],
     ['in words', { message: "This model's maximum context length is 8192 tokens. SECRET" }],
-    ['in others', { message: 'The request (9000 tokens) exceeds the available context size (8192 tokens). SECRET' }],
-  ])('SESS-10: one that says %s that it was given too much gets less', async (_, error) => {
+    [
+      'in other words',
+      { message: 'The request (9000 tokens) exceeds the available context size (8192 tokens). SECRET' },
+    ],
+  ])('SESS-10: a context overflow reported %s compacts the conversation', async (_, error) => {
     const { server, turn } = await openai([
       chat({ say: 'Hello.' }),
       { status: 400, body: { error } },
@@ -305,17 +355,28 @@ describe('chat completions', () => {
     expect(server.problems).toEqual([])
   })
 
-  test('SESS-10: a rate that is told in tokens is no length', async () => {
-    const error = { message: 'Request too large: please reduce the length of the messages', code: 'rate_limit_exceeded' }
-    const { server, turn } = await openai([{ status: 429, headers: { 'retry-after-ms': '1' }, body: { error } }, chat({ say: 'Now.' })])
+  test('SESS-10: a rate limit in tokens is not taken for a context overflow', async () => {
+    const error = {
+      message: 'Request too large: please reduce the length of the messages',
+      code: 'rate_limit_exceeded',
+    }
+    const { server, turn } = await openai([
+      { status: 429, headers: { 'retry-after-ms': '1' }, body: { error } },
+      chat({ say: 'Now.' }),
+    ])
     expect(await turn().outcome).toMatchObject({ value: { text: 'Now.' } })
     expect(server.asked[1]).toEqual(server.asked[0])
   })
 
-  test('SESS-2: one that stalls, before it says anything or after, is let go and asked again', async () => {
+  test('SESS-2: a request that stalls before or during its answer is aborted and retried', async () => {
     const stalls = upTo(chat({ say: 'Half an answer' }), 3, 'hang')
     const clock = manualClock()
-    const { server, turn } = await openai([{ events: [], then: 'hang' }, stalls, chat({ say: 'Whole.' })], { idle: '2m' }, quiet, clock)
+    const { server, turn } = await openai(
+      [{ events: [], then: 'hang' }, stalls, chat({ say: 'Whole.' })],
+      { idle: '2m' },
+      quiet,
+      clock,
+    )
     const running = turn()
     for (const asked of [1, 2]) {
       await expect.poll(() => server.asked.length).toBe(asked)
@@ -327,7 +388,7 @@ describe('chat completions', () => {
     await expect.poll(() => server.dropped).toBe(2)
   })
 
-  test('SESS-2: a stream that breaks off is taken back and asked for again; nothing of it is on record', async () => {
+  test('SESS-2: a broken stream is retracted and retried, and nothing of it is recorded', async () => {
     const whole = chat({ say: 'The answer is 42.', calls: [{ id: 'a', name: 'add', args: '{"a":1,"b":2}' }] })
     const asked = await openai([upTo(whole, 3, 'break'), whole, chat({ say: 'Done.' })])
     const { told, value } = await watched(asked)
@@ -343,10 +404,10 @@ describe('chat completions', () => {
   })
 
   test.each([
-    ['an error that passes', { error: { message: 'SECRET', type: 'server_error', code: 'overloaded' } }, 2],
-    ['something that is no JSON', '{"choices": [', 2],
-    ['an error that does not pass', { error: { message: 'SECRET', type: 'invalid_request_error' } }, 1],
-  ])('SESS-2: %s in the middle of an answer', async (_, event, times) => {
+    ['a transient error', { error: { message: 'SECRET', type: 'server_error', code: 'overloaded' } }, 2],
+    ['invalid JSON', '{"choices": [', 2],
+    ['a permanent error', { error: { message: 'SECRET', type: 'invalid_request_error' } }, 1],
+  ])('SESS-2: %s in the middle of an answer is retried if it is transient', async (_, event, times) => {
     const { server, turn } = await openai([
       { events: [...(chat({ say: 'Half an' }).events ?? []).slice(0, 2), event] },
       chat({ say: 'Whole.' }),
@@ -354,27 +415,38 @@ describe('chat completions', () => {
     expect(await turn().outcome).toMatchObject(
       times === 2
         ? { status: 'success', value: { text: 'Whole.' } }
-        : { status: 'failure', failure: { message: expect.stringMatching(/could not answer: its answer broke off\.$/) } },
+        : {
+            status: 'failure',
+            failure: { message: expect.stringMatching(/could not answer: its answer broke off\.$/) },
+          },
     )
     expect(server.asked).toHaveLength(times)
   })
 
-  test('SESS-2 SESS-3: a stream that ends without its end was broken off', async () => {
+  test('SESS-2 SESS-3: a stream without a finish event counts as broken', async () => {
     const whole = chat({ say: 'Half', calls: [{ id: 'a', name: 'all', args: '{}' }] })
     const { server, turn } = await openai([{ events: whole.events?.slice(0, 3) ?? [] }, chat({ say: 'Whole.' })])
     expect(await turn().outcome).toMatchObject({ value: { text: 'Whole.', steps: 1 } })
     expect(server.asked).toHaveLength(2)
   })
 
-  test('SESS-2 SESS-3: an answer of nothing ends the turn, and the next one has a whole conversation', async () => {
-    const { server, turn } = await openai([chat({}), chat({ think: 'Only a thought' }), chat({ say: '  ' }), chat({ say: 'Hello' })])
+  test('SESS-2 SESS-3: an empty answer ends the turn, and the next turn has a valid conversation', async () => {
+    const { server, turn } = await openai([
+      chat({}),
+      chat({ think: 'Only a thought' }),
+      chat({ say: '  ' }),
+      chat({ say: 'Hello' }),
+    ])
     for (const _ of '123') expect(await turn().outcome).toMatchObject({ status: 'success', value: { steps: 1 } })
     expect(await turn().outcome).toMatchObject({ value: { text: 'Hello' } })
     expect(server.problems).toEqual([])
-    expect(server.asked[3].messages).toMatchObject([{ role: 'system' }, { role: 'user', content: 'Go\n\nGo\n\nGo\n\nGo' }])
+    expect(server.asked[3].messages).toMatchObject([
+      { role: 'system' },
+      { role: 'user', content: 'Go\n\nGo\n\nGo\n\nGo' },
+    ])
   })
 
-  test('SESS-3: malformed arguments, odd names, ids that are used twice: each call has its result, and the provider takes it all', async () => {
+  test('SESS-3: malformed arguments, unknown names and duplicate ids each get a valid result', async () => {
     const { server, turn } = await openai([
       chat({
         calls: [
@@ -401,7 +473,7 @@ describe('chat completions', () => {
     ])
   })
 
-  test('SESS-2: an answer that was cut off says so, and a call of it without its arguments is not run', async () => {
+  test('SESS-2: a truncated answer reports its finish reason, and a call without arguments fails', async () => {
     const { server, turn } = await openai([
       chat({ say: 'I was goi', finish: 'length' }),
       chat({ say: 'I can', finish: 'content_filter' }),
@@ -416,7 +488,10 @@ describe('chat completions', () => {
   })
 
   test('TIME-3 SESS-2: a cancelled turn closes the connection to the provider', async () => {
-    const { server, turn, runtime } = await openai([upTo(chat({ say: 'A long long answer' }), 3, 'hang'), { events: [], then: 'hang' }])
+    const { server, turn, runtime } = await openai([
+      upTo(chat({ say: 'A long long answer' }), 3, 'hang'),
+      { events: [], then: 'hang' },
+    ])
     for (const asked of [1, 2]) {
       const running = turn()
       await expect.poll(() => server.asked.length).toBe(asked)
@@ -429,7 +504,7 @@ describe('chat completions', () => {
     expect((await runtime.session('s').messages.list()).map(({ message: { role } }) => role)).toEqual(['user', 'user'])
   })
 
-  test('SESS-2: one that cannot be reached at all', async () => {
+  test('SESS-2: an unreachable provider is retried until the time limit of the turn', async () => {
     const { server, turn } = await openai([])
     await server.close()
     const running = turn({ limits: { time: 300 } })
@@ -437,14 +512,14 @@ describe('chat completions', () => {
   })
 })
 
-test('SESS-2: what is no language model of the SDK is refused before anything is asked', () => {
+test('SESS-2: aiModel() rejects values that are not a supported language model', () => {
   const old = { specificationVersion: 'v2', provider: 'x', modelId: 'y', doStream() {} }
   for (const given of ['gpt-5', null, undefined, {}, old])
     expect(() => aiModel(given as never)).toThrow(expect.objectContaining({ code: 'model_invalid' }))
 })
 
-describe('messages of Anthropic', () => {
-  test('SESS-2 SESS-3: signed thoughts, hidden ones, and several calls go back as they came', async () => {
+describe('Anthropic messages', () => {
+  test('SESS-2 SESS-3: signed and redacted thinking and parallel calls are sent back unchanged', async () => {
     const asked = await anthropic(
       [
         message({
@@ -492,8 +567,11 @@ describe('messages of Anthropic', () => {
     })
   })
 
-  test('VAL-5: images and PDFs are parts of the result itself', async () => {
-    const { server, turn } = await anthropic([message({ calls: [{ id: 'a', name: 'draw' }] }), message({ say: 'Nice.' })])
+  test('VAL-5: images and PDFs are parts of the tool result', async () => {
+    const { server, turn } = await anthropic([
+      message({ calls: [{ id: 'a', name: 'draw' }] }),
+      message({ say: 'Nice.' }),
+    ])
     await turn().outcome
     expect(server.problems).toEqual([])
     expect(server.asked[1].messages.at(-1)).toMatchObject({
@@ -502,7 +580,10 @@ describe('messages of Anthropic', () => {
           type: 'tool_result',
           content: [
             { type: 'text', text: '{"image":' },
-            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: Buffer.from(png).toString('base64') } },
+            {
+              type: 'image',
+              source: { type: 'base64', media_type: 'image/png', data: Buffer.from(png).toString('base64') },
+            },
             { type: 'text' },
             { type: 'document' },
             { type: 'text', text: expect.stringMatching(/^,"sheet":\[attachment "t.csv" .*\]\}$/) },
@@ -512,7 +593,7 @@ describe('messages of Anthropic', () => {
     })
   })
 
-  test('SESS-2: one call at a time is said, an overloaded stream is asked again, an answer of nothing is one', async () => {
+  test('SESS-2: parallel: false is sent, an overloaded stream is retried, an empty answer is valid', async () => {
     const overloaded = { type: 'error', error: { type: 'overloaded_error', message: 'SECRET' } }
     const { server, turn } = await anthropic([
       { events: [...(message({ say: 'Hel' }).events ?? []).slice(0, 3), overloaded] },
@@ -528,7 +609,7 @@ describe('messages of Anthropic', () => {
     expect(server.problems).toEqual([])
   })
 
-  test('SESS-3: a conversation that began with another provider goes on with this one, odd ids and all', async () => {
+  test('SESS-3: a conversation started with another provider continues with Anthropic', async () => {
     const { model, server } = await anthropic([message({ say: 'Taken over.' })])
     const other = await openai([
       chat({
@@ -546,14 +627,16 @@ describe('messages of Anthropic', () => {
     expect(server.asked[0].messages).toHaveLength(5)
   })
 
-  test('VAL-5: a picture that a user sends without a word', async () => {
+  test('VAL-5: a user message may be a picture without text', async () => {
     const { server, turn } = await anthropic([message({ say: 'A dot.' })])
     await turn({ message: { attachments: [{ data: png, mediaType: 'image/png' }] } }).outcome
     expect(server.problems).toEqual([])
-    expect(server.asked[0].messages).toMatchObject([{ role: 'user', content: [{ type: 'image', source: { media_type: 'image/png' } }] }])
+    expect(server.asked[0].messages).toMatchObject([
+      { role: 'user', content: [{ type: 'image', source: { media_type: 'image/png' } }] },
+    ])
   })
 
-  test('SESS-10: one that says that the prompt is too long gets less', async () => {
+  test('SESS-10: a prompt that is too long compacts the conversation once', async () => {
     const error = { type: 'invalid_request_error', message: 'prompt is too long: 208310 tokens > 200000 maximum' }
     const { server, turn } = await anthropic([
       message({ say: 'Hello.' }),
@@ -566,14 +649,14 @@ describe('messages of Anthropic', () => {
       status: 'failure',
       failure: {
         code: 'model_failed',
-        message: expect.stringMatching(/could not answer: what it was given is longer than it can read \(HTTP 400\)\.$/),
+        message: expect.stringMatching(/could not answer: the input is longer than its context window \(HTTP 400\)\.$/),
       },
     })
     expect(server.asked).toHaveLength(4)
     expect(server.problems).toEqual([])
   })
 
-  test('SESS-3 TOOL-3: a model that once asks for a name that every object has can be asked on', async () => {
+  test('SESS-3 TOOL-3: calls named like properties of Object.prototype are sent back renamed', async () => {
     const odd = ['constructor', 'toString', 'hasOwnProperty', '__proto__']
     const { server, turn } = await anthropic([
       message({ calls: odd.map((name, index) => ({ id: `toolu_${index}`, name })) }),
@@ -581,7 +664,9 @@ describe('messages of Anthropic', () => {
     ])
     expect(await turn().outcome).toMatchObject({ value: { text: 'There is none.' } })
     expect(server.problems).toEqual([])
-    expect(server.asked[1].messages[1].content).toMatchObject(odd.map((name) => ({ type: 'tool_use', name: `${name}_` })))
+    expect(server.asked[1].messages[1].content).toMatchObject(
+      odd.map((name) => ({ type: 'tool_use', name: `${name}_` })),
+    )
   })
 
   test('TIME-3 SESS-2: a cancelled turn closes the connection', async () => {

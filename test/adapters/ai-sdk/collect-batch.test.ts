@@ -1,4 +1,4 @@
-// Calls of one message that reach the adapter one after the other are one batch all the same.
+// Calls of one message that reach the adapter at different times form one batch.
 
 import { createRuntime, tool } from 'pawl'
 import { aiTools } from 'pawl/ai-sdk'
@@ -12,7 +12,7 @@ const turns = async (n = 60): Promise<void> => {
 }
 
 test.each(['generateText', 'streamText'] as const)(
-  'SCHED-1 CALL-2: with %s, a callback that dawdles does not let two writes of one message run together',
+  'SCHED-1 CALL-2: with %s, a slow callback does not let two writes of one message overlap',
   async (loop) => {
     const running = new Set<string>()
     const gates = new Map<string, () => void>()

@@ -1,4 +1,4 @@
-// What a provider says in the middle of its stream about what it was given.
+// A context overflow that a provider reports as an error inside its stream.
 
 import { aiModel, type AiStreamPart } from 'pawl/ai-sdk'
 import { expect, test } from 'vitest'
@@ -7,7 +7,7 @@ import { opening } from '../../kit/open-runtime.ts'
 
 const open = opening()
 
-/** Reads 2,000 characters; says in its stream that it was given more. */
+/** A model that reports a context overflow in its stream above 2,000 characters. */
 function narrow(error: unknown): { model: ReturnType<typeof aiModel>; asked: () => number } {
   let asked = 0
   const model = aiModel({
@@ -47,9 +47,9 @@ const said = {
 }
 
 test.each([
-  ['in an event of the responses protocol, as the provider package hands it on', { type: 'error', sequence_number: 2, error: said }],
-  ['as a text', said.message],
-])('SESS-10 SESS-2: that it was given too much, in its stream, %s', async (_, error) => {
+  ['as an event of the responses protocol', { type: 'error', sequence_number: 2, error: said }],
+  ['as a string', said.message],
+])('SESS-10 SESS-2: a context overflow in the stream compacts the conversation (%s)', async (_, error) => {
   const { model } = narrow(error)
   const { runtime, clock } = await open({ models: [model] })
   const session = runtime.session('s')

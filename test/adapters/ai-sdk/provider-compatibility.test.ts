@@ -1,16 +1,17 @@
-/* oxlint-disable typescript/no-explicit-any -- parts and prompts as a provider has them */
+/* oxlint-disable typescript/no-explicit-any -- parts and prompts in the provider's format */
 
 import { createAnthropic } from '@ai-sdk/anthropic'
-import { createRuntime, result, tool } from 'pawl'
+import { createRuntime, result, type RuntimeOptions, type StartTurn, tool } from 'pawl'
 import { aiModel, type AiLanguageModel } from 'pawl/ai-sdk'
 import { scriptedModel } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
 import { anthropicProblems } from '../../kit/models/provider-request-rules.ts'
 import { message, providerServer } from '../../kit/models/provider-server.ts'
-import { mortal } from '../../kit/stores/killable-store.ts'
+import { keepOpen, mortal } from '../../kit/stores/killable-store.ts'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
-import { opening, stores } from '../../kit/open-runtime.ts'
+import { readOnlyTool, simpleTool } from '../../kit/simple-tools.ts'
+import { ignoreOutcome } from '../../kit/wait-until.ts'
+import { closedAfterEach, type Fresh, opening, stores } from '../../kit/open-runtime.ts'
 
 const open = opening()
 const input = { type: 'object' } as const
@@ -36,7 +37,7 @@ const streamOf = (parts: readonly Part[]): ReadableStream =>
     },
   })
 
-/** A provider whose answers are given; `prompts` is what it was asked. */
+/** A provider with the given answers; `prompts` collects its requests. */
 function provider(answers: readonly (Part[] | (() => Promise<{ stream: ReadableStream }>))[], name = 'lab.chat') {
   const prompts: any[] = []
   const model: AiLanguageModel = {
@@ -51,7 +52,7 @@ function provider(answers: readonly (Part[] | (() => Promise<{ stream: ReadableS
   return { model, prompts }
 }
 
-test('SESS-2: instructions that say nothing are not sent', async () => {
+test('SESS-2: empty instructions are not sent', async () => {
   const server = await providerServer(
     (body) => [
       ...anthropicProblems(body),
@@ -68,7 +69,7 @@ test('SESS-2: instructions that say nothing are not sent', async () => {
   expect(server.problems).toEqual([])
 })
 
-test('SESS-3: a conversation with calls goes on with Anthropic when there are no tools any more', async () => {
+test('SESS-3: a conversation with calls continues with Anthropic in a turn without tools', async () => {
   const server = await providerServer(anthropicProblems, [
     message({ calls: [{ id: 'toolu_1', name: 'look' }] }),
     message({ say: 'a' }),
@@ -86,7 +87,7 @@ test('SESS-3: a conversation with calls goes on with Anthropic when there are no
   expect(server.asked[2].tools.map(({ name }: any) => name)).toEqual(['look'])
 })
 
-test('SESS-2: metadata of a provider with something undefined in it is kept', async () => {
+test('SESS-2: provider metadata with undefined values is preserved', async () => {
   const { model, prompts } = provider([
     [{ type: 'text-start', id: '0', providerMetadata: { lab: { a: undefined, b: 1 } } }, ...text('x').slice(1)],
     text('y'),
@@ -109,7 +110,7 @@ test.each([
   [{ statusCode: 400 }, 1],
   ['overloaded', 2],
   [null, 2],
-])('SESS-2: %j in the middle of an answer is asked for again only where that helps', async (error, times) => {
+])('SESS-2: the error %j in the middle of an answer is retried only if it is transient', async (error, times) => {
   const { model, prompts } = provider([[...text('Half').slice(0, 2), { type: 'error', error }], text('Whole')])
   const { runtime, clock } = await open()
   await after(runtime.session('s').turn({ model: aiModel(model), message: 'a' }).outcome, clock)
@@ -122,7 +123,7 @@ test.each([
   [{ 'retry-after': '' }, 1_000],
   [{ 'retry-after': '-3' }, 1_000],
   [{ 'retry-after': '99999' }, 60_000],
-])('SESS-2: a provider that says %j', async (responseHeaders, ms) => {
+])('SESS-2: the retry honours the response headers %j', async (responseHeaders, ms) => {
   const { model, prompts } = provider([
     () => Promise.reject(Object.assign(new Error('x'), { statusCode: 429, isRetryable: true, responseHeaders })),
     text('Whole'),
@@ -136,7 +137,7 @@ test.each([
   await after(turn.outcome, clock)
 })
 
-test('TIME-3 SESS-2: the stream of a provider that does not hear its signal is let go', async () => {
+test('TIME-3 SESS-2: the stream of a provider that ignores the abort signal is cancelled', async () => {
   let cancelled = 0
   const { model } = provider([
     async () => ({
@@ -154,7 +155,7 @@ test('TIME-3 SESS-2: the stream of a provider that does not hear its signal is l
   await expect.poll(() => cancelled).toBe(1)
 })
 
-test('SESS-3: ids of calls are such as the provider takes, whoever gave them', async () => {
+test('SESS-3: call ids are mapped to a form that each provider accepts', async () => {
   const long = `call_${'x'.repeat(120)}`
   const first = scriptedModel([
     {
@@ -186,7 +187,7 @@ test('SESS-3: ids of calls are such as the provider takes, whoever gave them', a
   }
 })
 
-test('SESS-2: streams in odd orders', async () => {
+test('SESS-2: interleaved and unannounced stream parts are assembled', async () => {
   const { model } = provider([
     [
       { type: 'stream-start', warnings: [] },
@@ -209,11 +210,16 @@ test('SESS-2: streams in odd orders', async () => {
     value: { value: { text: 'abcd' } },
   })
   expect((await session.messages.list())[1]?.message).toMatchObject({
-    parts: [{ type: 'reasoning', text: 'hmm', meta: { lab: { signature: 's' } } }, { text: 'ab' }, { text: 'c' }, { text: 'd' }],
+    parts: [
+      { type: 'reasoning', text: 'hmm', meta: { lab: { signature: 's' } } },
+      { text: 'ab' },
+      { text: 'c' },
+      { text: 'd' },
+    ],
   })
 })
 
-test('SESS-2: usage that is told in parts is summed', async () => {
+test('SESS-2: usage reported in parts is summed', async () => {
   const { model } = provider([
     [
       ...text('x').slice(0, 3),
@@ -230,7 +236,7 @@ test('SESS-2: usage that is told in parts is summed', async () => {
   })
 })
 
-test('SESS-11 TOOL-3: usage of a model that is called like something every object has', async () => {
+test('SESS-11 TOOL-3: usage is counted for a model named like a property of Object.prototype', async () => {
   const model = scriptedModel(
     [{ when: 'sum', say: 'short', usage: { inputTokens: 5, outputTokens: 1 } }, { call: { name: 'odd' } }, 'ok'],
     {
@@ -255,8 +261,8 @@ test('SESS-11 TOOL-3: usage of a model that is called like something every objec
   expect(total.times).toBe(3)
 })
 
-describe('scripts', () => {
-  test('SESS-2: a line with a pattern that remembers where it was', async () => {
+describe('scriptedModel', () => {
+  test('SESS-2: a global regular expression matches on every request', async () => {
     const model = scriptedModel([{ when: /go/g, say: 'yes' }, 'in order', 'next'])
     const { runtime, clock } = await open()
     for (const _ of '12')
@@ -265,7 +271,7 @@ describe('scripts', () => {
       })
   })
 
-  test('SESS-2: a line that a function gives fails as often as it says', async () => {
+  test('SESS-2: a line returned by a function fails as often as it says', async () => {
     const model = scriptedModel([() => ({ say: 'x', fails: { times: 2 } })])
     const { runtime, clock } = await open()
     expect(await after(runtime.session('s').turn({ model, message: 'go' }).outcome, clock)).toMatchObject({
@@ -274,7 +280,7 @@ describe('scripts', () => {
     expect(model.asked).toBe(3)
   })
 
-  test('SESS-2 SESS-10: a script goes on where it was after the conversation was summed up', async () => {
+  test('SESS-2 SESS-10: a script continues at its position after compaction', async () => {
     const model = scriptedModel([{ when: 'User:', say: 'Summary' }, 'one', 'two', 'three', 'four'])
     const { runtime, clock } = await open()
     const said: string[] = []
@@ -286,7 +292,7 @@ describe('scripts', () => {
     expect(said).toEqual(['one', 'two', 'three', 'four'])
   })
 
-  test('SESS-2: two scripts in one session', async () => {
+  test('SESS-2: two scripts in one session keep their own positions', async () => {
     const a = scriptedModel(['a1', 'a2'], { name: 'a' })
     const b = scriptedModel(['b1', 'b2'], { name: 'b' })
     const { runtime, clock } = await open()
@@ -299,20 +305,22 @@ describe('scripts', () => {
   })
 })
 
-test('SESS-1: limits that no turn has are refused', async () => {
+test('SESS-1: unknown or invalid limits and settings of a turn are rejected', async () => {
   const { runtime } = await open()
   const model = scriptedModel(['x'])
   for (const limits of [{ step: 3 }, { steps: 0 }, { time: 'x' }, null, 7])
-    expect(() => runtime.session('s').turn({ model, message: 'x', limits: limits as never }), JSON.stringify(limits)).toThrow(
-      expect.objectContaining({ code: expect.stringMatching(/^(turn|config|duration)_invalid$/) }),
-    )
+    expect(
+      () => runtime.session('s').turn({ model, message: 'x', limits: limits as never }),
+      JSON.stringify(limits),
+    ).toThrow(expect.objectContaining({ code: expect.stringMatching(/^(turn|config|duration)_invalid$/) }))
   for (const settings of [null, 'x', []])
-    expect(() => runtime.session('s').turn({ model, message: 'x', settings: settings as never }), JSON.stringify(settings)).toThrow(
-      expect.objectContaining({ code: 'turn_invalid' }),
-    )
+    expect(
+      () => runtime.session('s').turn({ model, message: 'x', settings: settings as never }),
+      JSON.stringify(settings),
+    ).toThrow(expect.objectContaining({ code: 'turn_invalid' }))
 })
 
-test('SESS-11: a model whose price or size is none is refused', async () => {
+test('SESS-11: a model with an invalid price or context size is rejected', async () => {
   for (const more of [
     { price: { input: 3 } },
     { price: { input: Number.NaN, output: 1 } },
@@ -326,75 +334,65 @@ test('SESS-11: a model whose price or size is none is refused', async () => {
     ).rejects.toMatchObject({ code: 'model_invalid' })
 })
 
+const runtimes = closedAfterEach()
+/** A worker that `die` kills during its turn; `takeOver` opens a second one after its lease has expired. */
+function turnWithDeath(fresh: Fresh, common: Partial<RuntimeOptions>) {
+  const { clock, store } = fresh()
+  const shared = keepOpen(store)
+  const dying = mortal(shared)
+  const options = { clock, logger: quiet, ...common }
+  return {
+    clock,
+    die: () => dying.die(),
+    async takeOver(turn: StartTurn, first: Partial<RuntimeOptions> = {}, second: Partial<RuntimeOptions> = first) {
+      const worker = await createRuntime({ ...options, ...first, store: dying.store })
+      ignoreOutcome(worker.session('s').turn(turn))
+      await clock.advance('2m')
+      const runtime = await createRuntime({ ...options, ...second, store: shared })
+      runtimes.push(runtime)
+      return runtime.session('s')
+    },
+  }
+}
+const hand = readOnlyTool('hand', () => result('ok', { control: { switchFrame: { frame: 'expert', task: 'Do it' } } }))
+const look = readOnlyTool('look', () => 'x')
+
 for (const [kind, fresh] of stores)
-  describe(`turns on ${kind}`, () => {
-    test('SESS-6 SESS-10: a turn goes on in its frame after a crash, also if the frame began before what was summed up', async () => {
-      const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
-      const dying = mortal(shared)
-      const hand = tool({
-        name: 'hand',
-        description: 'd',
-        input,
-        hints: { readOnly: true },
-        execute: () => result('ok', { control: { switchFrame: { frame: 'expert', task: 'Do it' } } }),
-      })
-      const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x'.repeat(3_000) })
+  describe(`frames, usage and capabilities on ${kind}`, () => {
+    test('SESS-6 SESS-10: recovery resumes the frame of a turn, also across a compaction', async () => {
+      const longLook = readOnlyTool('look', () => 'x'.repeat(3_000))
+      const { clock, die, takeOver } = turnWithDeath(fresh, { tools: [hand, longLook] })
       let looks = 0
       const clerk = scriptedModel([{ when: /./, call: { name: 'hand' } }], { name: 'clerk' })
       const expert = scriptedModel(
         [
           { when: 'Assistant:', say: 'Summary' },
-          ({ request }) => {
+          () => {
             looks++
-            if (looks === 4) dying.die()
-            void request
+            if (looks === 4) die()
             return looks < 5 ? { call: { name: 'look' } } : 'Done'
           },
           ...Array.from({ length: 10 }, () => () => {
             looks++
-            if (looks === 4) dying.die()
+            if (looks === 4) die()
             return looks < 6 ? { call: { name: 'look' } } : 'Done'
           }),
         ],
         { name: 'expert' },
       )
-      const options = {
-        clock,
-        logger: quiet,
-        tools: [hand, look],
-        models: [clerk, expert],
-        frames: [{ name: 'expert', model: expert, instructions: 'You are the expert.', tools: ['look'] }],
-      }
+      const frames = [{ name: 'expert', model: expert, instructions: 'You are the expert.', tools: ['look'] }]
       const ask = { model: 'clerk', message: 'Go', id: 't', limits: { historyTokens: 1_000 } }
-      const first = await createRuntime({ ...options, store: dying.store })
-      first
-        .session('s')
-        .turn(ask)
-        .outcome.catch(() => {})
-      await clock.advance('2m')
-      const second = await createRuntime({ ...options, store: shared })
-      closing.push({ close: () => second.close({ grace: 0 }) })
-      const ended = await after(second.session('s').turn(ask).outcome, clock)
+      const session = await takeOver(ask, { models: [clerk, expert], frames })
+      const ended = await after(session.turn(ask).outcome, clock)
       expect(ended).toMatchObject({ value: { status: 'success', value: { text: 'Done' } } })
       expect(clerk.asked).toBe(1)
       expect(expert.requests.at(-1)?.instructions).toBe('You are the expert.')
-      const roles = (await second.session('s').messages.list()).map(({ message: { role } }) => role)
+      const roles = (await session.messages.list()).map(({ message: { role } }) => role)
       expect(roles).toContain('summary')
     })
 
-    test('SESS-6: a turn whose frame is gone ends and does not go on in another', async () => {
-      const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
-      const dying = mortal(shared)
-      const hand = tool({
-        name: 'hand',
-        description: 'd',
-        input,
-        hints: { readOnly: true },
-        execute: () => result('ok', { control: { switchFrame: { frame: 'expert', task: 'Do it' } } }),
-      })
-      const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
+    test('SESS-6: a turn whose frame no longer exists fails as frame_unknown', async () => {
+      const { clock, die, takeOver } = turnWithDeath(fresh, { tools: [hand, look] })
       const model = scriptedModel(
         [
           { when: 'Go', call: { name: 'hand' } },
@@ -404,31 +402,21 @@ for (const [kind, fresh] of stores)
         {
           name: 'm',
           wait: async ({ answers }) => {
-            if (answers === 1) dying.die()
+            if (answers === 1) die()
           },
         },
       )
-      const options = { clock, logger: quiet, tools: [hand, look], models: [model] }
+      const models = [model]
       const ask = { model: 'm', message: 'Go', id: 't' }
-      const first = await createRuntime({ ...options, frames: [{ name: 'expert', tools: ['look'] }], store: dying.store })
-      first
-        .session('s')
-        .turn(ask)
-        .outcome.catch(() => {})
-      await clock.advance('2m')
-      const second = await createRuntime({ ...options, store: shared })
-      closing.push({ close: () => second.close({ grace: 0 }) })
-      expect(await after(second.session('s').turn(ask).outcome, clock)).toMatchObject({ value: { failure: { code: 'frame_unknown' } } })
+      const session = await takeOver(ask, { models, frames: [{ name: 'expert', tools: ['look'] }] }, { models })
+      expect(await after(session.turn(ask).outcome, clock)).toMatchObject({
+        value: { failure: { code: 'frame_unknown' } },
+      })
     })
 
-    test('VAL-4: a recording holds nothing that only operators may read', async () => {
-      const bad = tool({
-        name: 'bad',
-        description: 'd',
-        input,
-        execute: () => {
-          throw new Error('postgres://admin:hunter2-hunter2@db')
-        },
+    test('VAL-4: a recording contains no internal error details', async () => {
+      const bad = simpleTool('bad', () => {
+        throw new Error('postgres://admin:hunter2-hunter2@db')
       })
       const { runtime, clock } = await open({ tools: [bad] }, fresh)
       const session = runtime.session('s')
@@ -436,35 +424,25 @@ for (const [kind, fresh] of stores)
       expect(JSON.stringify(await session.recording())).not.toContain('hunter2')
     })
 
-    test('SESS-11: what a turn has cost that was ended for want of its model is in the usage of its session', async () => {
-      const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
-      const dying = mortal(shared)
-      const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
+    test('SESS-11: usage of a turn that was cancelled because its model is missing is counted', async () => {
+      const { clock, die, takeOver } = turnWithDeath(fresh, { tools: [look] })
       const model = scriptedModel([{ call: { name: 'look' }, usage: { inputTokens: 70, outputTokens: 7 } }, 'x'], {
         name: 'gone',
         wait: async ({ answers }) => {
           if (answers === 1) {
-            dying.die()
+            die()
             await new Promise(() => {})
           }
         },
       })
-      const first = await createRuntime({ clock, logger: quiet, tools: [look], store: dying.store })
-      first
-        .session('s')
-        .turn({ model, message: 'Go', id: 't' })
-        .outcome.catch(() => {})
-      await clock.advance('2m')
-      const second = await createRuntime({ clock, logger: quiet, tools: [look], store: shared })
-      closing.push({ close: () => second.close({ grace: 0 }) })
+      const session = await takeOver({ model, message: 'Go', id: 't' })
       await clock.advance('1m')
-      await second.session('s').cancel('Enough')
+      await session.cancel('Enough')
       await clock.advance('1m')
-      expect((await second.session('s').usage()).total).toMatchObject({ inputTokens: 70, outputTokens: 7, times: 1 })
+      expect((await session.usage()).total).toMatchObject({ inputTokens: 70, outputTokens: 7, times: 1 })
     })
 
-    test('SESS-1: capabilities of a session are forgotten with it', async () => {
+    test('SESS-1: erasing a session resets its capabilities', async () => {
       const { runtime, clock } = await open({ capabilities: [{ name: 'a' }] }, fresh)
       await runtime.session('s').capabilities.switchOn('a')
       await after(runtime.erase({ session: 's' }), clock)

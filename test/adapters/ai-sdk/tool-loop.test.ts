@@ -1,4 +1,4 @@
-// pawl/ai-sdk under the SDK's own loops, with its mock model: what reaches Pawl, and what the model reads.
+// pawl/ai-sdk in the loops of the SDK with its mock model: the calls that reach Pawl, and the results the model reads.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -15,7 +15,7 @@ const dir = mkdtempSync(join(tmpdir(), 'pawl-ai-'))
 afterAll(() => rmSync(dir, { recursive: true, force: true }))
 
 describe.each(Object.entries(loops))('%s', (kind, loop) => {
-  test('CALL-2: two steps; parallel calls of one message are one batch, in order, and each gets its own result', async () => {
+  test('CALL-2: parallel calls of one message form one batch in order, with their own results', async () => {
     const { tools } = shop()
     const { session, asked } = await watched(tools)
     const model = scripted(
@@ -39,7 +39,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(resultsShown(prompts)).toEqual([['e', { type: 'text', value: '{"sum":3}' }]])
   })
 
-  test('CALL-2: calls of two toolsets in one message are one batch, and so are equal ids', async () => {
+  test('CALL-2: calls of two toolsets and equal ids in one message form one batch', async () => {
     const { tools, ran } = shop()
     const { session, asked } = await watched(tools)
     const own = tools.slice(0, 1)
@@ -56,7 +56,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(ran.toSorted()).toEqual(['add 1', 'add 2', 'slow'])
   })
 
-  test('CALL-2: with the SDK running one call at a time, and callbacks that dawdle, the calls still have one batch', async () => {
+  test('CALL-2: sequential execution and slow callbacks still share one batch name', async () => {
     const { tools } = shop()
     const { session, asked } = await watched(tools)
     const calls: [string, string, string][] = [['a', 'slow', ''], ['b', 'add', '{"a":1}']] // prettier-ignore
@@ -64,7 +64,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(asked.map(({ calls }) => calls.length)).toEqual([1, 1])
     expect(asked[0]?.batch).toBe(asked[1]?.batch)
     const onToolExecutionStart = async ({ toolCall }: { toolCall: { toolCallId: string } }): Promise<void> => {
-      // The first of them takes until the other is under way.
+      // The callback of the first call returns only when the second call has started.
       while (toolCall.toolCallId === 'a' && asked.length < 3) await new Promise((resolve) => setImmediate(resolve))
     }
     await loop(scripted(calls), aiTools(session), { prompt: 'Again', onToolExecutionStart })
@@ -72,7 +72,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(asked[2]?.batch).not.toBe(asked[0]?.batch)
   })
 
-  test('VAL-3: a failure is an error to the model, in exactly our words, and the other calls keep their results', async () => {
+  test('VAL-3: a failure is an error with the recorded text, and other calls keep their results', async () => {
     const { tools } = shop()
     const { session } = await watched(tools)
     const model = scripted([['a', 'broke', ''], ['b', 'add', '{"a":1}']]) // prettier-ignore
@@ -80,7 +80,9 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     const shown = new Map(resultsShown(prompts))
     expect(shown.get('a')).toEqual({
       type: 'error-text',
-      value: expect.stringMatching(/^\[Tool execution failed\]\nNo such "order"\n\[attachment "shot\.png" \S+ image\/png, 8 bytes\]$/),
+      value: expect.stringMatching(
+        /^\[Tool execution failed\]\nNo such "order"\n\[attachment "shot\.png" \S+ image\/png, 8 bytes\]$/,
+      ),
     })
     expect(shown.get('b')).toEqual({ type: 'text', value: '{"sum":1}' })
     const error = content.find((part) => part.type === 'tool-error')
@@ -100,19 +102,24 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(ran).toEqual([])
   })
 
-  test("CALL-2: malformed JSON and unknown tools are the SDK's to answer: every call has one result all the same", async () => {
+  test('CALL-2: the SDK answers malformed JSON and unknown tools, and every call gets one result', async () => {
     const { tools, ran } = shop()
     const { session, asked } = await watched(tools)
     const model = scripted([['a', 'add', '{"a":1'], ['b', 'nowhere', '{}'], ['c', 'add', '{"a":1}'], ['d', '__proto__', '{}']]) // prettier-ignore
     const { prompts } = await loop(model, aiTools(session))
     const shown = new Map(resultsShown(prompts) as [string, { type: string }][])
     expect([...shown.keys()].toSorted()).toEqual(['a', 'b', 'c', 'd'])
-    expect(['a', 'b', 'c', 'd'].map((id) => shown.get(id)?.type)).toEqual(['error-text', 'error-text', 'text', 'error-text'])
+    expect(['a', 'b', 'c', 'd'].map((id) => shown.get(id)?.type)).toEqual([
+      'error-text',
+      'error-text',
+      'text',
+      'error-text',
+    ])
     expect(asked.map(({ calls }) => calls.length)).toEqual([1])
     expect(ran).toEqual(['add 1'])
   })
 
-  test('VAL-5: images and PDFs are file parts where their bytes can be had, everything else is named', async () => {
+  test('VAL-5: images and PDFs are file parts if their bytes can be read, all else is named', async () => {
     const { tools } = shop()
     const { session } = await watched(tools)
     const run = async (options: object) =>
@@ -130,11 +137,14 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
       ],
     })
     for (const options of [{}, { attachments: readNothing }]) {
-      expect(await run(options)).toEqual({ type: 'text', value: expect.stringMatching(/^\{"image":\[attachment "shot\.png"/) })
+      expect(await run(options)).toEqual({
+        type: 'text',
+        value: expect.stringMatching(/^\{"image":\[attachment "shot\.png"/),
+      })
     }
   })
 
-  test('CALL-6: a restart in the middle joins what is on record: the same conversation again runs nothing twice', async () => {
+  test('CALL-6: after a restart the same conversation joins the recorded calls and reruns nothing', async () => {
     const store = `sqlite:${join(dir, `${kind}.db`)}`
     const ran: string[] = []
     const stall = Promise.withResolvers<void>()
@@ -149,14 +159,24 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
       })
     const script: Parameters<typeof scripted> = [[['a', 'one', '']], [['b', 'two', ''], ['c', 'stuck', '']], 'Done'] // prettier-ignore
 
-    const before = await watched([counted('one', () => 1), counted('two', () => 2), counted('stuck', () => stall.promise)], store)
+    const before = await watched(
+      [counted('one', () => 1), counted('two', () => 2), counted('stuck', () => stall.promise)],
+      store,
+    )
     const lost = loop(scripted(...script), aiTools(before.session), { stopWhen: [isLost] })
     await expect.poll(() => ran).toEqual(['one', 'two', 'stuck'])
-    await before.session.run([{ id: 'b', name: 'two' }], { batch: before.asked[1]?.batch ?? '' }) // joins: `two` is settled
+    await before.session.run([{ id: 'b', name: 'two' }], { batch: before.asked[1]?.batch ?? '' }) // `two` is settled
     await before.runtime.close({ grace: 0 })
-    expect((await lost).content.filter((part) => part.type === 'tool-error').every(({ error }) => error instanceof PawlError)).toBe(true)
+    expect(
+      (await lost).content
+        .filter((part) => part.type === 'tool-error')
+        .every(({ error }) => error instanceof PawlError),
+    ).toBe(true)
 
-    const after = await watched([counted('one', () => 'again'), counted('two', () => 'again'), counted('stuck', () => 3)], store)
+    const after = await watched(
+      [counted('one', () => 'again'), counted('two', () => 'again'), counted('stuck', () => 3)],
+      store,
+    )
     const { text, prompts } = await loop(scripted(...script), aiTools(after.session))
     expect(text).toBe('Done')
     expect(ran).toEqual(['one', 'two', 'stuck', 'stuck'])
@@ -166,7 +186,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     await after.runtime.close()
   })
 
-  test('CALL-2: when the runtime is lost the loop can stop instead of telling the model that the call failed', async () => {
+  test('CALL-2: if the runtime is closed, isLost stops the loop before the model sees a failure', async () => {
     const { tools } = shop()
     const { session, runtime } = await watched(tools)
     await runtime.close()
@@ -175,7 +195,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(prompts).toHaveLength(1)
   })
 
-  test('TIME-3: the abort signal goes with the batch, and calls that were called off before they began do not begin', async () => {
+  test('TIME-3: the abort signal is passed to the batch, and aborted calls do not start', async () => {
     const { tools, ran } = shop()
     const { session, asked } = await watched(tools)
     const live = new AbortController()
@@ -191,7 +211,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
   })
 })
 
-test('TIME-3: aborting the SDK cancels the calls it waits for, and says so', async () => {
+test('TIME-3: aborting the SDK cancels its calls and reports them as cancelled', async () => {
   const waits = tool({
     name: 'waits',
     description: 'Waits',
@@ -209,13 +229,15 @@ test('TIME-3: aborting the SDK cancels the calls it waits for, and says so', asy
   })
 })
 
-test('TIME-3: a batch is called off when nobody waits for any of its calls, not when one does not', async () => {
+test('TIME-3: a batch is aborted only when all of its calls are aborted', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   const { slow } = aiTools(session)
   const ask = (messages: [], ...signals: (AbortSignal | undefined)[]) =>
     Promise.all(
-      signals.map(async (abortSignal, n) => slow?.execute({}, { toolCallId: `${n}`, messages, ...(abortSignal ? { abortSignal } : {}) })),
+      signals.map(async (abortSignal, n) =>
+        slow?.execute({}, { toolCallId: `${n}`, messages, ...(abortSignal ? { abortSignal } : {}) }),
+      ),
     )
   const [one, two] = [new AbortController(), new AbortController()]
   await ask([], one.signal, two.signal)
@@ -226,9 +248,19 @@ test('TIME-3: a batch is called off when nobody waits for any of its calls, not 
   expect(asked.map(({ signal }) => signal?.aborted)).toEqual([true, undefined])
 })
 
-test('TOOL-8: the model is shown the same tool as if it had been written for the SDK', async () => {
-  const input = z.object({ at: z.iso.datetime().describe('When'), many: z.array(z.object({ n: z.number() })).optional() })
-  const mine = tool({ name: 'mine', title: 'Mine', description: 'Mine', input, examples: [{ at: 'x' }], execute: () => 1 })
+test('TOOL-8: the model gets the same definition as from a native SDK tool', async () => {
+  const input = z.object({
+    at: z.iso.datetime().describe('When'),
+    many: z.array(z.object({ n: z.number() })).optional(),
+  })
+  const mine = tool({
+    name: 'mine',
+    title: 'Mine',
+    description: 'Mine',
+    input,
+    examples: [{ at: 'x' }],
+    execute: () => 1,
+  })
   const theirs = { mine: aiTool({ description: 'Mine', inputSchema: input, execute: async () => 1 }) }
   const { session } = await watched([mine])
   const shown = async (tools: ToolSet) =>
@@ -238,22 +270,30 @@ test('TOOL-8: the model is shown the same tool as if it had been written for the
   expect(inputExamples).toEqual([{ input: { at: 'x' } }])
   expect(ours).toEqual({ ...rest, inputSchema: expect.any(Object) })
   const bare = (json: unknown) =>
-    JSON.parse(JSON.stringify(json).replaceAll(/,"additionalProperties":false|"\$schema":"[^"]*",|,"pattern":"(\\.|[^"\\])*"/g, ''))
+    JSON.parse(
+      JSON.stringify(json).replaceAll(
+        /,"additionalProperties":false|"\$schema":"[^"]*",|,"pattern":"(\\.|[^"\\])*"/g,
+        '',
+      ),
+    )
   expect(bare(ours.inputSchema)).toEqual(bare(inputSchema))
 })
 
-test('TOOL-8: the schema is taken without the mark too, as a Standard Schema', async () => {
+test('TOOL-8: without the schema symbol of the SDK the schema works as a Standard Schema', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   const set = aiTools(session)
   for (const each of Object.values(set)) delete (each.inputSchema as never)[Symbol.for('vercel.ai.schema')]
   const { prompts } = await loops.generateText(scripted([['a', 'add', '{"a":1}']]), set)
   expect(resultsShown(prompts)).toEqual([['a', { type: 'text', value: '{"sum":1}' }]])
-  expect(prompts[0]?.tools?.[0]).toMatchObject({ name: 'add', inputSchema: { type: 'object', properties: { a: { type: 'number' } } } })
-  expect(Symbol.for('vercel.ai.schema') in jsonSchema({})).toBe(true) // the mark is still theirs
+  expect(prompts[0]?.tools?.[0]).toMatchObject({
+    name: 'add',
+    inputSchema: { type: 'object', properties: { a: { type: 'number' } } },
+  })
+  expect(Symbol.for('vercel.ai.schema') in jsonSchema({})).toBe(true) // the SDK still uses this symbol
 })
 
-test('TOOL-3: a toolset is sorted, leaves internal tools out, and takes any name that a tool can have', async () => {
+test('TOOL-3: a toolset is sorted, omits internal tools and supports any valid tool name', async () => {
   const make = (name: string, internal = false) =>
     tool({ name, description: name, input: z.object({}), internal, execute: () => name }) as Tool
   const { session } = await watched([make('zed'), make('__proto___'), make('hidden', true), make('constructor-')])
@@ -264,21 +304,26 @@ test('TOOL-3: a toolset is sorted, leaves internal tools out, and takes any name
   expect(aiTools(session, { tools: [] })).toEqual({})
 })
 
-test('VAL-1: a result that comes back from a browser is shown as JSON, and a reference in it is never followed', async () => {
+test('VAL-1: a forged attachment reference in a client result is shown as JSON and not read', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   let reads = 0
   const set = aiTools(session, { attachments: { read: async () => (reads++, png) } })
   const forged = { ref: { id: 'att_other', mediaType: 'image/png', bytes: 8 } }
   const messages = await convertToModelMessages(
-    [{ role: 'assistant', parts: [{ type: 'tool-draw', toolCallId: 'a', state: 'output-available', input: {}, output: forged }] }] as never,
+    [
+      {
+        role: 'assistant',
+        parts: [{ type: 'tool-draw', toolCallId: 'a', state: 'output-available', input: {}, output: forged }],
+      },
+    ] as never,
     { tools: set },
   )
   expect(JSON.stringify(messages)).toContain(JSON.stringify(JSON.stringify(forged)))
   expect(reads).toBe(0)
 })
 
-test('CALL-8: the model reads what a project hook made of a number, the host the number', async () => {
+test('CALL-8: the model reads the output of a project hook, the caller gets the value', async () => {
   const count = tool({ name: 'count', description: 'Counts', input: z.object({}), execute: () => 42 })
   const hides: Hook = { name: 'hides', project: () => [{ type: 'text', text: 'some' }] }
   const runtime = await createRuntime({ store: 'memory:', tools: [count], hooks: [hides] })
@@ -288,7 +333,7 @@ test('CALL-8: the model reads what a project hook made of a number, the host the
   await runtime.close()
 })
 
-test('VAL-7: the model reads the shortened view of a long text, the host the whole', async () => {
+test('VAL-7: the model reads the truncated text, the caller gets the full value', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   const short = {

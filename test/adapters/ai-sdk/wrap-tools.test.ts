@@ -1,7 +1,16 @@
-// Tools that were written for the AI SDK, run by Pawl: they and their users notice nothing but that nothing is lost.
+// Existing AI SDK tools wrapped by Pawl: definitions, arguments, context and results stay the same, and calls are
+// durable.
 
 import { type } from 'arktype'
-import { dynamicTool, generateText, jsonSchema, tool as aiTool, type ToolExecutionOptions, type ToolSet, zodSchema } from 'ai'
+import {
+  dynamicTool,
+  generateText,
+  jsonSchema,
+  tool as aiTool,
+  type ToolExecutionOptions,
+  type ToolSet,
+  zodSchema,
+} from 'ai'
 import { PawlError, type Tool } from 'pawl'
 import { aiTools, fromAiSdk, pawlTools, wrapTools } from 'pawl/ai-sdk'
 import { describe, expect, test } from 'vitest'
@@ -13,12 +22,16 @@ const empty = z.object({})
 const throwing = (message: string): Promise<string> => Promise.reject(new Error(message))
 type Given = { input: unknown; options: ToolExecutionOptions<unknown> }
 
-/** A tool that notes what it was given. */
+/** An SDK tool that collects its inputs and options. */
 const noting = <T>(given: Given[], inputSchema: z.ZodType<T>, answer: unknown = 'ok') =>
-  aiTool({ description: 'Notes', inputSchema, execute: async (input: T, options) => (given.push({ input, options }), answer) })
+  aiTool({
+    description: 'Notes',
+    inputSchema,
+    execute: async (input: T, options) => (given.push({ input, options }), answer),
+  })
 
 describe.each(Object.entries(loops))('%s', (_, loop) => {
-  test('CALL-2: existing tools run through Pawl, one batch with its own, and get what the SDK gives them', async () => {
+  test('CALL-2: wrapped tools share a batch with native ones and get the options of the SDK', async () => {
     const { tools } = shop()
     const given: Given[] = []
     const existing = {
@@ -34,13 +47,16 @@ describe.each(Object.entries(loops))('%s', (_, loop) => {
         { at: 1 },
       ),
     }
-    const { session, asked } = await watched([...tools, ...pawlTools(existing, { note: { hints: { readOnly: true } } })])
+    const { session, asked } = await watched([
+      ...tools,
+      ...pawlTools(existing, { note: { hints: { readOnly: true } } }),
+    ])
     const { signal } = new AbortController()
     const set = { ...aiTools(session, { tools }), ...wrapTools(session, existing) }
     const model = scripted([['a', 'note', '{"on":"2026-01-01"}'], ['b', 'add', '{"a":1}'], ['c', 'note', '{"on":"2027-01-01","n":1}']]) // prettier-ignore
     const { prompts, content } = await loop(model, set, { abortSignal: signal })
     expect(asked.map(({ calls }) => calls.map(({ id }) => id).join(''))).toEqual(['abc'])
-    // Transforms and defaults are applied once, and what they make is not flattened to JSON on the way.
+    // Transforms and defaults are applied once, and their values are not reduced to JSON.
     expect(given.map(({ input }) => input)).toEqual([{ on: new Date('2026-01-01'), n: 8 }, { on: new Date('2027-01-01'), n: 2 }]) // prettier-ignore
     expect(given.map(({ options }) => options.toolCallId)).toEqual(['a', 'c'])
     expect(given[0]?.options.messages).toEqual([{ role: 'user', content: 'Go' }])
@@ -49,7 +65,7 @@ describe.each(Object.entries(loops))('%s', (_, loop) => {
     expect(content.filter((part) => part.type === 'tool-result').map(({ output }) => output)).toContainEqual({ at: 1 })
   })
 
-  test('VAL-4: what an existing tool throws is internal, unless it is to be shown', async () => {
+  test('VAL-4: an error of a wrapped tool is internal unless showErrors is set', async () => {
     const existing = {
       hide: aiTool({ inputSchema: empty, execute: () => throwing('password=hunter22') }),
       show: aiTool({ inputSchema: empty, execute: () => throwing('No such city') }),
@@ -58,23 +74,27 @@ describe.each(Object.entries(loops))('%s', (_, loop) => {
     const { prompts } = await loop(scripted([['a', 'hide', ''], ['b', 'show', '']]), wrapTools(session, existing)) // prettier-ignore
     expect(new Map(resultsShown(prompts))).toEqual(
       new Map([
-        ['a', { type: 'error-text', value: '[Tool execution failed]\nAn internal error occurred while executing the tool' }],
+        [
+          'a',
+          { type: 'error-text', value: '[Tool execution failed]\nAn internal error occurred while executing the tool' },
+        ],
         ['b', { type: 'error-text', value: '[Tool execution failed]\nNo such city' }],
       ]),
     )
   })
 
-  test('CALL-6: the same conversation again joins, and the existing execute is not called twice', async () => {
+  test('CALL-6: a repeated conversation joins the recorded call and does not execute it again', async () => {
     const given: Given[] = []
     const existing = { note: noting(given, empty, { many: [1] }) }
     const { session } = await watched(pawlTools(existing))
-    const shown = async () => resultsShown((await loop(scripted([['a', 'note', '']]), wrapTools(session, existing))).prompts)
+    const shown = async () =>
+      resultsShown((await loop(scripted([['a', 'note', '']]), wrapTools(session, existing))).prompts)
     expect(await shown()).toEqual(await shown())
     expect(given).toHaveLength(1)
   })
 })
 
-test('TOOL-8: everything else about a tool stays: what the model is shown, its own model output, its metadata', async () => {
+test('TOOL-8: a wrapped tool keeps its definition, model output and metadata', async () => {
   const input = z.object({
     q: z.string().describe('Query'),
     deep: z.object({ n: z.number().optional() }).optional(),
@@ -103,14 +123,17 @@ test('TOOL-8: everything else about a tool stays: what the model is shown, its o
   const shown = async (tools: ToolSet) => (await loops.generateText(scripted([['a', 'full', '{"q":"x","free":{}}'], ['b', 'remote', '{"x":1}']]), tools)).prompts // prettier-ignore
   const [before, after] = [await shown(existing), await shown(wrapTools(session, existing))]
   const plain = (prompts: typeof before) =>
-    prompts[0]?.tools?.map((each) => ({ ...each, inputSchema: { ...(each as { inputSchema: object }).inputSchema, $schema: 0 } }))
+    prompts[0]?.tools?.map((each) => ({
+      ...each,
+      inputSchema: { ...(each as { inputSchema: object }).inputSchema, $schema: 0 },
+    }))
   expect(plain(after)).toEqual(plain(before))
   expect(resultsShown(after)).toEqual(resultsShown(before))
   expect(wrapTools(session, existing).full).toMatchObject({ title: 'Full', metadata: { from: 'here' }, strict: true })
   expect(wrapTools(session, existing).remote.type).toBe('dynamic')
 })
 
-test('TOOL-8: every kind of schema that the SDK takes is taken, and checks before the body runs', async () => {
+test('TOOL-8: every schema type of the SDK is supported and validated before the body runs', async () => {
   const positive = (value: unknown) =>
     (value as { n?: number }).n === 1
       ? { success: true as const, value: value as { n: number } }
@@ -145,7 +168,7 @@ test('TOOL-8: every kind of schema that the SDK takes is taken, and checks befor
   expect(fromAiSdk('none', { execute: () => 1 }).input.json).toMatchObject({ type: 'object' })
 })
 
-test('TOOL-8: a tool without an execute is left to the SDK; one the runtime does not know, or cannot use, is refused', async () => {
+test('TOOL-8: a tool without execute stays with the SDK, and an unknown one is rejected', async () => {
   const existing = {
     client: aiTool({ description: 'In the browser', inputSchema: empty, outputSchema: empty }),
     server: aiTool({ inputSchema: empty, execute: async () => 1 }),
@@ -156,16 +179,26 @@ test('TOOL-8: a tool without an execute is left to the SDK; one the runtime does
   const { session: other } = await watched([])
   expect(() => wrapTools(other, existing)).toThrow(/no tool 'server'.*pawlTools/)
   expect(() => fromAiSdk('client', existing.client)).toThrow(PawlError)
-  expect(() => fromAiSdk('late', { inputSchema: jsonSchema(Promise.resolve({})), execute: () => 1 })).toThrow(/'late'.*promise/)
+  expect(() => fromAiSdk('late', { inputSchema: jsonSchema(Promise.resolve({})), execute: () => 1 })).toThrow(
+    /'late'.*promise/,
+  )
 })
 
-test('TOOL-1: overrides become the terms of the tool', () => {
+test('TOOL-1: overrides become part of the tool definition', () => {
   const existing = { pay: aiTool({ description: () => 'For whom', inputSchema: empty, execute: async () => 1 }) }
-  const [pay] = pawlTools(existing, { pay: { description: 'Pays', hints: { idempotent: true }, onCrash: 'stop', title: 'Pay' } }) as [Tool]
-  expect(pay).toMatchObject({ name: 'pay', description: 'Pays', title: 'Pay', hints: { idempotent: true }, onCrash: 'stop' })
+  const [pay] = pawlTools(existing, {
+    pay: { description: 'Pays', hints: { idempotent: true }, onCrash: 'stop', title: 'Pay' },
+  }) as [Tool]
+  expect(pay).toMatchObject({
+    name: 'pay',
+    description: 'Pays',
+    title: 'Pay',
+    hints: { idempotent: true },
+    onCrash: 'stop',
+  })
 })
 
-test('CALL-2: an id that cannot be recorded reaches the tool and the model as it was', async () => {
+test('CALL-2: an id too long to record reaches the tool and the model unchanged', async () => {
   const given: Given[] = []
   const existing = { note: noting(given, empty) }
   const { session } = await watched(pawlTools(existing))
@@ -175,7 +208,7 @@ test('CALL-2: an id that cannot be recorded reaches the tool and the model as it
   expect(given.map(({ options }) => [options.toolCallId, options.messages.length])).toEqual([[id, 1], ['b', 1]]) // prettier-ignore
 })
 
-test("CALL-10: a generator's last yield is its result", async () => {
+test('CALL-10: the last yield of a generator is its result', async () => {
   const existing = {
     steps: aiTool({
       inputSchema: empty,
@@ -190,7 +223,7 @@ test("CALL-10: a generator's last yield is its result", async () => {
   expect(resultsShown(prompts)).toEqual([['a', { type: 'text', value: 'whole' }]])
 })
 
-test('CALL-6: the context of a call is its own, though another session asks the same with the same ids at once', async () => {
+test('CALL-6: concurrent sessions with equal call ids keep their own tool context', async () => {
   const seen: unknown[] = []
   const who = aiTool({
     inputSchema: empty,
@@ -217,7 +250,7 @@ test('CALL-6: the context of a call is its own, though another session asks the 
   expect(seen).toHaveLength(2)
 })
 
-test('CALL-6: a body that runs with nobody waiting in the SDK gets its id, no messages and a signal', async () => {
+test('CALL-6: a body run without a waiting SDK call gets its id, no messages and a signal', async () => {
   const given: Given[] = []
   const existing = { note: noting(given, empty) }
   const { session } = await watched(pawlTools(existing))

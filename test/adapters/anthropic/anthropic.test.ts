@@ -1,4 +1,4 @@
-// pawl/anthropic: what a message asks for, and what goes back.
+// pawl/anthropic: the calls in a message, and the results that are sent back.
 
 import { PawlError } from 'pawl'
 import { anthropicResults, anthropicTools, callsFromAnthropic, runAnthropic } from 'pawl/anthropic'
@@ -6,9 +6,14 @@ import { expect, test } from 'vitest'
 import { pdf, png, readFiles, readNothing, shop, watched } from '../../kit/shop-tools.ts'
 
 const use = (id: string, name: string, input: unknown) => ({ type: 'tool_use' as const, id, name, input })
-const message = (content: { type: string }[], stop_reason = 'tool_use') => ({ id: 'msg_1', role: 'assistant', content, stop_reason })
+const message = (content: { type: string }[], stop_reason = 'tool_use') => ({
+  id: 'msg_1',
+  role: 'assistant',
+  content,
+  stop_reason,
+})
 
-test('CALL-2: several calls, good and bad, among other blocks: one tool_result each, in order, is_error on all but successes', async () => {
+test('CALL-2: each tool_use gets one tool_result in order, with is_error unless it succeeded', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   const content = [
@@ -24,7 +29,9 @@ test('CALL-2: several calls, good and bad, among other blocks: one tool_result e
     use('', '', null),
   ]
   const results = await runAnthropic(session, message(content))
-  const text = (of: string | RegExp) => [{ type: 'text', text: typeof of === 'string' ? of : expect.stringMatching(of) }]
+  const text = (of: string | RegExp) => [
+    { type: 'text', text: typeof of === 'string' ? of : expect.stringMatching(of) },
+  ]
   expect(results).toEqual([
     { type: 'tool_result', tool_use_id: 't1', content: text('at last') },
     { type: 'tool_result', tool_use_id: 't2', content: text('{"sum":3}') },
@@ -43,7 +50,7 @@ test('CALL-2: several calls, good and bad, among other blocks: one tool_result e
   expect(asked.map(({ batch, calls }) => [batch, calls.length])).toEqual([['msg_1', 8]])
 })
 
-test('CALL-2: an id that cannot be recorded costs nobody a result, and comes back as it was', async () => {
+test('CALL-2: an id too long to record still gets its result and is returned unchanged', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   const id = 'x'.repeat(5000)
@@ -51,7 +58,7 @@ test('CALL-2: an id that cannot be recorded costs nobody a result, and comes bac
   expect(results.map(({ tool_use_id, is_error }) => [tool_use_id, is_error])).toEqual([[id, undefined], ['b', undefined]]) // prettier-ignore
 })
 
-test('CALL-4: a call that was cut off is refused even if its half looks whole; those before it run', async () => {
+test('CALL-4: the last call of a truncated message is rejected, and the calls before it run', async () => {
   const { tools, ran } = shop()
   const { session } = await watched(tools)
   const cut = message([use('a', 'slow', {}), use('b', 'add', { a: 1 })], 'max_tokens')
@@ -61,7 +68,7 @@ test('CALL-4: a call that was cut off is refused even if its half looks whole; t
   expect(callsFromAnthropic(late)).toEqual([{ id: 'c', name: 'add', input: { a: 1 } }])
 })
 
-test('CALL-2: nothing asked is nothing run, and an empty result has no content', async () => {
+test('CALL-2: a message without calls runs nothing, and an empty result has no content', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   expect(await runAnthropic(session, message([{ type: 'text' }], 'end_turn'))).toEqual([])
@@ -69,10 +76,12 @@ test('CALL-2: nothing asked is nothing run, and an empty result has no content',
   expect(await anthropicResults([])).toEqual([])
   expect(anthropicTools([])).toEqual([])
   expect(asked).toEqual([])
-  expect(await runAnthropic(session, message([use('q', 'quiet', {})]))).toEqual([{ type: 'tool_result', tool_use_id: 'q' }])
+  expect(await runAnthropic(session, message([use('q', 'quiet', {})]))).toEqual([
+    { type: 'tool_result', tool_use_id: 'q' },
+  ])
 })
 
-test('CALL-6: the same message run again joins; one without an id needs a batch, and the right one joins too', async () => {
+test('CALL-6: a repeated message joins its calls; without an id it needs a batch name', async () => {
   const { tools, ran } = shop()
   const { session } = await watched(tools)
   const asked = message([use('a', 'add', { a: 1 }), use('a', 'add', { a: 1 })])
@@ -84,7 +93,7 @@ test('CALL-6: the same message run again joins; one without an id needs a batch,
   await expect(runAnthropic(session, kept)).rejects.toThrow(PawlError)
 })
 
-test('CALL-6: the signal goes with the batch', async () => {
+test('CALL-6: the abort signal is passed to the batch', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   const { signal } = new AbortController()
@@ -99,7 +108,7 @@ test('TOOL-8: definitions come from the session or from a list', async () => {
   expect(anthropicTools(tools)).toEqual(anthropicTools(session))
 })
 
-test('VAL-5: images and PDFs are native blocks where their bytes can be had, everything else is named; errors hold only text', async () => {
+test('VAL-5: images and PDFs are native blocks if readable, all else is named; errors are text', async () => {
   const { tools } = shop()
   const { session, runtime } = await watched(tools)
   const asked = message([use('a', 'draw', {}), use('b', 'broke', {})])
@@ -109,7 +118,11 @@ test('VAL-5: images and PDFs are native blocks where their bytes can be had, eve
     { type: 'text', text: '{"image":' },
     { type: 'image', source: { type: 'base64', media_type: 'image/png', data } },
     { type: 'text', text: ',"paper":' },
-    { type: 'document', source: { type: 'base64', media_type: 'application/pdf', data: Buffer.from(pdf).toString('base64') }, title: null },
+    {
+      type: 'document',
+      source: { type: 'base64', media_type: 'application/pdf', data: Buffer.from(pdf).toString('base64') },
+      title: null,
+    },
     { type: 'text', text: ',"table":' },
     { type: 'text', text: expect.stringMatching(/^\[attachment "t\.csv" att_\S+: text\/csv, 3 bytes\]$/) },
     { type: 'text', text: '}' },
@@ -123,7 +136,7 @@ test('VAL-5: images and PDFs are native blocks where their bytes can be had, eve
   expect((await runAnthropic(runtime.session('s'), asked))[0]).toEqual(drawn)
 })
 
-test('VAL-5: a file larger than providers take is named, and never read', async () => {
+test('VAL-5: a file above the size limit of providers is named and not read', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   const [outcome] = await session.run([{ id: 'a', name: 'draw' }], { batch: 'b' })
@@ -135,13 +148,18 @@ test('VAL-5: a file larger than providers take is named, and never read', async 
   expect(block?.content?.every(({ type }) => type === 'text')).toBe(true)
 })
 
-test('CALL-2, CALL-4: arguments nested so deep that they have no text are refused, cut off or not, and cost nobody a result', async () => {
+test('CALL-2, CALL-4: arguments nested too deeply to serialize fail without affecting others', async () => {
   const { tools, ran } = shop()
   const { session } = await watched(tools)
   let deep: unknown = 1
   for (let level = 0; level < 20_000; level++) deep = [deep]
-  const asked = message([use('a', 'add', { a: deep }), use('b', 'slow', {}), use('c', 'add', { a: 1, b: deep })], 'max_tokens')
-  expect((await runAnthropic(session, asked)).map(({ tool_use_id, is_error }) => [tool_use_id, is_error ?? false])).toEqual([
+  const asked = message(
+    [use('a', 'add', { a: deep }), use('b', 'slow', {}), use('c', 'add', { a: 1, b: deep })],
+    'max_tokens',
+  )
+  expect(
+    (await runAnthropic(session, asked)).map(({ tool_use_id, is_error }) => [tool_use_id, is_error ?? false]),
+  ).toEqual([
     ['a', true],
     ['b', false],
     ['c', true],

@@ -1,11 +1,15 @@
-// pawl/openai: what an answer of the API asks for, and what goes back.
+// pawl/openai: the calls in an API answer, and the results that are sent back.
 
 import { PawlError } from 'pawl'
 import { callsFromOpenAI, openaiResults, openaiTools, runOpenAI } from 'pawl/openai'
 import { expect, test } from 'vitest'
 import { pdf, png, readFiles, readNothing, shop, watched } from '../../kit/shop-tools.ts'
 
-const chatCall = (id: string, name: string, text: string) => ({ id, type: 'function' as const, function: { name, arguments: text } })
+const chatCall = (id: string, name: string, text: string) => ({
+  id,
+  type: 'function' as const,
+  function: { name, arguments: text },
+})
 const itemCall = (call_id: string, name: string, text: string) => ({
   type: 'function_call' as const,
   id: `fc_${call_id}`,
@@ -31,7 +35,12 @@ const asks: [string, string, string][] = [
 const read = [
   ['c1', 'at last'],
   ['c2', '{"sum":3}'],
-  ['c3', expect.stringMatching(/^\[Tool execution failed\]\nNo such "order"\n\[attachment "shot.png" att_\S+: image\/png, 8 bytes\]$/)],
+  [
+    'c3',
+    expect.stringMatching(
+      /^\[Tool execution failed\]\nNo such "order"\n\[attachment "shot.png" att_\S+: image\/png, 8 bytes\]$/,
+    ),
+  ],
   ['c4', expect.stringMatching(/^\[Tool execution failed\]\n.*nowhere/)],
   ['c5', expect.stringMatching(/^\[Tool execution failed\]\n.*JSON/)],
   ['c6', expect.stringMatching(/^\[Tool execution failed\]\n[^]*a: /)],
@@ -39,7 +48,7 @@ const read = [
   ['call_7', expect.stringContaining('[Tool execution failed]')],
 ]
 
-test('CALL-2: a chat completion with several calls, good and bad: one tool message each, in order', async () => {
+test('CALL-2: each call of a chat completion gets one tool message, in order', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   const messages = await runOpenAI(session, completion(asks.map((ask) => chatCall(...ask))))
@@ -48,7 +57,7 @@ test('CALL-2: a chat completion with several calls, good and bad: one tool messa
   expect(asked.map(({ batch, calls }) => [batch, calls.length])).toEqual([['chatcmpl-1', 8]])
 })
 
-test('CALL-2: a response with several calls among other items: one function_call_output each, in order', async () => {
+test('CALL-2: each call of a response gets one function_call_output, in order', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   const items = [
@@ -63,22 +72,27 @@ test('CALL-2: a response with several calls among other items: one function_call
   expect(asked[0]?.batch).toBe('resp_1')
 })
 
-test('CALL-2: an id that cannot be recorded costs nobody a result, and comes back as it was', async () => {
+test('CALL-2: an id that cannot be recorded still gets its result and is returned unchanged', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   const ids = ['x'.repeat(5000), 'nul\0', '\ud800', `${'x'.repeat(4999)}y`]
-  const answer = completion([...ids.map((id, n) => chatCall(id, 'add', `{"a":${n}}`)), chatCall('long', 'n'.repeat(600), '')])
+  const answer = completion([
+    ...ids.map((id, n) => chatCall(id, 'add', `{"a":${n}}`)),
+    chatCall('long', 'n'.repeat(600), ''),
+  ])
   const messages = await runOpenAI(session, answer)
   expect(messages.map((message) => message.tool_call_id)).toEqual([...ids, 'long'])
   expect(messages.map(({ content }) => content).slice(0, 4)).toEqual([0, 1, 2, 3].map((n) => `{"sum":${n}}`))
   expect(await runOpenAI(session, answer)).toEqual(messages)
 })
 
-test('CALL-4: arguments stay the text the model wrote; nothing else is taken for a call', () => {
-  expect(callsFromOpenAI(completion([chatCall('a', 'add', ' {"a":1e400} ')]))).toEqual([{ id: 'a', name: 'add', input: ' {"a":1e400} ' }])
+test('CALL-4: arguments keep the text of the model, and only function calls become calls', () => {
+  expect(callsFromOpenAI(completion([chatCall('a', 'add', ' {"a":1e400} ')]))).toEqual([
+    { id: 'a', name: 'add', input: ' {"a":1e400} ' },
+  ])
   expect(callsFromOpenAI({ tool_calls: [chatCall('a', 'add', '')] })).toEqual([{ id: 'a', name: 'add', input: '' }])
   expect(callsFromOpenAI([itemCall('a', 'add', '{}')])).toEqual([{ id: 'a', name: 'add', input: '{}' }])
-  // Servers that only resemble OpenAI's: objects for text, no type, no id.
+  // Servers that only resemble OpenAI's: arguments as objects, no type, no id.
   expect(callsFromOpenAI({ tool_calls: [{ function: { name: 'add', arguments: { a: 1 } } } as never] })).toEqual([
     { id: 'call_0', name: 'add', input: '{"a":1}' },
   ])
@@ -97,7 +111,7 @@ test('CALL-4: arguments stay the text the model wrote; nothing else is taken for
   expect(callsFromOpenAI(completion([{ id: 'a', type: 'custom', custom: { name: 'add', input: 'text' } }]))).toEqual([])
 })
 
-test('CALL-4: a call that was cut off before its arguments is refused, not run without them', async () => {
+test('CALL-4: a call truncated before its arguments is rejected and not run without them', async () => {
   const { tools, ran } = shop()
   const { session } = await watched(tools)
   const calls = [chatCall('a', 'slow', ''), chatCall('b', 'slow', '')]
@@ -107,7 +121,7 @@ test('CALL-4: a call that was cut off before its arguments is refused, not run w
   expect(ran).toEqual(['slow'])
 })
 
-test('CALL-2: nothing asked is nothing run, and nothing to send back', async () => {
+test('CALL-2: an answer without calls runs nothing and returns no results', async () => {
   const { session, asked } = await watched([])
   expect(openaiTools(session, { api: 'chat' })).toEqual([])
   expect(await runOpenAI(session, completion(null))).toEqual([])
@@ -115,7 +129,7 @@ test('CALL-2: nothing asked is nothing run, and nothing to send back', async () 
   expect(asked).toEqual([])
 })
 
-test('CALL-6: the same answer run again joins; a message without an id needs a batch, and the right one joins too', async () => {
+test('CALL-6: a repeated answer joins its calls; without an id it needs a batch name', async () => {
   const { tools, ran } = shop()
   const { session } = await watched(tools)
   const answer = completion([chatCall('a', 'add', '{"a":1}'), chatCall('a', 'add', '{"a":1}')])
@@ -129,7 +143,7 @@ test('CALL-6: the same answer run again joins; a message without an id needs a b
   expect(ran).toHaveLength(4)
 })
 
-test('CALL-6: the signal goes with the batch', async () => {
+test('CALL-6: the abort signal is passed to the batch', async () => {
   const { tools } = shop()
   const { session, asked } = await watched(tools)
   const { signal } = new AbortController()
@@ -137,26 +151,39 @@ test('CALL-6: the signal goes with the batch', async () => {
   expect(asked[0]?.signal).toBe(signal)
 })
 
-test('TOOL-8: definitions come from the session or from a list, and strict answers lose the nulls that strict mode makes', async () => {
+test('TOOL-8: openaiTools accepts a session or a list, and nulls in strict answers are removed', async () => {
   const { tools } = shop()
   const { session } = await watched(tools)
   const shown = openaiTools(session, { api: 'responses', strict: true })
-  expect(shown.map(({ name, strict }) => [name, strict])).toEqual(['add', 'broke', 'draw', 'quiet', 'slow'].map((name) => [name, true]))
+  expect(shown.map(({ name, strict }) => [name, strict])).toEqual(
+    ['add', 'broke', 'draw', 'quiet', 'slow'].map((name) => [name, true]),
+  )
   expect(openaiTools(tools, { api: 'responses', strict: true })).toEqual(shown)
   expect(openaiTools(tools, { api: 'chat' })[0]?.function.strict).toBe(false)
   const answer = {
     id: 'r',
-    output: [itemCall('a', 'add', '{"a":1,"b":null}'), itemCall('b', 'add', '{"a":null,"b":null'), itemCall('c', 'slow', '')],
+    output: [
+      itemCall('a', 'add', '{"a":1,"b":null}'),
+      itemCall('b', 'add', '{"a":null,"b":null'),
+      itemCall('c', 'slow', ''),
+    ],
   }
-  expect(callsFromOpenAI(answer, { strict: tools }).map(({ input }) => input)).toEqual([{ a: 1 }, '{"a":null,"b":null', ''])
+  expect(callsFromOpenAI(answer, { strict: tools }).map(({ input }) => input)).toEqual([
+    { a: 1 },
+    '{"a":null,"b":null',
+    '',
+  ])
   expect((await runOpenAI(session, answer, { strict: true }))[0]?.output).toBe('{"sum":1}')
   expect((await runOpenAI(session, { ...answer, id: 's' }))[0]?.output).toContain('[Tool execution failed]')
 })
 
-test('VAL-5: images and PDFs are native parts of a response, other files and chat name them, and base64 is in no text', async () => {
+test('VAL-5: responses have images and PDFs as native parts; chat and other files name them', async () => {
   const { tools } = shop()
   const { session, runtime } = await watched(tools)
-  const response = { id: 'r', output: [itemCall('a', 'draw', ''), itemCall('b', 'quiet', ''), itemCall('c', 'broke', '')] }
+  const response = {
+    id: 'r',
+    output: [itemCall('a', 'draw', ''), itemCall('b', 'quiet', ''), itemCall('c', 'broke', '')],
+  }
   const base64 = Buffer.from(png).toString('base64')
   const [drawn, quiet] = await runOpenAI(session, response, { attachments: readFiles })
   expect(drawn?.output).toEqual([
@@ -182,7 +209,7 @@ test('VAL-5: images and PDFs are native parts of a response, other files and cha
   expect((await runOpenAI(runtime.session('s'), response))[0]?.output).toHaveLength(7)
 })
 
-test('CALL-2, CALL-4: arguments of a server that sends objects, nested so deep that they have no text, are refused alone', async () => {
+test('CALL-2, CALL-4: object arguments nested too deeply to serialize fail only their own call', async () => {
   const { tools, ran } = shop()
   const { session } = await watched(tools)
   let deep: unknown = 1

@@ -1,4 +1,4 @@
-// All attacks on approvals. Each is data: its name, what of it may run, and how it goes, through whatever door.
+// All attacks on approvals as data: a name, the calls that may run, and a script that runs through any door.
 
 import type { Attack } from './attack-interface.ts'
 import { bound } from './binding-attacks.ts'

@@ -1,27 +1,19 @@
-// Every attack on approvals, through the library, on every store: none of them runs anything that nobody approved.
+// Runs every attack on approvals through the library on every store. No attack runs an unapproved call.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
+import { afterEach, describe, expect, test } from 'vitest'
 import { attacks } from './all-attacks.ts'
-import { kinds, type LibraryDoor, libraryDoor, type Place, placeOn } from './library-target.ts'
+import { eachPlace, kinds, type LibraryDoor, libraryDoor, type Place } from './library-target.ts'
 
-test('POL-2: there are at least 25 attacks, and no two of one name', () => {
+test('POL-2: there are at least 25 attacks with distinct names', () => {
   expect(attacks.length).toBeGreaterThan(25)
   expect(new Set(attacks.map(({ name }) => name)).size).toBe(attacks.length)
 })
 
-describe.each(kinds)('attacks through the library on %s', (kind) => {
-  let server: Server | undefined
+describe.each(kinds)('approval attacks through the library on %s', (kind) => {
   let place: Place
   let door: LibraryDoor
-  beforeAll(async () => {
-    if (kind === 'postgres') server = await startServer()
-  })
-  afterAll(async () => {
-    await server?.stop()
-  })
-  beforeEach(async () => {
-    place = await placeOn(kind, server)
+  eachPlace(kind, (opened) => {
+    place = opened
     door = libraryDoor(place)
   })
   afterEach(async () => {
@@ -32,7 +24,7 @@ describe.each(kinds)('attacks through the library on %s', (kind) => {
   for (const { name, may = [], run } of attacks)
     test(name, async () => {
       await run(door)
-      // Nor does anything run later that was not to.
+      // No forbidden call runs later either.
       await door.advance('2s')
       expect(door.ran).toEqual(may)
     })

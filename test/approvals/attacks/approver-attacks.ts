@@ -1,11 +1,12 @@
-// Who may decide, and what they may say (POL-3): attacks by people.
+// Attacks by approvers: deciding without the right to, under similar names, or with edits.
 
 import { expect } from 'vitest'
 import { type Attack, ask, type Door, no, only, ran, refund, waiting, yes } from './attack-interface.ts'
 
 const rule = (terms: object) => ({ rules: [{ tool: 'refund', then: 'ask' as const, ...terms }] })
-const start = (door: Door, terms: object = {}): Promise<void> => door.start({ tools: [refund(door)], policy: rule(terms) })
-/** Names that a person, or a list of names, takes for one and the same. */
+const start = (door: Door, terms: object = {}): Promise<void> =>
+  door.start({ tools: [refund(door)], policy: rule(terms) })
+/** Names that look the same as this one to a person or to a loose comparison. */
 const alike = (name: string): string[] => [
   `${name} `,
   ` ${name}`,
@@ -28,17 +29,25 @@ const alike = (name: string): string[] => [
 
 export const people: readonly Attack[] = [
   {
-    name: 'POL-3: who asked approves, edits or answers their own request',
+    name: 'POL-3: the requester approves, edits or answers their own request',
     async run(door) {
       await start(door, { separate: true })
       const { id } = await waiting(door, ask(), { principal: 'user:ada' })
-      for (const decision of [{ approve: true }, { edit: ran(1) }, { approve: true, edit: ran(1) }, { answer: { refunded: 1 } }])
-        expect(await door.decide(id, { ...decision, by: 'user:ada' })).toMatchObject({ answer: 'refused', why: 'own_request' })
+      for (const decision of [
+        { approve: true },
+        { edit: ran(1) },
+        { approve: true, edit: ran(1) },
+        { answer: { refunded: 1 } },
+      ])
+        expect(await door.decide(id, { ...decision, by: 'user:ada' })).toMatchObject({
+          answer: 'refused',
+          why: 'own_request',
+        })
       expect((await only(door)).approvals).toEqual([])
     },
   },
   {
-    name: 'POL-3: who asked approves under a name that looks like theirs',
+    name: 'POL-3: the requester approves under a name that looks like their own',
     async run(door) {
       await start(door, { separate: true })
       const { id } = await waiting(door, ask(), { principal: 'user:hélène' })
@@ -48,19 +57,22 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: who asked did it under a name that looks like theirs',
+    name: 'POL-3: the request was made under a name that looks like the approver’s',
     async run(door) {
       await start(door, { separate: true })
       const by = 'user:hélène'
       const names = alike(by).filter((name) => !name.includes('\u0000'))
       for (const [n, principal] of names.entries()) {
         const { id } = await waiting(door, ask(1, `c${n}`), { principal })
-        expect(await door.decide(id, yes(by)), JSON.stringify(principal)).toMatchObject({ answer: 'refused', why: 'own_request' })
+        expect(await door.decide(id, yes(by)), JSON.stringify(principal)).toMatchObject({
+          answer: 'refused',
+          why: 'own_request',
+        })
       }
     },
   },
   {
-    name: 'POL-3: nobody is on record as who asked, and somebody else must approve',
+    name: 'POL-3: a separate approver is required but the requester is unknown',
     async run(door) {
       await start(door, { separate: true })
       const { id } = await waiting(door)
@@ -68,18 +80,22 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: one person is two of a quorum, under names that look alike',
+    name: 'POL-3: one person votes twice in a quorum under similar names',
     async run(door) {
       await start(door, { quorum: 2 })
       const { id } = await waiting(door)
-      expect(await door.decide(id, yes('user:hélène'))).toMatchObject({ answer: 'accepted', status: 'pending', approvals: 1 })
+      expect(await door.decide(id, yes('user:hélène'))).toMatchObject({
+        answer: 'accepted',
+        status: 'pending',
+        approvals: 1,
+      })
       for (const by of ['user:hélène', ...alike('user:hélène')])
         expect((await door.decide(id, yes(by))).answer, JSON.stringify(by)).toMatch(/^(refused|invalid)$/)
       expect((await only(door)).approvals).toHaveLength(1)
     },
   },
   {
-    name: 'POL-3: one person is two of a quorum, by an edit and an approval of it',
+    name: 'POL-3: one person votes twice in a quorum, by an edit and by approving it',
     async run(door) {
       await start(door, { quorum: 2 })
       const { id } = await waiting(door)
@@ -93,7 +109,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: an edit takes the approvals of what it changed with it',
+    name: 'POL-3: an edit drops the approvals of the previous arguments',
     async run(door) {
       await start(door, { quorum: 3 })
       const { id } = await waiting(door)
@@ -105,19 +121,29 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: somebody who is not among the approvers, of any list',
+    name: 'POL-3: a person missing from one of the approver lists decides',
     async run(door) {
       const policy = [rule({ approvers: ['boss:*'] }), rule({ approvers: ['*:bea', '*:cem'] })]
       await door.start({ tools: [refund(door)], policy })
       const { id } = await waiting(door)
-      for (const by of ['user:bea', 'boss:dan', 'boss', 'boss:bea:x', 'Boss:bea', 'boss:*', '*', 'xboss:bea', 'BOSS:BEA'])
+      for (const by of [
+        'user:bea',
+        'boss:dan',
+        'boss',
+        'boss:bea:x',
+        'Boss:bea',
+        'boss:*',
+        '*',
+        'xboss:bea',
+        'BOSS:BEA',
+      ])
         for (const decision of [{ approve: true }, { deny: true }, { edit: ran(1) }, { answer: 1 }])
           expect((await door.decide(id, { ...decision, by })).answer).toBe('refused')
       expect((await only(door)).approvals).toEqual([])
     },
   },
   {
-    name: 'POL-3: a denial after one approval of two, and approvals after that',
+    name: 'POL-3: a denial after one of two approvals is final',
     async run(door) {
       await start(door, { quorum: 2 })
       const { id } = await waiting(door)
@@ -129,7 +155,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: who approved takes it back before it is enough',
+    name: 'POL-3: an approver denies after their own approval, before the quorum is full',
     async run(door) {
       await start(door, { quorum: 2 })
       const { id } = await waiting(door)
@@ -140,7 +166,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: an edit into what the policy denies',
+    name: 'POL-3: an edit to arguments that the policy denies',
     async run(door) {
       const policy = { rules: [{ tool: 'refund', when: { cents: { gt: 9_000 } }, then: 'deny' as const }] }
       await door.start({ tools: [refund(door)], policy })
@@ -150,7 +176,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: an edit into what wants more people',
+    name: 'POL-3: an edit to arguments that need a larger quorum',
     async run(door) {
       const policy = rule({ when: { cents: { gt: 9_000 } }, quorum: 2 })
       await door.start({ tools: [refund(door)], policy })
@@ -162,7 +188,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: a hook changes what a person wrote: what they approved is not what would run',
+    name: 'POL-2: a hook replaces edited arguments, so the edit does not approve them',
     async run(door) {
       const before = ({ input }: { input: unknown }) =>
         (input as { order: string }).order === 'B' ? { replace: ran(1_000_000, 'eve') } : undefined
@@ -174,7 +200,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: prepare changes what a person wrote: what they approved is not what would run',
+    name: 'POL-2: prepare() changes edited arguments, so the edit does not approve them',
     async run(door) {
       const prepare = (input: { order: string; cents: number }) => ({ input: { ...input, cents: input.cents * 2 } })
       await door.start({ tools: [refund(door, { prepare: prepare as never })] })
@@ -186,15 +212,21 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: edited twice: the first is taken, the second hears of it',
+    name: 'POL-3: the first of two edits wins, and the second gets already_decided',
     may: [ran(1)],
     async run(door) {
       await start(door)
       const { id } = await waiting(door)
       expect(await door.decide(id, { edit: ran(1), by: 'user:bea' })).toMatchObject({ status: 'edited' })
-      expect(await door.decide(id, { edit: ran(9_000_000), by: 'user:bea' })).toMatchObject({ answer: 'already_decided', status: 'edited' })
+      expect(await door.decide(id, { edit: ran(9_000_000), by: 'user:bea' })).toMatchObject({
+        answer: 'already_decided',
+        status: 'edited',
+      })
       expect(await door.ask(ask())).toBe('success')
-      expect(await door.decide(id, { edit: ran(5), by: 'user:eve' })).toMatchObject({ answer: 'already_decided', status: 'edited' })
+      expect(await door.decide(id, { edit: ran(5), by: 'user:eve' })).toMatchObject({
+        answer: 'already_decided',
+        status: 'edited',
+      })
     },
   },
   {

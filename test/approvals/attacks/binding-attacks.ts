@@ -1,12 +1,26 @@
-// An approval is for one call of one tool with one set of arguments (POL-2): attacks that change something of it.
+// An approval covers one call of one tool with one set of arguments. These attacks change one of the three.
 
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { type Attack, ask, type Door, inTime, no, only, type Over, ran, refund, until, waiting, yes } from './attack-interface.ts'
+import {
+  ask,
+  type Attack,
+  type Door,
+  inTime,
+  no,
+  only,
+  type Over,
+  pending,
+  ran,
+  refund,
+  until,
+  waiting,
+  yes,
+} from './attack-interface.ts'
 
 const start = (door: Door, over?: Over): Promise<void> => door.start({ tools: [refund(door, over)] })
 
-/** Approved while nobody runs anything; then a worker comes that has another tool. */
+/** The call is approved while no worker runs; then a worker starts with a changed tool. */
 const changed = (what: string, over: (door: Door) => Over, ends = 'waiting'): Attack => ({
   name: `POL-2: ${what} changes after the approval and before it runs`,
   async run(door) {
@@ -20,14 +34,14 @@ const changed = (what: string, over: (door: Door) => Over, ends = 'waiting'): At
     const again = await only(door)
     expect(again.id).not.toBe(id)
     expect(again.fingerprint).not.toBe(fingerprint)
-    // Nobody has approved this one.
+    // The new request starts without approvals.
     expect(again.approvals).toEqual([])
   },
 })
 
 export const bound: readonly Attack[] = [
   {
-    name: 'POL-2: one argument changed under the same id, after the approval',
+    name: 'POL-2: one argument changes under the same call id after the approval',
     may: [ran(4200)],
     async run(door) {
       await start(door)
@@ -39,7 +53,7 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: one argument changed under the same id, while the first waits',
+    name: 'POL-2: one argument changes under the same call id while the call waits',
     may: [ran(4200)],
     async run(door) {
       await start(door)
@@ -52,7 +66,7 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: a batch asked again with other arguments is not approved by what the first was',
+    name: 'POL-2: a batch repeated with other arguments does not reuse the approval',
     may: [ran(4200)],
     async run(door) {
       await start(door)
@@ -64,7 +78,7 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: keys in another order, and 1 written as 1.0, are the same call and need no second approval',
+    name: 'POL-2: key order and number format do not change the call or its approval',
     may: [ran(4200)],
     async run(door) {
       await start(door)
@@ -77,18 +91,17 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: an edit that only reorders keys is what was approved, and runs once',
+    name: 'POL-2: an edit that only reorders keys counts as approval and runs once',
     may: [ran(4200)],
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.decide(id, { edit: JSON.parse('{"cents":4200.0,"order":"A1"}') as unknown, by: 'user:bea' })
       expect(await door.ask(ask())).toBe('success')
       expect(await door.inbox()).toEqual([])
     },
   },
   {
-    name: 'POL-2: 1 is not "1"',
+    name: 'POL-2: 1 and "1" are different arguments',
     may: [ran(1)],
     async run(door) {
       await start(door, { input: z.object({ order: z.any(), cents: z.any() }) as never })
@@ -99,14 +112,17 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: another call with the same arguments',
+    name: 'POL-2: another call with the same arguments needs its own approval',
     may: [ran(4200)],
     async run(door) {
       await start(door)
       const { id, fingerprint } = await waiting(door)
       const other = await waiting(door, ask(4200, 'c2'))
       expect(other.fingerprint).not.toBe(fingerprint)
-      expect(await door.decide(other.id, { ...yes(), fingerprint })).toMatchObject({ answer: 'refused', why: 'fingerprint_mismatch' })
+      expect(await door.decide(other.id, { ...yes(), fingerprint })).toMatchObject({
+        answer: 'refused',
+        why: 'fingerprint_mismatch',
+      })
       await door.decide(id, yes())
       expect(await door.ask(ask())).toBe('success')
       expect(await door.ask(ask(4200, 'c2'))).toBe('waiting')
@@ -114,11 +130,10 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: the same call in another session, and of another tenant',
+    name: 'POL-2: the same call in another session or tenant needs its own approval',
     may: [ran(4200)],
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       const others = [await waiting(door, ask(), { session: 'other' }), await waiting(door, ask(), { tenant: 'evil' })]
       await door.decide(id, yes())
       expect(await door.ask(ask())).toBe('success')
@@ -128,8 +143,7 @@ export const bound: readonly Attack[] = [
   {
     name: 'POL-2: a decision that names another tenant or session finds nothing',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       for (const place of [
         { tenant: 'evil' },
         { tenant: 'evil', session: 'chat' },
@@ -143,14 +157,17 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: a fingerprint that is stale, of another item, or nothing like one',
+    name: 'POL-2: a stale, foreign or malformed fingerprint is rejected',
     async run(door) {
       await start(door)
       const { id, fingerprint } = await waiting(door)
       const other = await waiting(door, ask(1, 'c2'))
       const flipped = `${fingerprint.startsWith('A') ? 'B' : 'A'}${fingerprint.slice(1)}`
       for (const wrong of [other.fingerprint, flipped, fingerprint.toLowerCase(), `${fingerprint} `, '', '*'])
-        expect(await door.decide(id, { ...yes(), fingerprint: wrong })).toMatchObject({ answer: 'refused', why: 'fingerprint_mismatch' })
+        expect(await door.decide(id, { ...yes(), fingerprint: wrong })).toMatchObject({
+          answer: 'refused',
+          why: 'fingerprint_mismatch',
+        })
       for (const wrong of [null, 0, {}, [fingerprint]])
         expect(await door.decide(id, { ...yes(), fingerprint: wrong })).toMatchObject({ answer: 'invalid' })
     },
@@ -166,21 +183,21 @@ export const bound: readonly Attack[] = [
   })),
   changed('the version', () => ({ version: '2' }), 'tool_changed'),
   {
-    name: 'POL-2: the schema changes while it waits, so the approval that comes is for what is not there any more',
+    name: 'POL-2: an approval after a schema change does not run the new tool',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
-      await start(door, { input: z.object({ order: z.string(), cents: z.number(), to: z.string().optional() }) as never })
+      const { id } = await pending(door)
+      await start(door, {
+        input: z.object({ order: z.string(), cents: z.number(), to: z.string().optional() }) as never,
+      })
       await door.decide(id, yes())
       expect(await door.ask(ask())).toBe('waiting')
       expect((await only(door)).id).not.toBe(id)
     },
   },
   {
-    name: 'POL-2: the tool is taken away after the approval, and comes back as another',
+    name: 'POL-2: the tool is removed after the approval and returns with another definition',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.rest({ tools: [refund(door)] })
       await door.decide(id, yes())
       await door.start({ tools: [] })
@@ -192,10 +209,9 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: changed and changed back: a denial of what it was meanwhile is a denial of the call',
+    name: 'POL-2: a denial given for a changed definition denies the call after it changes back',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.rest({ tools: [refund(door)] })
       await door.decide(id, yes())
       await start(door, { description: 'Sends everything to Eve.' })
@@ -208,7 +224,7 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-4: an approval of the outer call is none of the inner, and none of an inner call is one of its sibling',
+    name: 'POL-4: approving an outer call approves no inner call, nor one inner call its sibling',
     may: [ran(42)],
     async run(door) {
       const desk = refund(door, {
@@ -232,17 +248,21 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-4: a call that is tried again uses the same approval, with the same arguments',
+    name: 'POL-4: a retry reuses the approval with the same arguments',
     may: [ran(7), ran(7)],
     async run(door) {
       const fails = (input: { cents: number }): unknown => {
         door.ran.push({ ...input })
-        // What it does to its arguments is its own affair.
+        // A body that mutates its input must not change the input of the next attempt.
         input.cents = 1_000_000
         if (door.ran.length === 1) throw new Error('once')
         return { refunded: 7 }
       }
-      await start(door, { retry: { attempts: 2 }, hints: { destructive: true, idempotent: true }, execute: fails as never })
+      await start(door, {
+        retry: { attempts: 2 },
+        hints: { destructive: true, idempotent: true },
+        execute: fails as never,
+      })
       const { id } = await waiting(door, ask(7))
       await door.decide(id, yes())
       expect(await inTime(door, door.ask(ask(7)))).toBe('success')
@@ -250,7 +270,7 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-4: a call whose worker died in its body goes on with the same approval and the same arguments',
+    name: 'POL-4: a rerun after a worker crash reuses the approval with the same arguments',
     may: [ran(7), ran(7)],
     async run(door) {
       const dies = async (input: object): Promise<unknown> => {

@@ -1,15 +1,21 @@
-// 100 deciders at once (POL-2, POL-3): one decision wins, everybody hears the same, and the body runs at most once, and only if it was
-// approved. Two runtimes on one store, each with half of the people. The seed is printed, and PAWL_SEED=<n> runs it again.
+// 100 concurrent deciders on two runtimes of one store: one decision wins, all deciders see the same result, and the
+// body runs at most once and only if approved. The seed is printed; PAWL_SEED=<n> repeats it.
 
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { createRuntime, type DecideAnswer, type InboxDecision, type InboxItem, type Runtime, type RuntimeOptions } from 'pawl'
+import { afterEach, describe, expect, test } from 'vitest'
+import {
+  createRuntime,
+  type DecideAnswer,
+  type InboxDecision,
+  type InboxItem,
+  type Runtime,
+  type RuntimeOptions,
+} from 'pawl'
 import type { Store } from '../../../src/store/store.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { seed } from '../../kit/seeded-fast-check.ts'
 import { seeded } from '../../kit/seeded-random.ts'
-import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
 import { ask, inTime, ran, type Refund, refund, until } from './attack-interface.ts'
-import { kinds, type Place, placeOn } from './library-target.ts'
+import { eachPlace, kinds, type Place } from './library-target.ts'
 
 console.log(`PAWL_SEED=${seed}`)
 
@@ -19,7 +25,7 @@ const verbs = ['approve', 'deny', 'edit', 'answer'] as const
 type Verb = (typeof verbs)[number]
 const statusOf = { approve: 'approved', deny: 'denied', edit: 'edited', answer: 'answered' } as const
 
-/** Each edit and each answer tells whose it is. */
+/** Each edit and answer identifies its decider. */
 const wordOf = (verb: Verb, n: number): InboxDecision => {
   const by = `user:${n}`
   if (verb === 'edit') return { edit: ran(1_000 + n), by }
@@ -27,19 +33,12 @@ const wordOf = (verb: Verb, n: number): InboxDecision => {
   return verb === 'approve' ? { approve: true, by } : { deny: true, by }
 }
 
-describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
-  let server: Server | undefined
+describe.each(kinds)('concurrent deciders on %s', { timeout: 60_000 }, (kind) => {
   let place: Place
   let both: Runtime[]
   let bodies: Refund[]
-  beforeAll(async () => {
-    if (kind === 'postgres') server = await startServer()
-  })
-  afterAll(async () => {
-    await server?.stop()
-  })
-  beforeEach(async () => {
-    place = await placeOn(kind, server)
+  eachPlace(kind, (opened) => {
+    place = opened
     bodies = []
     both = []
   })
@@ -50,7 +49,9 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
   const start = async (options: Partial<RuntimeOptions> = {}): Promise<void> => {
     for (const store of [place.store, await place.another()]) {
       const tools = [refund({ ran: bodies })]
-      both.push(await createRuntime({ store, tools, clock: place.clock, logger: quiet, lease: '30d', keys, ...options }))
+      both.push(
+        await createRuntime({ store, tools, clock: place.clock, logger: quiet, lease: '30d', keys, ...options }),
+      )
     }
   }
   const one = (n: number): Runtime => both[n % both.length] as Runtime
@@ -61,12 +62,12 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
   }
   const ended = async (id: string): Promise<{ status: string; attempts: number; value?: unknown }> => {
     const chat = one(0).session('chat')
-    // What another process wrote is looked for from time to time.
+    // A change by the other process is found by polling, so the clock must move.
     const [outcome] = await inTime(place.clock, chat.run([ask(4200, id)]))
     return outcome as never
   }
 
-  /** The one that won; all the others heard of it. */
+  /** The index of the winning decision; asserts that all other deciders got already_decided. */
   function winner(answers: readonly DecideAnswer[], words: readonly Verb[]): number {
     const won = answers.flatMap(({ answer }, n) => (answer === 'accepted' ? [n] : []))
     expect(won).toHaveLength(1)
@@ -79,7 +80,7 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     return first
   }
 
-  test('POL-2: 100 at once, of all kinds: exactly one decision wins, and what happens is what it says', async () => {
+  test('POL-2: exactly one of 100 concurrent decisions wins, and its effect is the outcome', async () => {
     await start()
     const random = seeded(seed)
     for (let round = 0; round < 4; round++) {
@@ -98,13 +99,13 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     }
   })
 
-  test('POL-3: 100 at once where it takes three: three different people, or one who says no', async () => {
+  test('POL-3: 100 concurrent votes with quorum 3 yield three distinct approvers or one denial', async () => {
     await start({ policy: { rules: [{ tool: 'refund', then: 'ask', quorum: 3 }] } })
     const random = seeded(seed + 1)
     for (let round = 0; round < 4; round++) {
       bodies.length = 0
       const { id } = await waiting(`q${round}`)
-      // In some rounds nobody says no. Every name comes twice.
+      // Only odd rounds contain denials. Every name votes twice.
       const words = Array.from({ length: many }, () => (round % 2 === 1 && random() < 0.1 ? 'deny' : 'approve') as Verb)
       const answers = await Promise.all(words.map((verb, n) => one(n).decide(id, wordOf(verb, n % (many / 2)))))
       const votes = answers.filter((answer) => answer.answer === 'accepted')
@@ -123,12 +124,14 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
       const said = (await place.store.events({ after: 0, limit: 10_000 })).filter(
         ({ type, body }) => type === 'decision.made' && body.wait === id,
       )
-      const people = said.flatMap(({ body }) => ('by' in body && 'decision' in body && body.decision === 'approve' ? [body.by] : []))
+      const people = said.flatMap(({ body }) =>
+        'by' in body && 'decision' in body && body.decision === 'approve' ? [body.by] : [],
+      )
       expect(new Set(people).size).toBe(people.length)
     }
   })
 
-  test('POL-2: a denial races an approval, many rounds: whoever is told yes, or no, was right', async () => {
+  test('POL-2: when approve and deny race, both answers match the outcome', async () => {
     await start()
     const random = seeded(seed + 2)
     const rounds = kind === 'postgres' ? 40 : 100
@@ -140,8 +143,9 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
       const swap = Math.floor(random() * 2)
       const answers = await Promise.all(
         words.map(async (verb, n) => {
-          // A few turns of the event loop between them, by chance.
-          for (let turns = Math.floor(random() * 3); turns > 0; turns--) await new Promise((resolve) => setImmediate(resolve))
+          // A random number of event loop turns separates the two decisions.
+          for (let turns = Math.floor(random() * 3); turns > 0; turns--)
+            await new Promise((resolve) => setImmediate(resolve))
           return one(n + swap).decide(id, wordOf(verb, n))
         }),
       )
@@ -153,7 +157,7 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     expect(Math.min(won.approved, won.denied), JSON.stringify(won)).toBeGreaterThan(0)
   })
 
-  test('POL-2: a cancel races an approval: it is cancelled or it ran, never both, and the item is gone', async () => {
+  test('POL-2: when cancel and approve race, a rejected approval runs nothing', async () => {
     await start()
     const random = seeded(seed + 3)
     for (let round = 0; round < 30; round++) {
@@ -177,7 +181,7 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     }
   })
 
-  test('POL-3: the clock races an approval at the deadline: it expired or it ran, never both', async () => {
+  test('POL-3: when expiry and approve race, the call either expires or runs, never both', async () => {
     await start()
     for (let round = 0; round < 20; round++) {
       bodies.length = 0
@@ -195,20 +199,29 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     }
   })
 
-  test('POL-2: who looks while another decides, and the call ends in between, hears what was decided', async () => {
+  test('POL-2: a decider that read the wait before the call ended gets the actual decision', async () => {
     await start()
     const { id } = await waiting('slow')
     let [look, looked] = [(): void => {}, (): void => {}]
     const gate = new Promise<void>((resolve) => (look = resolve))
     const begun = new Promise<void>((resolve) => (looked = resolve))
-    // It has read the wait, which is open, and reads its call when all is over.
+    // It has read the open wait; its read of the call is delayed until the call has settled.
     const call: Store['call'] = async (uid) => {
       looked()
       await gate
       return place.store.call(uid)
     }
     const slow = { ...place.store, call }
-    both.push(await createRuntime({ store: slow, clock: place.clock, logger: quiet, keys, worker: false, tools: [refund({ ran: [] })] }))
+    both.push(
+      await createRuntime({
+        store: slow,
+        clock: place.clock,
+        logger: quiet,
+        keys,
+        worker: false,
+        tools: [refund({ ran: [] })],
+      }),
+    )
     const late = (both[2] as Runtime).decide(id, wordOf('deny', 2))
     await begun
     expect(await (both[0] as Runtime).decide(id, wordOf('approve', 1))).toMatchObject({ answer: 'accepted' })
@@ -219,7 +232,7 @@ describe.each(kinds)('deciders on %s', { timeout: 60_000 }, (kind) => {
     expect(bodies).toEqual([ran(4200)])
   })
 
-  test('POL-2: decided as soon as it can be seen, before the call has parked: it is heard all the same, once', async () => {
+  test('POL-2: an approval before the call has parked is accepted and runs it once', async () => {
     await start()
     for (let round = 0; round < 20; round++) {
       bodies.length = 0

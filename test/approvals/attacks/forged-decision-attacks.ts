@@ -1,10 +1,21 @@
-// Forged ids and keys, and things that are no decisions (POL-2, POL-3, WAIT-3).
+// Attacks with forged ids and wait keys, and with malformed decisions.
 
 import { createHash } from 'node:crypto'
 import { expect } from 'vitest'
 import { z } from 'zod'
 import { waitKey } from '../../../src/engine/wait-key.ts'
-import { type Attack, ask, type Door, only, ran, refund, type Setting, waiting, yes } from './attack-interface.ts'
+import {
+  ask,
+  type Attack,
+  type Door,
+  only,
+  pending,
+  ran,
+  refund,
+  type Setting,
+  waiting,
+  yes,
+} from './attack-interface.ts'
 
 const start = (door: Door, more: Partial<Setting> = {}): Promise<void> => door.start({ tools: [refund(door)], ...more })
 const approval = { value: { decision: 'approve', at: 0, votes: [{ by: 'user:bea', door: 'library', at: 0 }] } }
@@ -12,9 +23,9 @@ const circle: Record<string, unknown> = {}
 circle.self = circle
 const canary = 'canary-7f3a9c-4711'
 
-/** Where no key of the store helps, and none can be made. */
+/** The store is encrypted or the tool is sensitive: neither the store nor its keys reveal the arguments. */
 const sealed = (name: string, tools: (door: Door) => Setting): Attack => ({
-  name: `POL-2 DUR-12: ${name}: it is decided all the same, and nothing in the store can be read`,
+  name: `POL-2 DUR-12: ${name}: decisions work and the store reveals no arguments`,
   may: [ran(1, canary)],
   async run(door) {
     await door.start(tools(door))
@@ -24,10 +35,14 @@ const sealed = (name: string, tools: (door: Door) => Setting): Attack => ({
     const edited = await waiting(door, ask(2, 'c3', 'plain'))
     const stolen = [await door.stolen()]
     const when = { order: { startsWith: canary } }
-    expect(await door.decide(denied.id, { deny: true, by: 'user:bea', reason: `no ${canary}`, remember: { when } })).toMatchObject({
+    expect(
+      await door.decide(denied.id, { deny: true, by: 'user:bea', reason: `no ${canary}`, remember: { when } }),
+    ).toMatchObject({
       status: 'denied',
     })
-    expect(await door.decide(edited.id, { answer: { refunded: 0, why: canary }, by: 'user:bea' })).toMatchObject({ status: 'answered' })
+    expect(await door.decide(edited.id, { answer: { refunded: 0, why: canary }, by: 'user:bea' })).toMatchObject({
+      status: 'answered',
+    })
     expect(await door.decide(id, { ...yes(), reason: `yes ${canary}` })).toMatchObject({ status: 'approved' })
     expect(await door.ask(ask(1, 'c1', canary))).toBe('success')
     expect(await door.ask(ask(2, 'c2', canary))).toBe('denied_by_person')
@@ -42,18 +57,31 @@ const sealed = (name: string, tools: (door: Door) => Setting): Attack => ({
 
 export const words: readonly Attack[] = [
   {
-    name: 'POL-2 WAIT-3: ids that never were, or are of something else',
+    name: 'POL-2 WAIT-3: decide() with ids that do not exist or belong to something else',
     async run(door) {
       await start(door)
       const { id, call, fingerprint, callId } = await waiting(door)
-      const forged = ['', ' ', '*', '%', call, fingerprint, callId, `${id} `, id.toUpperCase(), id.slice(0, -1), `${id}\u0000`, '__proto__']
+      const forged = [
+        '',
+        ' ',
+        '*',
+        '%',
+        call,
+        fingerprint,
+        callId,
+        `${id} `,
+        id.toUpperCase(),
+        id.slice(0, -1),
+        `${id}\u0000`,
+        '__proto__',
+      ]
       for (const wrong of [...forged, undefined, null, 0, {}, [id], { toString: () => id }])
         expect(await door.decide(wrong as never, yes()), String(wrong)).toEqual({ answer: 'unknown' })
       await only(door)
     },
   },
   {
-    name: 'POL-2 WAIT-3: an approval is answered by no key: not by what was stolen with the store, not even by one made with the host’s secret',
+    name: 'POL-2 WAIT-3: no wait key resolves an approval, stolen or derived from the host’s secret',
     async run(door) {
       await start(door)
       const { id, call, fingerprint, tenant } = await waiting(door)
@@ -64,7 +92,7 @@ export const words: readonly Attack[] = [
       expect(salts.length).toBeGreaterThan(0)
       const names = ['pawl:approval:1', 'pawl:approval:2', 'later']
       const made = salts.flatMap((salt) => names.map((name) => waitKey(door.secret, { tenant, call, name, salt })))
-      // The key that it would have is among them: its hash is on record.
+      // The correct key is among them: its hash is recorded.
       expect(made.some((key) => stolen.includes(createHash('sha256').update(key).digest('base64url')))).toBe(true)
       const keys = [
         ...found.map((text) => `pawl_${text.padEnd(43, 'A').slice(0, 43)}`),
@@ -75,12 +103,13 @@ export const words: readonly Attack[] = [
         `pawl_${fingerprint}`,
       ]
       for (const key of keys)
-        for (const answer of [approval, { value: true }]) expect(await door.resolve(key, answer as never)).toBe('unknown_or_revoked')
+        for (const answer of [approval, { value: true }])
+          expect(await door.resolve(key, answer as never)).toBe('unknown_or_revoked')
       expect((await only(door)).id).toBe(id)
     },
   },
   {
-    name: 'POL-2 SESS-7: an approval is no call that was handed to the caller',
+    name: 'POL-2 SESS-7: an approval request cannot be answered as a client call',
     async run(door) {
       await start(door)
       const { callId, id } = await waiting(door)
@@ -88,29 +117,41 @@ export const words: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: a body opens a wait under a name of ours, to answer the next approval itself',
+    name: 'POL-2: a body opens a wait with a reserved name to answer the next approval',
     may: [{}],
     async run(door) {
       const execute = async (input: unknown, ctx: { later(of: object): Promise<unknown> }): Promise<unknown> => {
         door.ran.push(input)
-        return Promise.all(['pawl:approval:1', 'pawl:approval:2'].map((name) => ctx.later({ name }).catch((error: Error) => error.name)))
+        return Promise.all(
+          ['pawl:approval:1', 'pawl:approval:2'].map((name) => ctx.later({ name }).catch((error: Error) => error.name)),
+        )
       }
-      const sneaks = refund(door, { name: 'sneaks', input: z.object({}) as never, approval: 'never', hints: {}, execute })
+      const sneaks = refund(door, {
+        name: 'sneaks',
+        input: z.object({}) as never,
+        approval: 'never',
+        hints: {},
+        execute,
+      })
       await door.start({ tools: [sneaks] })
       expect(await door.ask({ id: 'x', name: 'sneaks', input: {} })).toBe('success')
       expect(await door.inbox()).toEqual([])
     },
   },
   {
-    name: 'POL-3: a decision that says another thing each time it is looked at is taken as it was checked',
+    name: 'POL-3: a decision with changing getters is used exactly as it was validated',
     async run(door) {
       await start(door, { policy: { rules: [{ tool: 'refund', then: 'ask', separate: true, quorum: 3 }] } })
       const { id } = await waiting(door, ask(), { principal: 'user:ada' })
       const turning = (...values: unknown[]): unknown => {
         let looks = 0
-        return Object.defineProperty({ approve: true }, 'by', { get: () => values[Math.min(looks++, values.length - 1)], enumerable: true })
+        return Object.defineProperty({ approve: true }, 'by', {
+          get: () => values[Math.min(looks++, values.length - 1)],
+          enumerable: true,
+        })
       }
-      for (const decision of [turning('user:bea', 'user:ada'), turning('user:cem', 'user:bea', 'user:ada')]) await door.decide(id, decision)
+      for (const decision of [turning('user:bea', 'user:ada'), turning('user:cem', 'user:bea', 'user:ada')])
+        await door.decide(id, decision)
       const people = (await door.inbox()).flatMap(({ approvals }) => approvals.map(({ by }) => by))
       expect(people).not.toContain('user:ada')
       expect(new Set(people).size).toBe(people.length)
@@ -118,10 +159,9 @@ export const words: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: arguments that are not JSON, are too large, or are no arguments of the tool',
+    name: 'POL-3: an edit that is not JSON, too large, or invalid for the tool',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       const wrong: unknown[] = [
         null,
         'x',
@@ -148,10 +188,9 @@ export const words: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: things that are no decisions',
+    name: 'POL-3: decide() rejects malformed decisions',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       const by = 'user:bea'
       const throws = new Proxy({}, { get: () => { throw new Error('trap') }, ownKeys: () => { throw new Error('trap') } }) // prettier-ignore
       const wrong: unknown[] = [
@@ -198,6 +237,6 @@ export const words: readonly Attack[] = [
       expect((await only(door)).approvals).toEqual([])
     },
   },
-  sealed('all is sealed', (door) => ({ tools: [refund(door)], encrypt: true })),
+  sealed('everything is encrypted', (door) => ({ tools: [refund(door)], encrypt: true })),
   sealed('the tool is sensitive', (door) => ({ tools: [refund(door, { sensitive: true })] })),
 ]

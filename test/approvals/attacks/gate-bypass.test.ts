@@ -1,25 +1,38 @@
-// Pain 4 of reference/peers.md: the gate is there and opens all the same.
+// Known failures of other projects (issue numbers in the titles): an approval gate exists but is bypassed or inverted.
 
 import { dynamicTool, tool as aiTool } from 'ai'
 import { aiTools, pawlTools } from 'pawl/ai-sdk'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI, tool, type Tool } from 'pawl'
+import { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI, type Tool } from 'pawl'
 import { Changing } from '../../kit/changing-provider.ts'
 import { loops, scripted } from '../../kit/models/scripted-sdk-model.ts'
-import { ask, askedAgain, bea, codeOf, eventsOf, onGround, only, refunding, session, unheard, waiting } from '../../kit/refund-workers.ts'
+import {
+  ask,
+  askedAgain,
+  bea,
+  codeOf,
+  eventsOf,
+  onGround,
+  only,
+  refunding,
+  session,
+  unheard,
+  waiting,
+} from '../../kit/refund-workers.ts'
+import { argumentTool, rerunTool } from '../../kit/simple-tools.ts'
 
 onGround('pain 4: approval gate inverted or bypassed', (ground) => {
   const asks = { rules: [{ tool: 'refund', then: 'ask' as const }] }
   const plain = (more = {}): Tool => refunding(ground.ledger, { hints: {}, ...more })
 
-  test('POL-2 (mastra#20470): declining runs nothing, in this process or in one that has lost the policy that asked', async () => {
+  test('POL-2 (mastra#20470): a denial runs nothing, also in a process without the policy that asked', async () => {
     const first = await ground.doomed([plain()], { policy: asks })
     unheard(session(first.runtime).run([ask(1, 'a'), ask(2, 'b')], { batch: 'm' }))
     const items = await waiting(first.runtime, 2)
     await first.runtime.decide(items.find(({ callId }) => callId === 'a')?.id as string, { deny: true, ...bea })
     first.die()
-    // Without the policy (mastra PR #20487) the tool would need nobody.
+    // Without the policy (mastra PR #20487) the tool needs no approval.
     const next = await ground.open([plain()])
     expect(await session(next, 'free').run([ask(9)])).toMatchObject([{ status: 'success' }])
     const rest = await only(next)
@@ -32,7 +45,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     expect(ground.ledger.cents).toEqual([9])
   })
 
-  test('POL-2 (mastra PR #20487): what waits is not let through because the runtime that woke has no policy', async () => {
+  test('POL-2 (mastra PR #20487): a runtime without the policy does not release a pending call', async () => {
     const first = await ground.doomed([plain()], { policy: asks })
     unheard(session(first.runtime).run([ask(1)]))
     const { id } = await only(first.runtime)
@@ -46,7 +59,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     expect(ground.ledger.cents).toEqual([])
   })
 
-  test('POL-4 (mastra PR #19377, #19633): approving B runs B and nothing else; a decision for one that is over moves no other', async () => {
+  test('POL-4 (mastra PR #19377, #19633): approving B runs only B, and a repeated decision affects no other call', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     const run = session(runtime).run([ask(1, 'a'), ask(2, 'b')])
     const items = await waiting(runtime, 2)
@@ -54,37 +67,45 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     await runtime.decide(idOf('b'), { approve: true, ...bea })
     expect(await session(runtime).run([ask(2, 'b')])).toMatchObject([{ status: 'success' }])
     expect(ground.ledger.cents).toEqual([2])
-    // The stale button once more.
-    expect(await runtime.decide(idOf('b'), { approve: true, ...bea })).toMatchObject({ answer: 'already_decided', status: 'approved' })
+    // A click on a stale button.
+    expect(await runtime.decide(idOf('b'), { approve: true, ...bea })).toMatchObject({
+      answer: 'already_decided',
+      status: 'approved',
+    })
     expect(ground.ledger.cents).toEqual([2])
     await runtime.decide(idOf('a'), { deny: true, ...bea })
     expect((await run).map(codeOf)).toEqual(['denied_by_person', 'success'])
     expect(ground.ledger.cents).toEqual([2])
   })
 
-  test('POL-6 (mastra#20934): the person is shown the charge under the agent, not only the agent; approving the agent does not approve it', async () => {
-    const agent = tool({
-      name: 'agent',
-      description: 'Another agent',
-      input: z.object({ task: z.string() }),
-      approval: 'always',
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.run([ask(99_000, 'charge')])).map(({ status }) => status),
-    })
+  test('POL-6 (mastra#20934): approving an agent does not approve its charge, which gets its own item', async () => {
+    const agent = argumentTool(
+      'agent',
+      z.object({ task: z.string() }),
+      { approval: 'always', onCrash: 'rerun' },
+      async (_, ctx) => (await ctx.run([ask(99_000, 'charge')])).map(({ status }) => status),
+    )
     const runtime = await ground.open([refunding(ground.ledger), agent])
     const run = session(runtime).run([{ id: 'outer', name: 'agent', input: { task: 'be kind' } }])
     const outer = await only(runtime)
     expect(outer).toMatchObject({ tool: 'agent', under: [] })
     await runtime.decide(outer.id, { approve: true, ...bea })
-    const inner = await vi.waitUntil(async () => (await runtime.inbox()).find((item) => item.tool === 'refund'), { interval: 1 })
-    expect(inner).toMatchObject({ tool: 'refund', args: { order: 'A1', cents: 99_000 }, under: [outer.call], callId: 'charge' })
+    const inner = await vi.waitUntil(async () => (await runtime.inbox()).find((item) => item.tool === 'refund'), {
+      interval: 1,
+    })
+    expect(inner).toMatchObject({
+      tool: 'refund',
+      args: { order: 'A1', cents: 99_000 },
+      under: [outer.call],
+      callId: 'charge',
+    })
     expect(ground.ledger.cents).toEqual([])
     await runtime.decide(inner.id, { deny: true, ...bea })
     expect(await run).toMatchObject([{ status: 'success', value: ['failure'] }])
     expect(ground.ledger.cents).toEqual([])
   })
 
-  test('POL-2 (langchain#37093, #40492): a rejected call stays rejected whoever asks for it again, with hooks that would have it otherwise', async () => {
+  test('POL-2 (langchain#37093, #40492): a denied call stays denied when repeated, whatever hooks and policy say', async () => {
     const hooks = [
       { name: 'answers', before: () => undefined, after: () => undefined },
       { name: 'again', before: ({ input }: { input: unknown }) => ({ replace: input }) },
@@ -98,14 +119,20 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     first.die()
     const next = await ground.open([refunding(ground.ledger)], { hooks, policy: { rules: [{ then: 'allow' }] } })
     for (let again = 0; again < 3; again++)
-      expect((await session(next).run(asked, { batch: 'm' })).map(codeOf)).toEqual(['denied_by_person', 'denied_by_person'])
+      expect((await session(next).run(asked, { batch: 'm' })).map(codeOf)).toEqual([
+        'denied_by_person',
+        'denied_by_person',
+      ])
     expect(ground.ledger.cents).toEqual([])
-    // Why it did not run is on record, and not only that it did not.
+    // The denial and its reason are recorded.
     const made = (await eventsOf(session(next), 2)).filter(({ type }) => type === 'decision.made')
-    expect(made.map(({ body }) => body)).toMatchObject([{ decision: 'deny', by: 'user:bea', reason: 'no' }, { decision: 'deny' }])
+    expect(made.map(({ body }) => body)).toMatchObject([
+      { decision: 'deny', by: 'user:bea', reason: 'no' },
+      { decision: 'deny' },
+    ])
   })
 
-  test('POL-3 (claude-agent-sdk-python#304, bernstein#5051): too late is no: at the very instant, and not granted on record', async () => {
+  test('POL-3 (claude-agent-sdk-python#304, bernstein#5051): an approval at the instant of expiry is too late, and none is recorded', async () => {
     const runtime = await ground.open([refunding(ground.ledger)])
     const run = session(runtime).run([ask(1)])
     const { id, expiresAt, askedAt } = await only(runtime)
@@ -113,16 +140,25 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     expect(ground.ledger.cents).toEqual([])
     const [, late] = await Promise.all([ground.clock.advance(1), run])
     expect(late.map(codeOf)).toEqual(['approval_expired'])
-    expect(await runtime.decide(id, { approve: true, ...bea })).toEqual({ answer: 'already_decided', status: 'expired', by: [] })
+    expect(await runtime.decide(id, { approve: true, ...bea })).toEqual({
+      answer: 'already_decided',
+      status: 'expired',
+      by: [],
+    })
     const events = await eventsOf(session(runtime))
     expect(events.filter(({ type }) => type === 'decision.made')).toEqual([])
     expect(events.find(({ type }) => type === 'wait.resolved')?.body).toMatchObject({ by: 'timeout' })
     expect(ground.ledger.cents).toEqual([])
   })
 
-  test('POL-2 (anvia PR #178): what is approved is what runs: after hooks, which are not asked again for other ones', async () => {
+  test('POL-2 (anvia PR #178): the arguments after hooks are approved and run, and the hooks do not run again', async () => {
     let turn = 0
-    const hooks = [{ name: 'cap', before: ({ input }: { input: unknown }) => ({ replace: { ...(input as object), cents: 10 + turn++ } }) }]
+    const hooks = [
+      {
+        name: 'cap',
+        before: ({ input }: { input: unknown }) => ({ replace: { ...(input as object), cents: 10 + turn++ } }),
+      },
+    ]
     const runtime = await ground.open([refunding(ground.ledger)], { hooks })
     const run = session(runtime).run([ask(1_000_000)])
     const { id, args } = await only(runtime)
@@ -132,7 +168,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     expect(ground.ledger.refunds).toEqual([args])
   })
 
-  test('POL-2: an approval is for this tool as it is defined: another body under the same name and id with other words asks again', async () => {
+  test('POL-2: a changed tool description needs a new approval', async () => {
     const first = await ground.doomed([refunding(ground.ledger)])
     unheard(session(first.runtime).run([ask(1)]))
     const before = await only(first.runtime)
@@ -145,7 +181,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
     expect(ground.ledger.cents).toEqual([])
   })
 
-  describe('mastra#15776, #14996: a gate is not dropped on the way', () => {
+  describe('mastra#15776, #14996: approval requirements survive every tool format', () => {
     const input = z.object({ order: z.string(), cents: z.number() })
     const shape = { name: 'refund', description: 'Refunds', inputSchema: { type: 'object', properties: {} } }
     const body = () => (given: unknown) => {
@@ -161,30 +197,31 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
         fromMcp({ ...shape, annotations: { readOnlyHint: true, openWorldHint: false } }, body()),
       'a definition of OpenAI, with terms': () =>
         fromOpenAI(toOpenAI([always()], { api: 'chat' })[0] as never, body(), { approval: 'always' }),
-      'a definition of Anthropic, with terms': () => fromAnthropic(toAnthropic([always()])[0] as never, body(), { approval: 'always' }),
+      'a definition of Anthropic, with terms': () =>
+        fromAnthropic(toAnthropic([always()])[0] as never, body(), { approval: 'always' }),
       'a tool of the AI SDK with needsApproval': () =>
         pawlTools({ refund: aiTool({ inputSchema: input, needsApproval: true, execute: body() }) })[0] as Tool,
       'a tool of the AI SDK whose needsApproval is a function': () =>
         pawlTools({
-          refund: aiTool({ inputSchema: input, needsApproval: async ({ cents }: { cents: number }) => cents > 100, execute: body() }),
+          refund: aiTool({
+            inputSchema: input,
+            needsApproval: async ({ cents }: { cents: number }) => cents > 100,
+            execute: body(),
+          }),
         })[0] as Tool,
       'a dynamic tool of the AI SDK with needsApproval': () =>
-        pawlTools({ refund: dynamicTool({ description: 'x', inputSchema: input, needsApproval: true, execute: body() }) })[0] as Tool,
+        pawlTools({
+          refund: dynamicTool({ description: 'x', inputSchema: input, needsApproval: true, execute: body() }),
+        })[0] as Tool,
     }
 
-    test.for(Object.keys(ways))('POL-1: %s', async (way) => {
+    test.for(Object.keys(ways))('POL-1: %s needs approval', async (way) => {
       const runtime = await ground.open([ways[way]?.() as Tool])
-      expect(await session(runtime).run([ask(4200)], { until: 'waiting' })).toMatchObject([{ status: 'waiting', for: 'approval' }])
-      // By the toolset that a session brings, and from the body of another tool, it is the same gate.
-      const other = await ground.open([
-        tool({
-          name: 'desk',
-          description: 'Calls',
-          input: z.object({}),
-          onCrash: 'rerun',
-          execute: async (_, ctx) => (await ctx.run([ask(4200)])).length,
-        }),
+      expect(await session(runtime).run([ask(4200)], { until: 'waiting' })).toMatchObject([
+        { status: 'waiting', for: 'approval' },
       ])
+      // The same holds for a tool of the session's own toolset and for a nested call.
+      const other = await ground.open([rerunTool('desk', async (_, ctx) => (await ctx.run([ask(4200)])).length)])
       const own = session(other, 'own', { tools: [ways[way]?.() as Tool] })
       unheard(own.run([ask(4200), { id: 'd', name: 'desk' }]))
       const places = (items: { session: string; under: readonly string[] }[]) =>
@@ -194,22 +231,33 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
       expect(ground.ledger.refunds).toEqual([])
     })
 
-    test('POL-1: a function of the AI SDK that sees no need has no vote, and one that throws denies', async () => {
+    test('POL-1: an AI SDK needsApproval of false does not vote, and one that throws denies', async () => {
       const small = pawlTools({
-        refund: aiTool({ inputSchema: input, needsApproval: ({ cents }: { cents: number }) => cents > 100, execute: body() }),
+        refund: aiTool({
+          inputSchema: input,
+          needsApproval: ({ cents }: { cents: number }) => cents > 100,
+          execute: body(),
+        }),
       })
       const broken = pawlTools({
         broken: aiTool({ inputSchema: input, needsApproval: () => Promise.reject(new Error('x')), execute: body() }),
       })
       const runtime = await ground.open([...small, ...broken])
-      expect((await session(runtime).run([ask(5), ask(5, 'c2', 'broken')])).map(codeOf)).toEqual(['success', 'denied_by_policy'])
+      expect((await session(runtime).run([ask(5), ask(5, 'c2', 'broken')])).map(codeOf)).toEqual([
+        'success',
+        'denied_by_policy',
+      ])
       expect(ground.ledger.refunds).toHaveLength(1)
       const careful = await ground.open(small, { policy: { default: 'careful' } })
-      expect(await session(careful, 'careful').run([ask(5)], { until: 'waiting' })).toMatchObject([{ status: 'waiting' }])
+      expect(await session(careful, 'careful').run([ask(5)], { until: 'waiting' })).toMatchObject([
+        { status: 'waiting' },
+      ])
     })
 
-    test('POL-9, POL-1: a provider’s tool asks however it is found: listed, fetched late, or under its id', async () => {
-      const provider = new Changing([refunding(ground.ledger, { hints: { readOnly: true }, approval: 'never', id: 'refund-id' })])
+    test('POL-9, POL-1: a provider tool needs approval when called by name or by id', async () => {
+      const provider = new Changing([
+        refunding(ground.ledger, { hints: { readOnly: true }, approval: 'never', id: 'refund-id' }),
+      ])
       const runtime = await ground.open([], { providers: [provider] })
       const asked = ['refund', 'refund-id'].map((name, order) => ask(1, `c${order}`, name))
       const open = await session(runtime).run(asked, { until: 'waiting' })
@@ -217,7 +265,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
       expect(ground.ledger.refunds).toEqual([])
     })
 
-    test('POL-2: the loops of the AI SDK wait for people too: nothing runs while the model’s call is open', async () => {
+    test('POL-2: the AI SDK loops wait for the decision and run nothing before it', async () => {
       const runtime = await ground.open([refunding(ground.ledger)])
       const of = session(runtime)
       const model = scripted([['a', 'refund', '{"order":"A1","cents":7}']])

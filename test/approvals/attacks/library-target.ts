@@ -1,4 +1,5 @@
-// The library as a door: a runtime on a store of its own, which can be ended, begun anew with other tools and rules, and killed.
+// The library as a door for attacks: a runtime on its own store that can be restarted with other tools and policy, or
+// killed.
 
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -9,11 +10,12 @@ import { createRuntime, type Runtime, type Session } from 'pawl'
 import { postgresStore } from 'pawl/postgres'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import pg from 'pg'
+import { afterAll, beforeAll, beforeEach } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { dumpPostgres, dumpSqlite } from '../../golden/dump-store.ts'
 import { mortal, storeOf } from '../../kit/stores/killable-store.ts'
-import type { Server } from '../../kit/stores/postgres-server.ts'
+import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
 import type { Door, Setting, Who } from './attack-interface.ts'
 
 export const kinds = ['memory', 'sqlite', 'postgres'] as const
@@ -23,7 +25,7 @@ export interface Place {
   readonly kind: Kind
   readonly clock: ManualClock
   readonly store: Store
-  /** Another hand on the same store, as another process has it. */
+  /** Opens the same store again, as another process does. */
   another(): Promise<Store>
   stolen(): Promise<string>
   gone(): Promise<void>
@@ -31,8 +33,18 @@ export interface Place {
 
 let schemas = 0
 
-/** A store that nobody else uses. */
-export async function placeOn(kind: Kind, server?: Server): Promise<Place> {
+/** Opens a place for each test; PostgreSQL runs during the tests of the describe block. */
+export function eachPlace(kind: Kind, opened: (place: Place) => void): void {
+  let server: Server | undefined
+  beforeAll(async () => {
+    if (kind === 'postgres') server = await startServer()
+  })
+  afterAll(async () => server?.stop())
+  beforeEach(async () => opened(await placeOn(kind, server)))
+}
+
+/** A fresh store that no other test uses. */
+async function placeOn(kind: Kind, server?: Server): Promise<Place> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-attack-'))
   const clock = manualClock()
   const file = join(dir, 'agent.db')
@@ -57,7 +69,7 @@ export async function placeOn(kind: Kind, server?: Server): Promise<Place> {
         const db = new DatabaseSync(file, { readOnly: true })
         const rows = dumpSqlite(db)
         db.close()
-        // The bytes too: what was deleted may still lie there.
+        // The raw files are included because deleted data may still be in them.
         const files = readdirSync(dir).filter((name) => name.startsWith('agent.db') && !name.endsWith('.key'))
         return [rows, ...files.map((name) => readFileSync(join(dir, name), 'latin1'))].join('\n')
       }
@@ -77,9 +89,13 @@ export async function placeOn(kind: Kind, server?: Server): Promise<Place> {
 }
 
 async function inMemory(store: Store): Promise<string> {
-  const calls = await Promise.all((await store.unsettled({ after: '', limit: 1_000 })).map(async ({ uid }) => store.call(uid)))
+  const calls = await Promise.all(
+    (await store.unsettled({ after: '', limit: 1_000 })).map(async ({ uid }) => store.call(uid)),
+  )
   const waits = await Promise.all(calls.map(async (call) => store.waitsOf(call?.uid ?? '')))
-  const kept = await Promise.all(['inbox', 'rule', 'client'].map(async (of) => store.documentsOf({ of, after: '', limit: 1_000 })))
+  const kept = await Promise.all(
+    ['inbox', 'rule', 'client'].map(async (of) => store.documentsOf({ of, after: '', limit: 1_000 })),
+  )
   return JSON.stringify([calls, waits, kept, await store.events({ after: 0, limit: 1_000 })])
 }
 
@@ -109,7 +125,15 @@ export function libraryDoor(place: Place): LibraryDoor {
     await close()
     const ids: string[] = []
     const own = mortal({ ...store, renew: (id, ms) => (ids.push(id), store.renew(id, ms)) })
-    runtime = await createRuntime({ clock, logger: quiet, keys: { secret }, lease: '30d', worker, ...setting, store: own.store })
+    runtime = await createRuntime({
+      clock,
+      logger: quiet,
+      keys: { secret },
+      lease: '30d',
+      worker,
+      ...setting,
+      store: own.store,
+    })
     die = async () => {
       own.die()
       runtime = undefined
@@ -128,7 +152,10 @@ export function libraryDoor(place: Place): LibraryDoor {
     rest: (setting) => open(setting, false),
     crash: async () => die?.(),
     async ask(call, who = {}) {
-      const [outcome] = await session(who).run([call], { until: 'waiting', ...(who.batch === undefined ? {} : { batch: who.batch }) })
+      const [outcome] = await session(who).run([call], {
+        until: 'waiting',
+        ...(who.batch === undefined ? {} : { batch: who.batch }),
+      })
       return outcome?.status === 'failure' ? outcome.failure.code : (outcome?.status ?? 'none')
     },
     submit(call, who = {}) {

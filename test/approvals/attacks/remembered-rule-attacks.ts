@@ -1,14 +1,16 @@
-// What people had remembered (POL-3): attacks that stretch a rule beyond whom, what and how long it was made for.
+// Attacks that stretch a remembered rule beyond its scope, condition, tool or lifetime.
 
 import { expect } from 'vitest'
 import { z } from 'zod'
-import { type Attack, ask, type Door, no, only, type Over, ran, refund, type Setting, waiting, type Who, yes } from './attack-interface.ts'
+import type { Attack, Door, Over, Setting, Who } from './attack-interface.ts'
+import { ask, no, only, pending, ran, refund, waiting, yes } from './attack-interface.ts'
 
 const ada: Who = { principal: 'user:ada' }
 const asking = (terms: object) => ({ policy: { rules: [{ tool: 'refund', then: 'ask' as const, ...terms }] } })
-const start = (door: Door, more: Partial<Setting> = {}, over?: Over): Promise<void> => door.start({ tools: [refund(door, over)], ...more })
+const start = (door: Door, more: Partial<Setting> = {}, over?: Over): Promise<void> =>
+  door.start({ tools: [refund(door, over)], ...more })
 
-/** Ada's call of 1 cent is approved, and remembered. */
+/** Approves Ada's call for 1 cent with this `remember` option; returns the rule id. */
 async function remembered(door: Door, remember: unknown, who: Who = ada): Promise<string> {
   const { id } = await waiting(door, ask(1, 'first'), who)
   const decided = await door.decide(id, { ...yes(), remember })
@@ -19,18 +21,24 @@ async function remembered(door: Door, remember: unknown, who: Who = ada): Promis
 
 export const rules: readonly Attack[] = [
   {
-    name: 'POL-3: a rule of one session, in another session and of another tenant',
+    name: 'POL-3: a session rule used in another session or tenant',
     may: [ran(1), ran(2)],
     async run(door) {
       await start(door)
       await remembered(door, true)
       expect(await door.ask(ask(2, 'c2'), ada)).toBe('success')
-      for (const who of [{ session: 'other' }, { session: 'Chat' }, { session: 'chat ' }, { tenant: 'evil' }, { tenant: 'ACME' }])
+      for (const who of [
+        { session: 'other' },
+        { session: 'Chat' },
+        { session: 'chat ' },
+        { tenant: 'evil' },
+        { tenant: 'ACME' },
+      ])
         expect(await door.ask(ask(3, 'c3'), { ...ada, ...who })).toBe('waiting')
     },
   },
   {
-    name: 'POL-3: a rule for one person, used by another and by nobody',
+    name: 'POL-3: a principal rule used by another principal or without one',
     may: [ran(1), ran(2)],
     async run(door) {
       await start(door)
@@ -47,7 +55,7 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a rule of the whole tenant, of another tenant',
+    name: 'POL-3: a tenant rule used by another tenant',
     may: [ran(1), ran(2)],
     async run(door) {
       await start(door)
@@ -75,7 +83,7 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a rule that was revoked, or has ended at this very moment',
+    name: 'POL-3: a rule that was revoked or expires at this instant',
     may: [ran(1), ran(1), ran(2)],
     async run(door) {
       await start(door)
@@ -93,7 +101,7 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a rule with arguments, bypassed by missing ones, other types and what is not their own',
+    name: 'POL-3: a rule with a condition, against missing, mistyped or inherited arguments',
     may: [ran(1)],
     async run(door) {
       await start(door, {}, { input: z.record(z.string(), z.any()) as never })
@@ -119,7 +127,7 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a remembered no is not escaped by missing arguments, other types or a changed tool',
+    name: 'POL-3: a remembered denial holds for missing or mistyped arguments and a changed tool',
     async run(door) {
       const loose = { input: z.record(z.string(), z.any()) as never }
       await start(door, {}, loose)
@@ -133,12 +141,13 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a remembered yes against a deny, more people, other approvers, and who asked',
+    name: 'POL-3: a remembered approval does not override deny, quorum, approvers or separation',
     may: [ran(1)],
     async run(door) {
       await start(door)
       await remembered(door, { scope: 'tenant' })
-      const under = async (policy: object, id: string, who: Who = ada): Promise<string> => door.ask(ask(2, id), { ...who, policy })
+      const under = async (policy: object, id: string, who: Who = ada): Promise<string> =>
+        door.ask(ask(2, id), { ...who, policy })
       expect(await under({ rules: [{ then: 'deny' }] }, 'c1')).toBe('denied_by_policy')
       expect(await under(asking({ quorum: 2 }).policy, 'c2')).toBe('waiting')
       expect(await under(asking({ approvers: 'boss' }).policy, 'c3')).toBe('waiting')
@@ -147,12 +156,13 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: an edit, an answer and a question make no rule',
+    name: 'POL-3: an edit, an answer or an invalid `remember` creates no rule',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       for (const decision of [{ edit: ran(1) }, { approve: true, edit: ran(1) }, { answer: 1 }])
-        expect(await door.decide(id, { ...decision, by: 'user:bea', remember: true })).toMatchObject({ answer: 'invalid' })
+        expect(await door.decide(id, { ...decision, by: 'user:bea', remember: true })).toMatchObject({
+          answer: 'invalid',
+        })
       for (const remember of [
         { scope: 'world' },
         { for: '10y' },
@@ -163,13 +173,15 @@ export const rules: readonly Attack[] = [
         'yes',
         1,
       ])
-        expect(await door.decide(id, { ...yes(), remember }), JSON.stringify(remember)).toMatchObject({ answer: 'invalid' })
+        expect(await door.decide(id, { ...yes(), remember }), JSON.stringify(remember)).toMatchObject({
+          answer: 'invalid',
+        })
       expect(await door.rules()).toEqual([])
       await only(door)
     },
   },
   {
-    name: 'POL-3: a rule is revoked between the approval that made it and the next call, on another worker',
+    name: 'POL-3: a rule revoked on another worker does not apply to the next call',
     may: [ran(1)],
     async run(door) {
       await start(door)
@@ -183,10 +195,9 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a rule for who asked, where nobody is on record as who asked, is no rule for everybody',
+    name: 'POL-3: a principal rule without a recorded principal is rejected',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       expect(await door.decide(id, { ...yes(), remember: { scope: 'principal' } })).toMatchObject({ answer: 'invalid' })
       expect(await door.decide(id, { ...no(), remember: { scope: 'principal' } })).toMatchObject({ answer: 'invalid' })
       expect(await door.rules()).toEqual([])
@@ -194,7 +205,7 @@ export const rules: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: the last of a quorum makes a rule: the others have not said so',
+    name: 'POL-3: a rule from the last voter of a quorum does not stand for the whole quorum',
     may: [ran(1)],
     async run(door) {
       await start(door, asking({ quorum: 2 }))

@@ -1,13 +1,14 @@
-// The wrong moment (POL-2): too late, after a cancel, after the policy has become stricter, twice, again.
+// Decisions at the wrong moment: late, repeated, after a cancel, or after the policy became stricter.
 
 import { expect } from 'vitest'
-import { type Attack, ask, type Door, no, only, type Over, ran, refund, type Setting, until, waiting, yes } from './attack-interface.ts'
+import type { Attack, Door, Over, Setting } from './attack-interface.ts'
+import { ask, no, only, pending, ran, refund, until, waiting, yes } from './attack-interface.ts'
 
 const minutes15 = 15 * 60_000
 const start = (door: Door, more: Partial<Setting> = {}): Promise<void> => door.start({ tools: [refund(door)], ...more })
 const asking = (terms: object) => ({ policy: { rules: [{ tool: 'refund', then: 'ask' as const, ...terms }] } })
 
-/** One person approves while nobody runs anything; then a worker comes with another policy. */
+/** One person approves while no worker runs; then a worker starts with another policy. */
 async function approvedThen(door: Door, more: Partial<Setting>, by = 'user:bea'): Promise<string> {
   await start(door)
   const { id } = await waiting(door, ask(), { principal: 'user:ada' })
@@ -19,24 +20,26 @@ async function approvedThen(door: Door, more: Partial<Setting>, by = 'user:bea')
 
 export const moments: readonly Attack[] = [
   {
-    name: 'POL-2: approved twice, by the same and by another person',
+    name: 'POL-2: approved again by the same and by another person',
     may: [ran(4200)],
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.decide(id, yes())
       for (const by of ['user:bea', 'user:eve'])
-        expect(await door.decide(id, yes(by))).toMatchObject({ answer: 'already_decided', status: 'approved', by: [{ by: 'user:bea' }] })
+        expect(await door.decide(id, yes(by))).toMatchObject({
+          answer: 'already_decided',
+          status: 'approved',
+          by: [{ by: 'user:bea' }],
+        })
       expect(await door.ask(ask())).toBe('success')
       expect(await door.decide(id, yes())).toMatchObject({ answer: 'already_decided' })
       expect(await door.ask(ask())).toBe('success')
     },
   },
   {
-    name: 'POL-3: approved exactly at the deadline, before any timer has fired',
+    name: 'POL-3: approved exactly at expiry, before any timer has fired',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.rest({ tools: [refund(door)] })
       await door.advance(minutes15)
       expect(await door.decide(id, yes())).toMatchObject({ answer: 'already_decided', status: 'expired', by: [] })
@@ -45,11 +48,10 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: approved a millisecond before the deadline it runs, once; what comes at the deadline changes nothing',
+    name: 'POL-3: approved 1 ms before expiry: it runs once, and a later denial has no effect',
     may: [ran(4200)],
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.rest({ tools: [refund(door)] })
       await door.advance(minutes15 - 1)
       expect(await door.decide(id, yes())).toMatchObject({ answer: 'accepted' })
@@ -60,7 +62,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: the last of a quorum comes at the deadline',
+    name: 'POL-3: the last vote of a quorum arrives at expiry',
     async run(door) {
       await start(door, asking({ quorum: 2, expires: '1h' }))
       const { id } = await waiting(door)
@@ -71,10 +73,9 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: nobody was there when it expired: it is no, not yes, when somebody comes',
+    name: 'POL-3: expired while no worker ran: the call is denied after the restart',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.crash()
       await door.advance('1d')
       await start(door)
@@ -86,8 +87,7 @@ export const moments: readonly Attack[] = [
   {
     name: 'POL-2: approved after a cancel',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       expect(await door.cancel()).toBe(1)
       expect(await door.decide(id, yes())).toMatchObject({ answer: 'already_decided', status: 'withdrawn' })
       expect(await door.ask(ask())).toBe('cancelled')
@@ -97,8 +97,7 @@ export const moments: readonly Attack[] = [
   {
     name: 'POL-2: cancelled after the approval and before it runs',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.rest({ tools: [refund(door)] })
       await door.decide(id, yes())
       expect(await door.cancel()).toBe(1)
@@ -107,21 +106,19 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-7: approved after a new message of the user called it off',
+    name: 'POL-7: approved after a new user message withdrew it',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       expect(await door.supersede()).toBe(1)
       expect(await door.decide(id, yes())).toMatchObject({ answer: 'already_decided', status: 'withdrawn' })
       expect(await door.ask(ask())).toBe('cancelled')
     },
   },
   {
-    name: 'POL-2: decided after the call was settled',
+    name: 'POL-2: decided after the call settled',
     may: [ran(4200)],
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.decide(id, yes())
       expect(await door.ask(ask())).toBe('success')
       for (const decision of [no(), { edit: ran(1), by: 'user:eve' }, { answer: 1, by: 'user:eve' }, yes('user:eve')])
@@ -129,13 +126,14 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: a denial is asked for again: the same call, by id and by idempotency key, is the same denial',
+    name: 'POL-2: a denied call repeated by id or idempotency key stays denied',
     async run(door) {
       await start(door)
       const keyed = { ...ask(), idempotencyKey: 'order-A1' }
       const { id } = await waiting(door, keyed)
       await door.decide(id, no())
-      for (const again of [keyed, { ...keyed, id: 'c2' }, { ...keyed, id: 'c3' }]) expect(await door.ask(again)).toBe('denied_by_person')
+      for (const again of [keyed, { ...keyed, id: 'c2' }, { ...keyed, id: 'c3' }])
+        expect(await door.ask(again)).toBe('denied_by_person')
       await door.crash()
       await start(door)
       expect(await door.ask({ ...keyed, id: 'c9' })).toBe('denied_by_person')
@@ -150,11 +148,13 @@ export const moments: readonly Attack[] = [
       const keyed = { ...ask(), idempotencyKey: 'order-A1' }
       await door.decide((await waiting(door, keyed)).id, yes())
       expect(await door.ask(keyed)).toBe('success')
-      expect(await door.ask({ ...ask(9_000, 'c2'), idempotencyKey: 'order-A1' }).catch(() => 'refused')).not.toBe('success')
+      expect(await door.ask({ ...ask(9_000, 'c2'), idempotencyKey: 'order-A1' }).catch(() => 'refused')).not.toBe(
+        'success',
+      )
     },
   },
   {
-    name: 'POL-2: the policy denies it by the time it would run',
+    name: 'POL-2: the policy denies the call before it runs',
     async run(door) {
       const policy = { rules: [{ tool: 'refund', then: 'deny' as const }] }
       expect(await approvedThen(door, { policy })).toBe('denied_by_policy')
@@ -162,7 +162,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: the policy fails by the time it would run',
+    name: 'POL-2: the policy throws before it runs',
     async run(door) {
       const decide = (): never => {
         throw new Error('no database')
@@ -171,14 +171,14 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2: the policy denies these arguments, which could not be read, by the time it would run',
+    name: 'POL-2: a deny rule on a missing argument is added before it runs',
     async run(door) {
       const policy = { rules: [{ tool: 'refund', when: { country: { in: ['XX'] } }, then: 'deny' as const }] }
       expect(await approvedThen(door, { policy })).toBe('denied_by_policy')
     },
   },
   {
-    name: 'POL-3: it takes two by the time it would run',
+    name: 'POL-3: the policy needs two approvers before it runs',
     async run(door) {
       expect(await approvedThen(door, asking({ quorum: 2 }))).toBe('waiting')
       const item = await only(door)
@@ -187,24 +187,23 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: who asked approved, and may not any more by the time it would run',
+    name: 'POL-3: the requester approved, but the policy now needs a separate approver',
     async run(door) {
       expect(await approvedThen(door, asking({ separate: true }), 'user:ada')).toBe('waiting')
       expect(await door.decide((await only(door)).id, yes('user:ada'))).toMatchObject({ answer: 'refused' })
     },
   },
   {
-    name: 'POL-3: who approved is not among the approvers any more by the time it would run',
+    name: 'POL-3: the approver is no longer in the approver list before it runs',
     async run(door) {
       expect(await approvedThen(door, asking({ approvers: 'boss' }))).toBe('waiting')
       expect(await door.decide((await only(door)).id, yes('user:bea'))).toMatchObject({ answer: 'refused' })
     },
   },
   {
-    name: 'POL-3: it takes two while it waits, and the item still says one',
+    name: 'POL-3: the quorum becomes two while an item with quorum one waits',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await start(door, asking({ quorum: 2 }))
       await door.decide(id, yes())
       expect(await door.ask(ask())).toBe('waiting')
@@ -212,7 +211,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: a stale approval of who asked does not fill the quorum of a stricter policy',
+    name: 'POL-3: the requester’s old approval does not count for a stricter policy’s quorum',
     async run(door) {
       expect(await approvedThen(door, asking({ separate: true, quorum: 2 }), 'user:ada')).toBe('waiting')
       await door.decide((await only(door)).id, yes('user:bea'))
@@ -222,7 +221,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: the policy wants more people each time: who is asked again is counted once',
+    name: 'POL-3: the quorum grows twice, and each approver is counted once',
     async run(door) {
       expect(await approvedThen(door, asking({ quorum: 2 }))).toBe('waiting')
       const { id } = await only(door)
@@ -232,14 +231,14 @@ export const moments: readonly Attack[] = [
       expect(await door.ask(ask(), { principal: 'user:ada' })).toBe('waiting')
       const again = await only(door)
       expect(again.quorum).toBe(3)
-      for (const by of ['user:bea', 'user:cem']) expect(await door.decide(again.id, yes(by))).toMatchObject({ why: 'voted_already' })
+      for (const by of ['user:bea', 'user:cem'])
+        expect(await door.decide(again.id, yes(by))).toMatchObject({ why: 'voted_already' })
     },
   },
   {
-    name: 'POL-2: denied, and the policy allows it by the time it would have run',
+    name: 'POL-2: denied, and the policy allows the call afterwards',
     async run(door) {
-      await start(door)
-      const { id } = await waiting(door)
+      const { id } = await pending(door)
       await door.rest({ tools: [refund(door)] })
       await door.decide(id, no())
       await start(door, { policy: { rules: [{ tool: 'refund', then: 'allow' }] } })
@@ -247,7 +246,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: the rules of the session hold on another worker, for an edit by one person too',
+    name: 'POL-3: session policy holds on another worker, also for an edit by one person',
     async run(door) {
       const who = { policy: { rules: [{ tool: 'refund', then: 'ask', quorum: 2 }] } }
       await start(door)
@@ -260,7 +259,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3 DUR-3: who asked has an interrupted call run again, which it takes two others to approve',
+    name: 'POL-3 DUR-3: the requester tries to rerun an interrupted call that needs two others',
     may: [ran(4200)],
     async run(door) {
       const hangs = (input: object): Promise<never> => {
@@ -281,7 +280,8 @@ export const moments: readonly Attack[] = [
       expect(await door.ask(ask(), who)).toBe('waiting')
       const finding = await only(door)
       expect(finding.kind).toBe('finding')
-      for (const by of ['user:ada', 'guest']) expect(await door.decide(finding.id, yes(by))).toMatchObject({ answer: 'refused' })
+      for (const by of ['user:ada', 'guest'])
+        expect(await door.decide(finding.id, yes(by))).toMatchObject({ answer: 'refused' })
       expect(await door.decide(finding.id, yes('user:bea'))).toMatchObject({ answer: 'accepted', status: 'pending' })
     },
   },

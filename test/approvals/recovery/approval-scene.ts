@@ -1,13 +1,15 @@
-// What a process does that is killed somewhere on the way: asks for calls, decides about them and lets them run, or does a part of that. What
-// was done outside, and what it was told, stands in a file.
+// The program of a process that is killed at some point: it makes calls, decides about them and runs them, depending on
+// its role. Effects and decision results are appended to a ledger file.
 
 import { appendFileSync } from 'node:fs'
-import { createRuntime, type InboxDecision, type Runtime, tool } from 'pawl'
+import { createRuntime, type InboxDecision, type Runtime } from 'pawl'
+import { argumentTool } from '../../kit/simple-tools.ts'
+import { quiet } from '../../kit/stores/fresh-store.ts'
 
 export interface Orders {
   readonly db: string
   readonly ledger: string
-  /** `all`: asks, decides and runs. `worker`: asks and runs, others decide. `decider`: decides about what waits, others run it. `asker`: only asks. */
+  /** `all`: asks, decides and runs. `worker`: asks and runs. `decider`: only decides. `asker`: only asks. */
   readonly role: 'all' | 'worker' | 'decider' | 'asker'
 }
 
@@ -19,19 +21,17 @@ export interface Ended {
 type Note = (what: object) => void
 
 const refund = (note: Note) =>
-  tool({
-    name: 'refund',
-    description: 'Money goes back',
-    input: { type: 'object', properties: { cents: { type: 'number' } }, required: ['cents'] },
-    hints: { destructive: true },
-    concurrency: 'parallel',
-    execute: (input, ctx) => {
+  argumentTool(
+    'refund',
+    { type: 'object', properties: { cents: { type: 'number' } }, required: ['cents'] },
+    { hints: { destructive: true }, concurrency: 'parallel' },
+    (input, ctx) => {
       note({ ran: ctx.callId, cents: input.cents })
       return { refunded: input.cents as number }
     },
-  })
+  )
 
-/** What each call comes to: one approved, one denied, one changed, one that takes two. */
+/** One call is approved, one denied, one edited, and one needs two approvals. */
 const calls = ['yes', 'no', 'edit', 'both'].map((id) => ({ id, name: 'refund', input: { cents: 100 } }))
 const decisions: Readonly<Record<string, readonly InboxDecision[]>> = {
   yes: [{ approve: true, by: 'user:bea' }],
@@ -64,8 +64,6 @@ const runAll = async (runtime: Runtime, until?: 'waiting') =>
     )
   ).flat()
 
-const quiet = { debug() {}, info() {}, warn() {}, error() {} }
-
 export async function play({ db, ledger, role }: Orders, waits: () => void = () => {}): Promise<Ended | null> {
   const note: Note = (what) => appendFileSync(ledger, `${JSON.stringify(what)}\n`)
   const runtime = await createRuntime({
@@ -73,7 +71,7 @@ export async function play({ db, ledger, role }: Orders, waits: () => void = () 
     tools: [refund(note)],
     policy,
     commit: 'process',
-    // They die of us, not of the calls.
+    // The processes are killed on purpose, so no call may count as poisoned.
     poisonAfter: 1_000,
     logger: quiet,
     worker: role !== 'decider',

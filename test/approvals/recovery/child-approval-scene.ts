@@ -1,4 +1,4 @@
-// A process that plays a scene (approval-scene.ts) and is killed somewhere on the way (test/kit/processes/child-kill-at.ts).
+// Child process that plays approval-scene.ts and is killed at a chosen point (test/kit/processes/child-kill-at.ts).
 
 import { type Orders, play } from './approval-scene.ts'
 

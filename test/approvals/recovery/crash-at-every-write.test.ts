@@ -1,9 +1,11 @@
-// A worker dies before each of its writes in turn, while people edit, connect, answer and find out: in the end everything is as if none had.
+// A worker dies before each of its writes in turn while people edit, connect, answer and resolve; the result is the
+// same as without a crash.
 
 import { connectionRequired, type Runtime, tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { bea, worldOn } from '../../kit/approval-workers.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
 
 const world = worldOn('memory')
 const ada = { principal: 'user:ada' }
@@ -36,7 +38,7 @@ const big = (onCrash: 'rerun' | 'stop', runs: unknown[]) =>
     },
   } as never)
 
-/** Whoever is asked answers, from another process, until the call is settled. */
+/** Answers every request from another process until the call has settled. */
 async function people(door: Runtime, quorum: boolean, rounds = 60): Promise<void> {
   const session = door.session('s', ada)
   for (let round = 0; round < rounds; round++) {
@@ -49,7 +51,8 @@ async function people(door: Runtime, quorum: boolean, rounds = 60): Promise<void
           ? door.decide(item.id, { approve: true, by: quorum ? 'user:cem' : 'user:bea' })
           : door.decide(item.id, { edit: { cents: 7 }, ...bea }))
       }
-      if (item.kind === 'connection') await door.connections.set({ provider: 'github' }, { token: 'a long token', ...bea })
+      if (item.kind === 'connection')
+        await door.connections.set({ provider: 'github' }, { token: 'a long token', ...bea })
       if (item.kind === 'question') await door.decide(item.id, { answer: 'yes', ...bea })
       if (item.kind === 'finding') await door.decide(item.id, { approve: true, ...bea })
     }
@@ -62,8 +65,8 @@ describe.each([
   ['rerun', 1],
   ['rerun', 2],
   ['stop', 1],
-] as const)('POL-4, DUR-3: %s, quorum %i', (onCrash, quorum) => {
-  test('killed before every write', async () => {
+] as const)('POL-4, DUR-3: onCrash %s, quorum %i', (onCrash, quorum) => {
+  test('the call survives a crash before every write', async () => {
     const policy = { rules: [{ tool: 'big', then: 'ask' as const, quorum }] }
     const options = { policy, budgets: { session: { calls: 2 } } } as never
     const wrong: unknown[] = []
@@ -74,16 +77,13 @@ describe.each([
       const tools = [big(onCrash, runs) as never, pick]
       let writes = 0
       const { runtime, life } = await world.doomed(tools, options, () => ++writes === at && (died = true))
-      void runtime
-        .session('s', ada)
-        .run([call])
-        .catch(() => {})
+      ignoreResult(runtime.session('s', ada).run([call]))
       const door = await world.start(tools, { ...(options as object), worker: false })
       await people(door, quorum === 2, 20)
       life.die()
       if (!(await world.store.callAt({ tenant: 'default', session: 's', batch: '', id: 'a', occurrence: 0 }))) {
         await door.close()
-        continue // it was not even on record
+        continue // the call was not recorded yet
       }
       const next = await world.takeOver(tools, options)
       await people(door, quorum === 2)
@@ -109,9 +109,9 @@ describe.each([
   }, 60_000)
 })
 
-describe.each(['rerun', 'stop'] as const)('TIME-3, POL-6: %s', (onCrash) => {
+describe.each(['rerun', 'stop'] as const)('TIME-3, POL-6: onCrash %s', (onCrash) => {
   test.each(['cancel', 'supersede', 'die and cancel'] as const)(
-    '%s at every write',
+    '%s at every write leaves nothing open',
     async (how) => {
       const options = { budgets: { session: { calls: 2 } } } as never
       const wrong: unknown[] = []
@@ -131,10 +131,7 @@ describe.each(['rerun', 'stop'] as const)('TIME-3, POL-6: %s', (onCrash) => {
           return false
         }
         const { runtime, life } = await world.doomed(tools, options, () => ++writes === at && stop())
-        void runtime
-          .session('s', ada)
-          .run([call])
-          .catch(() => {})
+        ignoreResult(runtime.session('s', ada).run([call]))
         await people(door, false, 40)
         await stopping
         await people(door, false, 40)

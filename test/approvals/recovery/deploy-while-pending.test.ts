@@ -1,13 +1,24 @@
-// Pain 25 of reference/peers.md, where approvals wait: a deploy comes while calls are paused. None of them is killed by it, and none of them
-// runs as something that nobody has seen.
+// Known failures of other projects (issue numbers in the titles): a deploy while approvals are pending. No pending call
+// is lost, and none runs as a tool definition that its approver has not seen.
 
 import { expect, test } from 'vitest'
-import { z } from 'zod'
-import { type InboxItem, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
-import { ask, askedAgain, bea, cem, codeOf, onGround, only, refunding, session, unheard } from '../../kit/refund-workers.ts'
+import { type InboxItem, type Runtime, type RuntimeOptions, type Tool } from 'pawl'
+import {
+  ask,
+  askedAgain,
+  bea,
+  cem,
+  codeOf,
+  onGround,
+  only,
+  refunding,
+  session,
+  unheard,
+} from '../../kit/refund-workers.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
 
 onGround('pain 25: deploys break paused work', (ground) => {
-  /** Asks with one tool, and goes on with another runtime. */
+  /** Makes a call with one tool and continues on a runtime with other tools. */
   const deployed = async (
     after: readonly Tool[],
     { before = refunding(ground.ledger), options = {} }: { before?: Tool; options?: Partial<RuntimeOptions> } = {},
@@ -21,8 +32,10 @@ onGround('pain 25: deploys break paused work', (ground) => {
     return { next, item, run: () => session(next).run([ask(5)], { batch: 'm' }) }
   }
 
-  test('POL-4 (moira#202, druks PR #632): what the model is not told may change: another body, title or timeout, and it runs without asking again', async () => {
-    const { next, item, run } = await deployed([refunding(ground.ledger, { title: 'Refund!', timeout: '5s', examples: [] })])
+  test('POL-4 (moira#202, druks PR #632): a new title or timeout does not need a new approval', async () => {
+    const { next, item, run } = await deployed([
+      refunding(ground.ledger, { title: 'Refund!', timeout: '5s', examples: [] }),
+    ])
     await next.decide(item.id, { approve: true, ...bea })
     expect((await run()).map(codeOf)).toEqual(['success'])
     expect(await next.inbox()).toEqual([])
@@ -34,7 +47,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     'other hints': { hints: { destructive: true, openWorld: true } },
   }
   test.for(Object.entries(changes))(
-    'POL-2: %s: the approval of the old tool is not one of the new: asked again, and run once it is given',
+    'POL-2: %s: a changed definition asks again and runs once approved',
     async ([, more]) => {
       const { next, item, run } = await deployed([refunding(ground.ledger, more)])
       expect(await next.decide(item.id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
@@ -47,7 +60,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     },
   )
 
-  test('POL-2, POL-3: nor are arguments that a person wrote for the old tool an approval of the new: asked again, with what they wrote', async () => {
+  test('POL-2, POL-3: an edit made for the old tool is asked again with the edited arguments', async () => {
     const { next, item, run } = await deployed([refunding(ground.ledger, { description: 'Refund an order, twice' })])
     expect(await next.decide(item.id, { edit: { order: 'A1', cents: 3 }, ...bea })).toMatchObject({ status: 'edited' })
     const again = await askedAgain(next, item)
@@ -58,15 +71,18 @@ onGround('pain 25: deploys break paused work', (ground) => {
     expect(ground.ledger.cents).toEqual([3])
   })
 
-  test('CALL-7 (agno PR #9014): another version without an upgrade stops, and says so', async () => {
+  test('CALL-7 (agno PR #9014): a new version without an upgrade fails with tool_changed', async () => {
     const { next, item, run } = await deployed([refunding(ground.ledger, { version: '2' })])
     await next.decide(item.id, { approve: true, ...bea })
     expect((await run()).map(codeOf)).toEqual(['tool_changed'])
     expect(ground.ledger.cents).toEqual([])
   })
 
-  test('CALL-7, POL-2: with an upgrade the person is asked about what it has become', async () => {
-    const upgrade = ({ args }: { args: unknown }) => ({ ...(args as object), cents: (args as { cents: number }).cents * 100 })
+  test('CALL-7, POL-2: an upgrade asks again with the upgraded arguments', async () => {
+    const upgrade = ({ args }: { args: unknown }) => ({
+      ...(args as object),
+      cents: (args as { cents: number }).cents * 100,
+    })
     const { next, item, run } = await deployed([refunding(ground.ledger, { version: '2', upgrade })])
     await next.decide(item.id, { approve: true, ...bea })
     const again = await askedAgain(next, item)
@@ -77,7 +93,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     expect(ground.ledger.cents).toEqual([500])
   })
 
-  test('CALL-7 (durably#95): a deploy without the tool keeps what waits: it is listed, decided, and runs where the tool is', async () => {
+  test('CALL-7 (durably#95): a deploy without the tool keeps the pending call until a worker has the tool', async () => {
     const { next, item } = await deployed([])
     expect(await next.inbox()).toMatchObject([{ id: item.id, tool: 'refund' }])
     expect(await next.decide(item.id, { approve: true, ...bea })).toMatchObject({ answer: 'accepted' })
@@ -89,7 +105,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     expect(ground.ledger.cents).toEqual([5])
   })
 
-  test('POL-2: the policy of the new deploy has the last word: it may deny what was approved', async () => {
+  test('POL-2: the new deploy’s policy can deny an approved call', async () => {
     const options = { policy: { rules: [{ tool: 'refund', then: 'deny' as const }] } }
     const { next, item, run } = await deployed([refunding(ground.ledger)], { options })
     await next.decide(item.id, { approve: true, ...bea })
@@ -97,7 +113,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     expect(ground.ledger.cents).toEqual([])
   })
 
-  test('POL-3: or want more people: the approval that was given counts, and one is not enough', async () => {
+  test('POL-3: the new policy can need more approvers; the given approval still counts', async () => {
     const options = { policy: { rules: [{ tool: 'refund', then: 'ask' as const, quorum: 2 }] } }
     const { next, item, run } = await deployed([refunding(ground.ledger)], { options })
     await next.decide(item.id, { approve: true, ...bea })
@@ -110,30 +126,27 @@ onGround('pain 25: deploys break paused work', (ground) => {
     expect(ground.ledger.cents).toEqual([5])
   })
 
-  test('POL-2 (agenticos PR #274): or want other people: who approved under the old rules is not enough', async () => {
+  test('POL-2 (agenticos PR #274): the new policy can need other approvers than the one who approved', async () => {
     const options = { policy: { rules: [{ tool: 'refund', then: 'ask' as const, approvers: 'boss:*' }] } }
     const { next, item, run } = await deployed([refunding(ground.ledger)], { options })
     await next.decide(item.id, { approve: true, ...bea })
     const again = await askedAgain(next, item)
-    expect(await next.decide(again.id, { approve: true, ...bea })).toMatchObject({ answer: 'refused', why: 'not_an_approver' })
+    expect(await next.decide(again.id, { approve: true, ...bea })).toMatchObject({
+      answer: 'refused',
+      why: 'not_an_approver',
+    })
     expect(ground.ledger.cents).toEqual([])
     await next.decide(again.id, { approve: true, by: 'boss:dee' })
     expect((await run()).map(codeOf)).toEqual(['success'])
   })
 
-  test('POL-4: a body that waits for a nested approval finds it after the deploy, and its steps are not done again', async () => {
+  test('POL-4: after a deploy a body resumes its nested approval without repeating steps', async () => {
     const did: string[] = []
     const desk = (name: string): Tool =>
-      tool({
-        name: 'desk',
-        description: 'A desk',
-        input: z.object({}),
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          await ctx.step('look', () => void did.push(`${name} looked`))
-          const [outcome] = await ctx.run([ask(7, 'inner')])
-          return `${name} ${outcome?.status}`
-        },
+      rerunTool('desk', async (_, ctx) => {
+        await ctx.step('look', () => void did.push(`${name} looked`))
+        const [outcome] = await ctx.run([ask(7, 'inner')])
+        return `${name} ${outcome?.status}`
       })
     const old = await ground.doomed([refunding(ground.ledger), desk('old')])
     unheard(session(old.runtime).run([{ id: 'd', name: 'desk' }]))
@@ -142,7 +155,9 @@ onGround('pain 25: deploys break paused work', (ground) => {
     const next = await ground.open([refunding(ground.ledger), desk('new')])
     await ground.clock.advance('31s')
     await next.decide(id, { approve: true, ...bea })
-    expect(await session(next).run([{ id: 'd', name: 'desk' }])).toMatchObject([{ status: 'success', value: 'new success' }])
+    expect(await session(next).run([{ id: 'd', name: 'desk' }])).toMatchObject([
+      { status: 'success', value: 'new success' },
+    ])
     expect(did).toEqual(['old looked'])
     expect(ground.ledger.cents).toEqual([7])
   })

@@ -1,6 +1,5 @@
-// Real processes, killed with SIGKILL before and after every commit and every effect while approvals are asked for, decided and landed
-// (POL-2, POL-4): afterwards each call has the one outcome that its decision says, its effect happened at most once, and nothing waits in the
-// inbox that nobody waits for.
+// Real processes are killed with SIGKILL before and after every commit and effect. Afterwards each call has the outcome
+// of its decision, its effect happened at most once, and the inbox is empty.
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
@@ -23,8 +22,15 @@ interface Line {
   readonly status?: string | null
 }
 
-/** Runs it until it is killed at a point (0: at none), or to its end; `beside` begins when it waits. What Node compiles is kept: it is started often. */
-async function run(orders: Orders, at = 0, beside?: () => Promise<unknown>): Promise<{ killed: boolean; ended: Ended | null }> {
+/**
+ * Runs the child until it is killed at a point (0: never) or ends; `beside` starts when the child waits. The compile
+ * cache is kept because many children are started.
+ */
+async function run(
+  orders: Orders,
+  at = 0,
+  beside?: () => Promise<unknown>,
+): Promise<{ killed: boolean; ended: Ended | null }> {
   const child = fork(join(here, 'child-approval-scene.ts'), {
     execArgv: ['--conditions=@pawl/source', '--import', join(here, '../../kit/processes/child-kill-at.ts')],
     env: { ...process.env, NO_COLOR: '1', KILL_AT: String(at), PAWL_ORDERS: JSON.stringify(orders) },
@@ -46,7 +52,7 @@ interface Scene {
   lines(): Line[]
 }
 
-/** `from`: a folder in which it had begun. */
+/** `from`: a folder with the state to start from. */
 async function onScene<T>(play: (scene: Scene) => Promise<T>, from?: string): Promise<T> {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-killed-'))
   if (from !== undefined) cpSync(from, dir, { recursive: true })
@@ -55,7 +61,9 @@ async function onScene<T>(play: (scene: Scene) => Promise<T>, from?: string): Pr
     return await play({
       orders: (role) => ({ db, ledger, role }),
       lines: () =>
-        (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n').filter(Boolean) : []).map((line) => JSON.parse(line) as Line),
+        (existsSync(ledger) ? readFileSync(ledger, 'utf8').trim().split('\n').filter(Boolean) : []).map(
+          (line) => JSON.parse(line) as Line,
+        ),
     })
   } finally {
     rmSync(dir, { recursive: true, force: true })
@@ -64,7 +72,7 @@ async function onScene<T>(play: (scene: Scene) => Promise<T>, from?: string): Pr
 
 const cents: Readonly<Record<string, number>> = { yes: 100, edit: 7, both: 100 }
 
-/** Each call ended as it was decided; what must not run twice may be unknown, and then it ran at most once. */
+/** Each call ended as decided. A call that must not run twice may be unknown, and then it ran at most once. */
 function judge({ outcomes, inbox }: Ended, lines: readonly Line[], at: string): void {
   expect(inbox, at).toEqual([])
   expect(outcomes.map(({ callId }) => callId).toSorted(), at).toEqual(['both', 'edit', 'no', 'yes'])
@@ -77,7 +85,7 @@ function judge({ outcomes, inbox }: Ended, lines: readonly Line[], at: string): 
       expect(bodies, at).toEqual([])
     } else expect(code, `${callId} ${at}`).toMatch(bodies.length === 1 ? /^(success|unknown)$/ : /^unknown$/)
   }
-  // What somebody was told is so.
+  // Every reported decision result is true.
   for (const { told, answer, status } of lines) {
     if (told === 'no' && answer === 'accepted') expect(status, at).toBe('denied')
     if (answer === 'already_decided' && told === 'no') expect(status, at).toBe('denied')
@@ -85,7 +93,7 @@ function judge({ outcomes, inbox }: Ended, lines: readonly Line[], at: string): 
   }
 }
 
-/** All points, two at a time, until one is not reached any more. */
+/** Checks all points, two at a time, until a point is no longer reached. */
 async function everyPoint(check: (at: number) => Promise<boolean>, step = 1): Promise<number> {
   let next = 1
   let last = Number.POSITIVE_INFINITY
@@ -100,24 +108,28 @@ async function everyPoint(check: (at: number) => Promise<boolean>, step = 1): Pr
   return last
 }
 
-test('POL-2 POL-4: killed at every write while it asks, decides and runs, and started again', { timeout: 120_000 }, async () => {
-  const points = await everyPoint((at) =>
-    onScene(async ({ orders, lines }) => {
-      const first = await run(orders('all'), at)
-      const ended = first.killed ? await play(orders('all')) : first.ended
-      judge(ended as Ended, lines(), `killed at point ${at}`)
-      return first.killed
-    }),
-  )
-  expect(points).toBeGreaterThan(20)
-})
+test(
+  'POL-2 POL-4: a process killed at every write completes its calls after a restart',
+  { timeout: 120_000 },
+  async () => {
+    const points = await everyPoint((at) =>
+      onScene(async ({ orders, lines }) => {
+        const first = await run(orders('all'), at)
+        const ended = first.killed ? await play(orders('all')) : first.ended
+        judge(ended as Ended, lines(), `killed at point ${at}`)
+        return first.killed
+      }),
+    )
+    expect(points).toBeGreaterThan(20)
+  },
+)
 
-test('POL-2 POL-4: a worker is killed while another process decides', { timeout: 120_000 }, async () => {
+test('POL-2 POL-4: a worker killed while another process decides loses no decision', { timeout: 120_000 }, async () => {
   const points = await everyPoint(
     (at) =>
       onScene(async ({ orders, lines }) => {
         const first = await run(orders('worker'), at, () => play(orders('decider')))
-        // Whoever comes next asks for the same calls, and decides about what still waits.
+        // The next process makes the same calls and decides the open ones.
         const ended = first.ended ?? (await play(orders('all')))
         judge(ended as Ended, lines(), `killed at point ${at}`)
         return first.killed
@@ -128,7 +140,7 @@ test('POL-2 POL-4: a worker is killed while another process decides', { timeout:
 })
 
 test(
-  'POL-2 POL-3: who decides is killed: what was told is on record, and what was not is still to be decided',
+  'POL-2 POL-3: a killed decider leaves reported decisions recorded and the rest open',
   { timeout: 120_000 },
   async () => {
     await onScene(async ({ orders }) => {

@@ -1,17 +1,23 @@
-// CALL-7, CALL-8, CALL-10: prepare, hooks, progress; and what a tool may return and declare.
+// prepare, hooks, progress, and the results that a tool may return and declare.
 
 import { type Hook, result, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
+import { argumentTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const input = z.object({ cents: z.number() })
 
 onEachStore('hooks', (bench) => {
   const seen: unknown[] = []
   let asked = 0
-  const pay = tool({ name: 'pay', description: 'Pays', input, execute: ({ cents }) => (seen.push(cents), `paid ${cents}`) })
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays',
+    input,
+    execute: ({ cents }) => (seen.push(cents), `paid ${cents}`),
+  })
   const ask = async (hooks: readonly Hook[]) => {
     seen.length = 0
     const runtime = await bench.open([pay], { hooks })
@@ -25,7 +31,7 @@ onEachStore('hooks', (bench) => {
   const answer = before('answer', { answer: 'from the cache' })
   const replace = before('replace', { replace: { cents: 3 } })
 
-  test('CALL-8: strength decides, not the order of registration', async () => {
+  test('CALL-8: the strongest verdict applies, in any order of registration', async () => {
     const orders = (hooks: Hook[]) => [hooks, hooks.toReversed()]
     for (const hooks of orders([replace, answer, deny, abort]))
       expect(await ask(hooks)).toMatchObject({ failure: { code: 'turn_aborted', source: 'hook' } })
@@ -37,8 +43,10 @@ onEachStore('hooks', (bench) => {
     expect(await ask([])).toMatchObject({ value: 'paid 5' })
   })
 
-  test('CALL-8: replaced arguments are validated and shown to all hooks again; two that disagree refuse', async () => {
-    expect(await ask([before('bad', { replace: { cents: 'x' } })])).toMatchObject({ failure: { code: 'invalid_arguments' } })
+  test('CALL-8: replaced arguments are validated and pass all hooks again; conflicts deny the call', async () => {
+    expect(await ask([before('bad', { replace: { cents: 'x' } })])).toMatchObject({
+      failure: { code: 'invalid_arguments' },
+    })
     const limit: Hook = {
       name: 'limit',
       before: ({ input: given }) => ((given as { cents: number }).cents > 4 ? undefined : { deny: 'too little' }),
@@ -54,17 +62,21 @@ onEachStore('hooks', (bench) => {
     expect(seen).toEqual([])
   })
 
-  test('CALL-8 CALL-11: a hook that throws or talks nonsense denies before, and changes nothing after', async () => {
+  test('CALL-8 CALL-11: a broken before hook denies the call, a broken after hook is ignored', async () => {
     const broken: Hook = { name: 'broken', before: () => Promise.reject(new Error('secret sauce')) }
     const outcome = await ask([broken])
     expect(outcome).toMatchObject({ failure: { code: 'denied_by_hook' } })
     expect(JSON.stringify(outcome)).not.toContain('secret sauce')
     expect(await ask([before('odd', 'yes please')])).toMatchObject({ failure: { code: 'denied_by_hook' } })
-    expect(await ask([{ name: 'after', after: () => Promise.reject(new Error('late')) }])).toMatchObject({ value: 'paid 5' })
+    expect(await ask([{ name: 'after', after: () => Promise.reject(new Error('late')) }])).toMatchObject({
+      value: 'paid 5',
+    })
   })
 
   test('CALL-8: an after hook may replace the outcome or abort', async () => {
-    expect(await ask([{ name: 'after', after: () => ({ replace: { status: 'success', value: 'redacted' } }) }])).toMatchObject({
+    expect(
+      await ask([{ name: 'after', after: () => ({ replace: { status: 'success', value: 'redacted' } }) }]),
+    ).toMatchObject({
       value: 'redacted',
     })
     expect(await ask([{ name: 'after', after: () => ({ abort: 'enough' }) }])).toMatchObject({
@@ -73,43 +85,39 @@ onEachStore('hooks', (bench) => {
     expect(seen).toEqual([5])
   })
 
-  test('CALL-7: prepare runs once, may change the arguments (validated again), hand on a payload, or answer', async () => {
+  test('CALL-7: prepare can replace arguments (validated again), pass a payload, or answer', async () => {
     let prepared = 0
     const define = (prepare: () => unknown) =>
-      tool({
-        name: 'prepared',
-        description: 'Prepares',
-        input,
-        prepare: prepare as never,
-        execute: ({ cents }, ctx) => ({ cents, payload: ctx.prepared }),
-      })
+      argumentTool('prepared', input, { prepare: prepare as never }, ({ cents }, ctx) => ({
+        cents,
+        payload: ctx.prepared,
+      }))
     const run = async (prepare: () => unknown) => {
       const runtime = await bench.open([define(prepare)])
-      const [outcome] = await runtime.session('s').run([{ id: `p${prepared++}`, name: 'prepared', input: { cents: 1 } }])
+      const [outcome] = await runtime
+        .session('s')
+        .run([{ id: `p${prepared++}`, name: 'prepared', input: { cents: 1 } }])
       await runtime.close()
       return outcome
     }
-    expect(await run(() => ({ input: { cents: 2 }, payload: { quote: 7 } }))).toMatchObject({ value: { cents: 2, payload: { quote: 7 } } })
+    expect(await run(() => ({ input: { cents: 2 }, payload: { quote: 7 } }))).toMatchObject({
+      value: { cents: 2, payload: { quote: 7 } },
+    })
     expect(await run(() => undefined)).toMatchObject({ value: { cents: 1, payload: null } })
     expect(await run(() => ({ answer: 'done already' }))).toMatchObject({ value: 'done already', attempts: 0 })
     expect(await run(() => ({ input: { cents: 'no' } }))).toMatchObject({ failure: { code: 'invalid_arguments' } })
     expect(await run(() => Promise.reject(new Error('no quote')))).toMatchObject({ failure: { class: 'internal' } })
   })
 
-  test('CALL-10: progress and output reach watchers while the body runs, gathered and bounded, and are not kept', async () => {
+  test('CALL-10: progress and output are live, coalesced and bounded, and not recorded', async () => {
     const clock = manualClock()
-    const busy = tool({
-      name: 'busy',
-      description: 'Shows what it does',
-      input: z.object({}),
-      async execute(_, ctx) {
-        for (let current = 1; current <= 50; current++) ctx.progress({ current, total: 50 })
-        ctx.output('line 1\n')
-        ctx.output('line 2\n')
-        ctx.output('x'.repeat(300_000))
-        await new Promise<void>((resolve) => clock.timer(1_000, resolve))
-        return 'done'
-      },
+    const busy = simpleTool('busy', { description: 'Shows what it does' }, async (_, ctx) => {
+      for (let current = 1; current <= 50; current++) ctx.progress({ current, total: 50 })
+      ctx.output('line 1\n')
+      ctx.output('line 2\n')
+      ctx.output('x'.repeat(300_000))
+      await new Promise<void>((resolve) => clock.timer(1_000, resolve))
+      return 'done'
     })
     const runtime = await bench.open([busy], { clock })
     const live: { type: string; body: unknown }[] = []
@@ -141,39 +149,32 @@ onEachStore('hooks', (bench) => {
     expect(kept).toEqual(['call.received', 'call.started', 'call.settled'])
   })
 
-  test('VAL-5 VAL-6 TOOL-7: raw is kept and not shown, control comes with a success, output is checked', async () => {
+  test('VAL-5 VAL-6 TOOL-7: raw is hidden from the model, control is passed on, output is checked', async () => {
     const tools = [
-      tool({
-        name: 'rich',
-        description: 'Rich',
-        input: z.object({}),
-        concurrency: 'parallel',
-        execute: () => result({ ok: true }, { raw: { log: 'long' }, control: { finish: 'bye' }, summary: 'Fine' }),
-      }),
-      tool({
-        name: 'right',
-        description: 'Right',
-        input: z.object({}),
-        output: z.object({ n: z.number() }),
-        concurrency: 'parallel',
-        execute: () => ({ n: 1 }),
-      }),
-      tool({
-        name: 'wrong',
-        description: 'Wrong',
-        input: z.object({}),
-        output: z.object({ n: z.number() }),
-        concurrency: 'parallel',
-        execute: () => ({ n: 'x' }),
-      }),
+      simpleTool('rich', { concurrency: 'parallel' }, () =>
+        result({ ok: true }, { raw: { log: 'long' }, control: { finish: 'bye' }, summary: 'Fine' }),
+      ),
+      simpleTool('right', { output: z.object({ n: z.number() }), concurrency: 'parallel' }, () => ({ n: 1 })),
+      simpleTool('wrong', { output: z.object({ n: z.number() }), concurrency: 'parallel' }, () => ({ n: 'x' })),
     ]
     const runtime = await bench.open(tools)
-    const [rich, right, wrong] = await runtime.session('s').run(tools.map(({ name }) => ({ id: name, name, meta: { of: name } })))
-    expect(rich).toMatchObject({ value: { ok: true }, raw: { log: 'long' }, control: { finish: 'bye' }, meta: { of: 'rich' } })
+    const [rich, right, wrong] = await runtime
+      .session('s')
+      .run(tools.map(({ name }) => ({ id: name, name, meta: { of: name } })))
+    expect(rich).toMatchObject({
+      value: { ok: true },
+      raw: { log: 'long' },
+      control: { finish: 'bye' },
+      meta: { of: 'rich' },
+    })
     expect(JSON.stringify(rich?.parts)).not.toContain('long')
     expect(right?.status).toBe('success')
     expect(wrong).toMatchObject({
-      failure: { class: 'internal', code: 'invalid_output', message: 'An internal error occurred while executing the tool' },
+      failure: {
+        class: 'internal',
+        code: 'invalid_output',
+        message: 'An internal error occurred while executing the tool',
+      },
     })
   })
 })

@@ -1,9 +1,9 @@
-// CALL-4 and DUR-11: arguments at the door. Nothing without a faithful form passes, and a refusal says what to change.
+// Parsing of arguments: only values with an exact recorded form are accepted, and a rejection says what to change.
 
 import { fc } from '../../kit/seeded-fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { mended, readArguments } from '../../../src/calls/admission/read-arguments.ts'
-import { decode, encode, type Json, mintAttachment } from '../../../src/core/value.ts'
+import { repairArguments, readArguments } from '../../../src/calls/admission/read-arguments.ts'
+import { decode, encode, type Json, mintAttachment } from '../../../src/core/tool-value.ts'
 
 const cycle: unknown[] = []
 cycle.push(cycle)
@@ -13,23 +13,25 @@ const problem = (input: unknown): string => {
   return read.ok ? '' : read.problem
 }
 
-describe('what is read', () => {
-  test('CALL-4: absent and blank mean {}, null is a value, and the text is kept as it came', () => {
+describe('accepted arguments', () => {
+  test('CALL-4: absent and blank arguments mean {}, null is a value, and raw keeps the text', () => {
     expect(readArguments(undefined)).toMatchObject({ ok: true, raw: null, wire: '{}' })
     for (const raw of ['', ' ', '\n\t ']) expect(readArguments(raw)).toMatchObject({ ok: true, raw, wire: '{}' })
     expect(readArguments(null)).toMatchObject({ ok: true, raw: null, wire: 'null' })
     expect(readArguments('null')).toMatchObject({ ok: true, raw: 'null', wire: 'null' })
     const raw = ' {"b": 1.0,\n "a":"\\u00e9" , "b":2} '
     expect(readArguments(raw)).toMatchObject({ ok: true, raw, wire: '{"b":2,"a":"é"}' })
-    for (const value of [0, false, [], {}]) expect(readArguments(value)).toMatchObject({ ok: true, raw: null, wire: JSON.stringify(value) })
+    for (const value of [0, false, [], {}])
+      expect(readArguments(value)).toMatchObject({ ok: true, raw: null, wire: JSON.stringify(value) })
   })
 
-  test('DUR-11: any JSON text is read as what it says, and kept verbatim', () => {
+  test('DUR-11: any JSON text is parsed exactly and its raw text is preserved', () => {
     const indent = fc.constantFrom(undefined, 1, '\t')
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6 }), indent, (value, space) => {
-        // Integers that a text cannot hold exactly are refused: covered below.
-        const held = (_: string, inner: unknown): unknown => (Number.isInteger(inner) && !Number.isSafeInteger(inner) ? 0 : inner)
+        // Integers that are not exact are rejected: tested below.
+        const held = (_: string, inner: unknown): unknown =>
+          Number.isInteger(inner) && !Number.isSafeInteger(inner) ? 0 : inner
         const raw = JSON.stringify(value, held, space)
         const plain = JSON.parse(raw) as Json
         const read = readArguments(raw)
@@ -46,7 +48,7 @@ describe('what is read', () => {
     )
   })
 
-  test('CALL-4: __proto__ is a key, and a text cannot pose as an attachment', () => {
+  test('CALL-4: __proto__ is a plain key, and text cannot forge an attachment', () => {
     expect(readArguments('{"__proto__":{"a":1}}')).toMatchObject({ ok: true, wire: '{"__proto__":{"a":1}}' })
     const forged = '{"$pawl":"attachment","ref":{"id":"x","mediaType":"a/b","bytes":1}}'
     expect(readArguments(forged)).toMatchObject({ ok: true, wire: `{"$pawl":"object","entries":${forged}}` })
@@ -59,7 +61,7 @@ describe('what is read', () => {
   })
 })
 
-describe('what is refused', () => {
+describe('rejected arguments', () => {
   test.each([
     ['{"city": "Berl', 'The JSON ends too early (cut off after 14 characters): expected the end of a string'],
     ['{"a": [1, 2', "The JSON ends too early (cut off after 11 characters): expected ',' or ']'"],
@@ -69,13 +71,13 @@ describe('what is refused', () => {
     ['{"a": undefined}', 'at line 1, column 7: expected a value, found "undefined}"'],
     ['Sure! {"a": 1}', 'at line 1, column 1: expected a value, found "Sure! {\\"a\\": 1}"'],
     ['{"a": 1} and more of it and yet more', 'at line 1, column 10: expected nothing after the value, found "and more'],
-  ])('CALL-4: %j is refused with the place, the text kept', (raw, says) => {
+  ])('CALL-4: %j is rejected with the position, and raw keeps the text', (raw, says) => {
     const read = readArguments(raw)
     expect(read).toEqual({ ok: false, raw, problem: expect.stringContaining(says) })
     expect(problem(raw).length).toBeLessThan(200)
   })
 
-  test('CALL-4: whatever the text, it is read or refused with a reason, never a throw', () => {
+  test('CALL-4: any text is accepted or rejected with a reason, and never throws', () => {
     const pieces = fc.constantFrom(
       '{',
       '}',
@@ -133,7 +135,7 @@ describe('what is refused', () => {
     ['[9007199254740993.0]', '[0]: the number 9007199254740993.0'],
     [`[-${'9'.repeat(400)}]`, `[0]: the number -${'9'.repeat(48)}…`.slice(0, 40)],
     ['{"__proto__":{"x":9007199254740993}}', '__proto__.x: the number 9007199254740993'],
-  ])('DUR-11: %s is a number that would change: refused with its path', (raw, says) => {
+  ])('DUR-11: %s is rejected with its path, because the number would change', (raw, says) => {
     expect(readArguments(raw)).toEqual({ ok: false, raw, problem: expect.stringContaining(says) })
     expect(problem(raw)).toContain('send it as a string')
     expect(problem(raw).length).toBeLessThan(250)
@@ -149,14 +151,16 @@ describe('what is refused', () => {
     '"9007199254740993"',
     '{"9007199254740993":"1e400"}',
     '[0.1, 1e21]',
-  ])('DUR-11: %s is kept: exact, or says itself that it is rounded, or no number', (raw) => {
+  ])('DUR-11: %s is accepted: exact, written as rounded, or not a number', (raw) => {
     expect(readArguments(raw)).toMatchObject({ ok: true, raw, wire: encode(JSON.parse(raw)) })
   })
 
-  test('DUR-11: an integer that JavaScript cannot hold is found wherever it is, under its path', () => {
+  test('DUR-11: an integer beyond the safe range is found at any depth and reported with its path', () => {
     const key = fc.constantFrom('a', 'b', '__proto__', 'x-y', '$id')
     const way = fc.array(fc.oneof(key, fc.nat(3)), { maxLength: 8 })
-    const integer = fc.bigInt({ min: 2n ** 53n, max: 10n ** 40n }).chain((size) => fc.constantFrom(`${size}`, `-${size}`))
+    const integer = fc
+      .bigInt({ min: 2n ** 53n, max: 10n ** 40n })
+      .chain((size) => fc.constantFrom(`${size}`, `-${size}`))
     fc.assert(
       fc.property(way, integer, fc.boolean(), (keys, literal, twice) => {
         let text: string = literal
@@ -179,28 +183,36 @@ describe('what is refused', () => {
     )
   })
 
-  test('DUR-11: many such numbers are told, eight at most', () => {
+  test('DUR-11: at most eight inexact numbers are reported', () => {
     const said = problem(`[${Array.from({ length: 20 }, () => '9007199254740993').join()}]`)
     expect(said.split('\n')).toHaveLength(9)
     expect(said).toMatch(/- and 12 more$/)
     expect(said).toContain('\n- [7]: the number')
   })
 
-  test('DUR-11: a lone surrogate is refused, written or escaped, as key or as value', () => {
+  test('DUR-11: a lone surrogate is rejected, raw or escaped, as key or as value', () => {
     for (const raw of ['{"a":"\\ud800"}', '{"\\udc00":1}', '["\\ud83d\\u0061"]']) {
       expect(readArguments(raw)).toEqual({ ok: false, raw, problem: expect.stringContaining('lone surrogate') })
     }
     const raw = '{"a":"\ud800"}'
-    expect(readArguments(raw)).toEqual({ ok: false, raw: '{"a":"\ufffd"}', problem: expect.stringContaining('lone surrogate') })
+    expect(readArguments(raw)).toEqual({
+      ok: false,
+      raw: '{"a":"\ufffd"}',
+      problem: expect.stringContaining('lone surrogate'),
+    })
     expect(readArguments('["\\ud83d\\ude00"]')).toMatchObject({ ok: true, wire: '["😀"]' })
   })
 
   test.each<[string, unknown, RegExp]>([
-    ['a cycle', cycle, /At \[0\]: a cycle/],
-    ['NaN', { a: Number.NaN }, /At \.a: the number NaN/],
-    ['a BigInt', { a: 1n }, /At \.a: a BigInt/],
-    ['a lone surrogate', ['\ud800'], /At \[0\]: a string with a lone surrogate/],
-    ['a rounded integer', { a: [2 ** 53] }, /At \.a\[0\]: the number 9007199254740992, an integer that JavaScript cannot hold exactly/],
+    ['a cycle', cycle, /^The value at \[0\] is part of a reference cycle\.$/],
+    ['NaN', { a: Number.NaN }, /^The value at \.a is NaN, which JSON cannot represent\.$/],
+    ['a BigInt', { a: 1n }, /^The value at \.a is a BigInt/],
+    ['a lone surrogate', ['\ud800'], /^The value at \[0\] is a string with a lone surrogate/],
+    [
+      'a rounded integer',
+      { a: [2 ** 53] },
+      /at \.a\[0\] is 9007199254740992, an integer that JavaScript cannot represent exactly/,
+    ],
     [
       'a getter that throws',
       {
@@ -210,16 +222,16 @@ describe('what is refused', () => {
       },
       /^The value cannot be read: reading one of its properties throws$/,
     ],
-  ])('CALL-4: a value of the host with %s', (_, value, says) => {
+  ])('CALL-4: a host value with %s is rejected', (_, value, says) => {
     expect(readArguments(value)).toEqual({ ok: false, raw: '', problem: expect.stringMatching(says) })
   })
 })
 
 describe('repair', () => {
   const raw = "{'a': 1,}"
-  const once = (repair: (raw: string) => unknown): { read: ReturnType<typeof mended>; calls: number } => {
+  const once = (repair: (raw: string) => unknown): { read: ReturnType<typeof repairArguments>; calls: number } => {
     let calls = 0
-    const read = mended(raw, (text) => {
+    const read = repairArguments(raw, (text) => {
       calls += 1
       expect(text).toBe(raw)
       return repair(text)
@@ -227,18 +239,22 @@ describe('repair', () => {
     return { read, calls }
   }
 
-  test('CALL-4: repair mends once, with text or with a value; the text that came is kept', () => {
+  test('CALL-4: repair runs once and returns text or a value; raw keeps the original text', () => {
     expect(once(() => '{"a": 1}')).toMatchObject({ read: { ok: true, raw, wire: '{"a":1}' }, calls: 1 })
     expect(once(() => ({ a: 1 }))).toMatchObject({ read: { ok: true, raw, wire: '{"a":1}' }, calls: 1 })
   })
 
-  test('CALL-4: what repair makes is read as strictly, and where it gives up the refusal stands', () => {
+  test('CALL-4: repaired arguments are parsed as strictly; without a repair the rejection stands', () => {
     expect(once(() => '{"a": 1').read).toEqual({ ok: false, raw, problem: expect.stringContaining('ends too early') })
-    expect(once(() => '[9007199254740993]').read).toEqual({ ok: false, raw, problem: expect.stringContaining('9007199254740993') })
+    expect(once(() => '[9007199254740993]').read).toEqual({
+      ok: false,
+      raw,
+      problem: expect.stringContaining('9007199254740993'),
+    })
     expect(once(() => ({ a: 1n })).read).toEqual({ ok: false, raw, problem: expect.stringContaining('BigInt') })
     const stands = { ok: false, raw, problem: expect.stringContaining('line 1, column 2') }
     expect(once(() => undefined)).toEqual({ read: stands, calls: 1 })
     expect(once((text) => JSON.parse(text) as unknown)).toEqual({ read: stands, calls: 1 })
-    expect(() => once(async () => '{}')).toThrow(/repair answered with a promise/)
+    expect(() => once(async () => '{}')).toThrow(/`repair` returned a promise/)
   })
 })

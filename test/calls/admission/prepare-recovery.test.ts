@@ -1,18 +1,27 @@
-// CALL-7, CALL-8: what prepare and the before hooks said is on record, and a crash does not ask them again.
+// The results of prepare and the before hooks are recorded, and recovery after a crash does not run them again.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, type Hook, retry, type Runtime, type RuntimeOptions, type Tool, tool, type ToolContext } from 'pawl'
+import {
+  createRuntime,
+  type Hook,
+  retry,
+  type Runtime,
+  type RuntimeOptions,
+  type Tool,
+  tool,
+  type ToolContext,
+} from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Change, Store } from '../../../src/store/store.ts'
 import { mortal, type StoreKind, storeOf } from '../../kit/stores/killable-store.ts'
 import { muted } from '../../kit/stores/failing-writes.ts'
+import { hang } from '../../kit/simple-tools.ts'
+import { quiet } from '../../kit/stores/fresh-store.ts'
 
-const logger = { debug() {}, info() {}, warn() {}, error() {} }
-const hang = (): Promise<never> => new Promise(() => {})
 const writes =
   (key: string) =>
   (change: Change): boolean =>
@@ -24,7 +33,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
   let clock: ManualClock
   let opened: Store[]
   let open: Runtime[]
-  /** The store as the worker sees it that will die. */
+  /** The store of the worker that will die. */
   let first: { store: Store; die(): void }
   let call: { id: string; name: string; input: { cents: number } }
 
@@ -48,31 +57,42 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
 
   type Body = (input: { cents: number }, ctx: ToolContext) => unknown
   const pay = (execute: Body, more: object = {}): Tool =>
-    tool({ name: 'pay', description: 'Pays', input: z.object({ cents: z.number() }), onCrash: 'rerun', execute, ...more })
+    tool({
+      name: 'pay',
+      description: 'Pays',
+      input: z.object({ cents: z.number() }),
+      onCrash: 'rerun',
+      execute,
+      ...more,
+    })
   const shows: Body = (input, ctx) => ({ input, prepared: ctx.prepared, attempt: ctx.attempt })
 
-  /** Runs the call until its worker dies: where it hangs, or right after the write that `at` knows. */
-  const crash = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}, at?: (change: Change) => boolean): Promise<void> => {
+  /** Runs the call until its worker dies: in a hanging body, or right after the write that matches `at`. */
+  const crash = async (
+    tools: readonly Tool[],
+    options: Partial<RuntimeOptions> = {},
+    at?: (change: Change) => boolean,
+  ): Promise<void> => {
     const { store, die } = first
     const hears = (change: Change): boolean => {
       const last = at?.(change) ?? false
       if (last) die()
       return !last
     }
-    const dying = await createRuntime({ store: muted(store, hears), tools, clock, logger, ...options })
+    const dying = await createRuntime({ store: muted(store, hears), tools, clock, logger: quiet, ...options })
     void dying.session('s').run([call])
     await clock.advance(100)
     die()
   }
   const recover = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}) => {
     const store = where === 'sqlite, opened anew' ? openStore() : (opened.at(-1) as Store)
-    const runtime = await createRuntime({ store, tools, clock, logger, ...options })
+    const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
     open.push(runtime)
     await clock.advance('31s')
     return (await runtime.session('s').run([call]))[0]
   }
 
-  /** Says something else each time: what a body sees tells which time it was. */
+  /** Returns another value each time, so that the body shows which result it got. */
   const quotes = () => {
     let asked = 0
     return {
@@ -83,7 +103,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     }
   }
 
-  test('CALL-7: prepare that is on record is not run again by a worker that finds the body not begun', async () => {
+  test('CALL-7: recovery before the body began uses the recorded result of prepare', async () => {
     const quote = quotes()
     let bodies = 0
     await crash([pay(() => ++bodies, { prepare: quote.prepare })], {}, writes('prepare'))
@@ -93,7 +113,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     expect(quote.asked).toBe(1)
   })
 
-  test('CALL-7: nor by one that finds the body begun', async () => {
+  test('CALL-7: recovery after the body began uses the recorded result of prepare', async () => {
     const quote = quotes()
     await crash([pay(hang, { prepare: quote.prepare })])
     const outcome = await recover([pay(shows, { prepare: quote.prepare })])
@@ -101,7 +121,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     expect(quote.asked).toBe(1)
   })
 
-  test('CALL-7: an answer that prepare gave is the answer after a crash, and no body runs', async () => {
+  test('CALL-7: a recorded answer from prepare is the outcome after a crash, and no body runs', async () => {
     let asked = 0
     const prepare = (): object => ({ answer: ++asked })
     await crash([pay(shows, { prepare })], {}, writes('prepare'))
@@ -109,24 +129,28 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     expect(asked).toBe(1)
   })
 
-  test('CALL-7: prepare that had not ended is asked again: nothing of it is on record', async () => {
+  test('CALL-7: an interrupted prepare runs again, because it recorded nothing', async () => {
     const quote = quotes()
     await crash([pay(shows, { prepare: hang })])
-    expect(await recover([pay(shows, { prepare: quote.prepare })])).toMatchObject({ value: { prepared: { quote: 1 }, attempt: 1 } })
+    expect(await recover([pay(shows, { prepare: quote.prepare })])).toMatchObject({
+      value: { prepared: { quote: 1 }, attempt: 1 },
+    })
   })
 
-  test('CALL-7: what was prepared outlives a tool that no longer prepares, and one that only now does is not asked', async () => {
+  test('CALL-7: recovery uses the prepare of the first attempt although the tool changed', async () => {
     const quote = quotes()
     await crash([pay(hang, { prepare: quote.prepare })])
     expect(await recover([pay(shows)])).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 } } })
     first = mortal(openStore())
     call = { ...call, id: 'b' }
     await crash([pay(hang)])
-    expect(await recover([pay(shows, { prepare: quote.prepare })])).toMatchObject({ value: { input: { cents: 1 }, prepared: null } })
+    expect(await recover([pay(shows, { prepare: quote.prepare })])).toMatchObject({
+      value: { input: { cents: 1 }, prepared: null },
+    })
     expect(quote.asked).toBe(1)
   })
 
-  test('CALL-7: prepared arguments outlive a tool that no longer prepares, the body not begun', async () => {
+  test('CALL-7: prepared arguments apply before the body began although the tool lost its prepare', async () => {
     const quote = quotes()
     await crash([pay(shows, { prepare: quote.prepare })], {}, writes('prepare'))
     expect(await recover([pay(shows)])).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 } } })
@@ -141,7 +165,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     expect(quote.asked).toBe(1)
   })
 
-  test('CALL-7 DUR-1: what a body does to its arguments and payload is gone in the next attempt, as it is after a crash', async () => {
+  test('CALL-7 DUR-1: mutated arguments and payload are reset in the next attempt', async () => {
     const seen: unknown[] = []
     const afterwards: unknown[] = []
     const spoils: Body = (input, ctx) => {
@@ -157,7 +181,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
         store: opened[0] as Store,
         tools: [pay(spoils, { prepare: () => ({ payload: { quote: 1 } }), ...more })],
         clock,
-        logger,
+        logger: quiet,
         hooks: [after],
       })
       open.push(runtime)
@@ -183,15 +207,15 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     test.for([
       ['recorded and the body not begun', writes('hooks:before')],
       ['the body begun', undefined],
-    ] as const)('CALL-8: what they decided holds after a crash, %s, and they are not asked again', async ([, at]) => {
+    ] as const)('CALL-8: their decision holds after a crash, %s, and they do not run again', async ([, at]) => {
       await crash([pay(at ? shows : hang)], { hooks: [adds(5)] }, at)
-      expect(asked).toBe(2) // once, and once more about what it became
+      expect(asked).toBe(2) // once, and once more on the replaced input
       const outcome = await recover([pay(shows)], { hooks: [adds(7), denies] })
       expect(outcome).toMatchObject({ value: { input: { cents: 5 } } })
       expect(asked).toBe(2)
     })
 
-    test('CALL-8: a refusal on record stays one, whoever is asked then', async () => {
+    test('CALL-8: a recorded denial holds, whichever hooks are registered then', async () => {
       for (const hooks of [[], [adds(7)]]) {
         call = { ...call, id: `d${hooks.length}` }
         first = mortal(openStore())
@@ -201,11 +225,17 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
       expect(asked).toBe(2)
     })
 
-    test('CALL-8: only a verdict changes the arguments, not what a hook does to those it is shown', async () => {
+    test('CALL-8: only a verdict changes the arguments, not a mutation inside a hook', async () => {
       const spoils: Hook = { name: 'spoils', before: ({ input }) => void ((input as { cents: number }).cents = 999) }
       const seen: unknown[] = []
       const looks: Hook = { name: 'looks', before: ({ input }) => void seen.push(input) }
-      const runtime = await createRuntime({ store: opened[0] as Store, tools: [pay(shows)], clock, logger, hooks: [spoils, looks] })
+      const runtime = await createRuntime({
+        store: opened[0] as Store,
+        tools: [pay(shows)],
+        clock,
+        logger: quiet,
+        hooks: [spoils, looks],
+      })
       open.push(runtime)
       expect(await runtime.session('s').run([call])).toMatchObject([{ value: { input: { cents: 1 } } }])
       expect(seen).toEqual([{ cents: 1 }])

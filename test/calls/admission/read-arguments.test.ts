@@ -1,17 +1,17 @@
-// The small parts of the door for arguments: where a text breaks, which names are close, how a problem is told.
+// Unit tests of argument parsing: the position of a JSON error, similar names, and problem texts.
 
 import { describe, expect, test } from 'vitest'
 import { argumentLimits, describeProblems, readArguments } from '../../../src/calls/admission/read-arguments.ts'
-import { closeNames } from '../../../src/core/similar-names.ts'
-import { jsonBreak } from '../../../src/calls/admission/json-error-position.ts'
+import { similarNames } from '../../../src/core/similar-names.ts'
+import { findJsonError } from '../../../src/calls/admission/json-error-position.ts'
 
-/** What this process has worked: the clock would measure how busy the machine is. */
+/** CPU time of this process; wall time would measure the load of the machine. */
 const cpuMs = (): number => {
   const { user, system } = process.cpuUsage()
   return (user + system) / 1000
 }
 
-describe('where a text stops being JSON', () => {
+describe('position of a JSON error', () => {
   test.each([
     ['{"a":}', 5, 'a value'],
     ['{a:1}', 1, "a property name in double quotes or '}'"],
@@ -38,34 +38,51 @@ describe('where a text stops being JSON', () => {
     ['{"a\tb":1}', 3, 'no raw control character'],
     ['\ufeff{}', 0, 'a value'],
     ['[1] // done', 4, 'nothing after the value'],
-  ])('CALL-4: %j breaks at %d', (text, at, expected) => {
+  ])('CALL-4: %j breaks at offset %d', (text, at, expected) => {
     expect(() => JSON.parse(text)).toThrow()
-    expect(jsonBreak(text)).toEqual({ at, atEnd: false, expected: expect.stringContaining(expected) })
+    expect(findJsonError(text)).toEqual({ at, atEnd: false, expected: expect.stringContaining(expected) })
   })
 
-  test('CALL-4: every beginning of a JSON text is cut off, or is JSON itself', () => {
+  test('CALL-4: every prefix of a JSON text is reported as cut off, or is JSON itself', () => {
     const text = ' {"a": [1, -2.5e+10, true, false, null, "x\\n\\u00e9\\"", {}], "b": {"c": []}, "d": 0} '
     for (let length = 1; length <= text.length; length += 1) {
       const part = text.slice(0, length)
-      const found = jsonBreak(part)
+      const found = findJsonError(part)
       if (text.trimEnd().length <= length) expect(found).toBeUndefined()
-      else if (part.trim() !== '') expect([part, found]).toEqual([part, { at: part.length, atEnd: true, expected: expect.any(String) }])
+      else if (part.trim() !== '')
+        expect([part, found]).toEqual([part, { at: part.length, atEnd: true, expected: expect.any(String) }])
     }
-    for (const part of ['-', '1.', '1e', '1e-', 't', 'nul', '"', '"\\', '"\\u', '"\\u12', '[', '{', '{"a"', '{"a":', '[1,']) {
-      expect([part, jsonBreak(part)?.atEnd]).toEqual([part, true])
+    for (const part of [
+      '-',
+      '1.',
+      '1e',
+      '1e-',
+      't',
+      'nul',
+      '"',
+      '"\\',
+      '"\\u',
+      '"\\u12',
+      '[',
+      '{',
+      '{"a"',
+      '{"a":',
+      '[1,',
+    ]) {
+      expect([part, findJsonError(part)?.atEnd]).toEqual([part, true])
     }
   })
 
-  test('CALL-4: it is linear and needs no stack', () => {
+  test('CALL-4: the search is linear and not recursive', () => {
     const begun = cpuMs()
-    expect(jsonBreak('['.repeat(200_000))).toMatchObject({ atEnd: true })
-    expect(jsonBreak(`"${'a\\n'.repeat(300_000)}`)).toMatchObject({ atEnd: true })
-    expect(jsonBreak(`[${'1,'.repeat(200_000)}`)).toMatchObject({ atEnd: true })
+    expect(findJsonError('['.repeat(200_000))).toMatchObject({ atEnd: true })
+    expect(findJsonError(`"${'a\\n'.repeat(300_000)}`)).toMatchObject({ atEnd: true })
+    expect(findJsonError(`[${'1,'.repeat(200_000)}`)).toMatchObject({ atEnd: true })
     expect(cpuMs() - begun).toBeLessThan(3000)
   })
 })
 
-describe('close names', () => {
+describe('similar names', () => {
   const known = [
     'get_weather',
     'get_forecast',
@@ -92,37 +109,42 @@ describe('close names', () => {
     ['__proto_', ['__proto__']],
     ['sned_email', ['send_email']],
     ['ehco', ['echo']],
-  ])('CALL-5: %s is close to %o', (name, first) => {
-    expect(closeNames(name, known).slice(0, 1)).toEqual(first)
+  ])('CALL-5: %s is similar to %o', (name, first) => {
+    expect(similarNames(name, known).slice(0, 1)).toEqual(first)
   })
 
-  test('CALL-5: the closest come first, three at most, none for a name like no other', () => {
-    expect(closeNames('file', known)).toEqual(['read_file', 'write_file', 'delete_file'])
-    expect(closeNames('file', known, 1)).toEqual(['read_file'])
-    expect(closeNames('file', known, 0)).toEqual([])
-    expect(closeNames('launch_rocket', known)).toEqual([])
-    expect(closeNames('constructor', known)).toEqual([])
-    expect(closeNames('', known)).toEqual([])
-    expect(closeNames('___', known)).toEqual([])
-    expect(closeNames('a', [])).toEqual([])
-    expect(closeNames('add', ['add', 'add'])).toEqual(['add'])
-    expect(closeNames('\ud800', known)).toEqual([])
+  test('CALL-5: the most similar names come first, at most three, none for an unrelated name', () => {
+    expect(similarNames('file', known)).toEqual(['read_file', 'write_file', 'delete_file'])
+    expect(similarNames('file', known, 1)).toEqual(['read_file'])
+    expect(similarNames('file', known, 0)).toEqual([])
+    expect(similarNames('launch_rocket', known)).toEqual([])
+    expect(similarNames('constructor', known)).toEqual([])
+    expect(similarNames('', known)).toEqual([])
+    expect(similarNames('___', known)).toEqual([])
+    expect(similarNames('a', [])).toEqual([])
+    expect(similarNames('add', ['add', 'add'])).toEqual(['add'])
+    expect(similarNames('\ud800', known)).toEqual([])
   })
 
-  test('CALL-5: ten thousand names, or a name of ten thousand characters, cost little', () => {
-    const many = Array.from({ length: 10_000 }, (_, index) => `tool_with_a_rather_long_name_to_compare_${index.toString(36)}_suffix`)
+  test('CALL-5: ten thousand names, or a name of ten thousand characters, are fast', () => {
+    const many = Array.from(
+      { length: 10_000 },
+      (_, index) => `tool_with_a_rather_long_name_to_compare_${index.toString(36)}_suffix`,
+    )
     const begun = cpuMs()
-    expect(closeNames('tool_with_a_rather_long_name_to_compare_5zz_sufix', many)).toHaveLength(3)
-    closeNames('x_'.repeat(5000), many)
-    // Compared by their beginning: these two are one.
-    expect(closeNames(`${'x'.repeat(96)}${'a'.repeat(9000)}`, [`${'x'.repeat(96)}${'b'.repeat(5000)}`])).toHaveLength(1)
-    closeNames('get_weather', ['a'.repeat(10_000), `get_weather${'_'.repeat(10_000)}`])
+    expect(similarNames('tool_with_a_rather_long_name_to_compare_5zz_sufix', many)).toHaveLength(3)
+    similarNames('x_'.repeat(5000), many)
+    // Only the first characters are compared, so these two are equal.
+    expect(similarNames(`${'x'.repeat(96)}${'a'.repeat(9000)}`, [`${'x'.repeat(96)}${'b'.repeat(5000)}`])).toHaveLength(
+      1,
+    )
+    similarNames('get_weather', ['a'.repeat(10_000), `get_weather${'_'.repeat(10_000)}`])
     expect(cpuMs() - begun).toBeLessThan(3000)
   })
 })
 
-describe('telling problems', () => {
-  test('CALL-4: each with its path, eight at most, and how many more', () => {
+describe('problem texts', () => {
+  test('CALL-4: each problem has its path; at most eight are listed, then the count of the rest', () => {
     const problem = (index: number) => ({ path: `a[${index}]`, message: 'expected string (got 1)' })
     expect(describeProblems([problem(0), { path: '', message: 'expected object (got 5)' }])).toBe(
       'The arguments are not valid:\n- a[0]: expected string (got 1)\n- expected object (got 5)\nFix the arguments and call again.',
@@ -135,7 +157,7 @@ describe('telling problems', () => {
 })
 
 describe('limits', () => {
-  test('CALL-4: the defaults, and one below', () => {
+  test('CALL-4: inputs at the limits are accepted, inputs above are rejected', () => {
     expect(argumentLimits).toEqual({ bytes: 1_048_576, depth: 512 })
     const deep = (levels: number): string => '['.repeat(levels) + ']'.repeat(levels)
     expect(readArguments(deep(512)).ok).toBe(true)
@@ -166,12 +188,16 @@ describe('limits', () => {
     })
   })
 
-  test('CALL-4: what is too large or too deep is refused before it is parsed', () => {
+  test('CALL-4: arguments that are too large or too deep are rejected before parsing', () => {
     const begun = cpuMs()
     const large = readArguments(`"${'x'.repeat(50_000_000)}"`)
     expect(large).toMatchObject({ ok: false, problem: expect.stringContaining('50,000,002 bytes') })
     expect(large.raw?.length).toBe(1_048_576)
-    for (const bomb of ['['.repeat(1_000_000), '{"a":'.repeat(200_000), `${'['.repeat(500_000)}${']'.repeat(500_000)}`]) {
+    for (const bomb of [
+      '['.repeat(1_000_000),
+      '{"a":'.repeat(200_000),
+      `${'['.repeat(500_000)}${']'.repeat(500_000)}`,
+    ]) {
       expect(readArguments(bomb)).toMatchObject({ ok: false, problem: expect.stringContaining('deeper than 512') })
     }
     expect(cpuMs() - begun).toBeLessThan(3000)

@@ -1,17 +1,18 @@
-// Cancels that meet host code, sync bodies and crashes (TIME-3, CALL-8, DUR-3).
+// Results that arrive in the grace period of a cancel or deadline, and cancels around a crash.
 
-import { createRuntime, tool } from 'pawl'
-import { manualClock } from 'pawl/testing'
+import { createRuntime, type Runtime, type Tool } from 'pawl'
+import { type ManualClock, manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { mortal } from '../../kit/stores/killable-store.ts'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { readOnlyTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
+import { twoWorkers, dieDuringCall } from '../../kit/interrupted-calls.ts'
 
-const empty = z.object({})
 const keys = { secret: 'x'.repeat(32) }
 
-/** Waits on the manual clock, and stops when told to. */
+/** Waits on the manual clock; rejects when the signal aborts. */
 const pass = (clock: ReturnType<typeof manualClock>, ms: number, signal?: AbortSignal): Promise<void> =>
   new Promise((resolve, reject) => {
     clock.timer(ms, resolve)
@@ -19,27 +20,36 @@ const pass = (clock: ReturnType<typeof manualClock>, ms: number, signal?: AbortS
     signal?.addEventListener('abort', () => reject(signal.reason as Error), { once: true })
   })
 
-// Wrong because: docs/guide/timeouts.md says that such a call ends as "what `reconcile` finds, or `unknown`", but the cancel on record aborts
-// reconcile before its first line has run and leaves it 50 ms: one that asks a service can never find anything.
-test('TIME-3 DUR-3: a call cancelled before a crash ends as what reconcile finds, when reconcile takes a moment', async () => {
+async function cancelAfterOneSecond(runtime: Runtime, clock: ManualClock, work: Tool): Promise<unknown> {
+  const call = runtime.session('s').call(work, {})
+  await clock.advance('1s')
+  await call.cancel()
+  const end = await after(call.outcome, clock)
+  await runtime.close({ grace: 0 })
+  return end
+}
+
+// Regression: the recorded cancel aborted reconcile before its first line and left it 50 ms, so that a lookup at a
+// service could not finish.
+test('TIME-3 DUR-3: a call cancelled before a crash ends with the result of a slow reconcile', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
-  const pay = tool({
-    name: 'pay',
-    description: 'Pays',
-    input: empty,
-    execute: () => new Promise<string>(() => {}),
-    async reconcile() {
-      await pass(clock, 200) // asks the bank
-      return { value: 'paid' }
+  const pay = simpleTool(
+    'pay',
+    {
+      async reconcile() {
+        await pass(clock, 200) // asks the bank
+        return { value: 'paid' }
+      },
     },
-  })
+    () => new Promise<string>(() => {}),
+  )
   const first = mortal(store)
   const one = await createRuntime({ store: first.store, tools: [pay], clock, logger: quiet, keys, lease: '5s' })
   const call = one.session('s').call(pay, {}, { id: 'a' })
   await clock.advance('1s')
   await call.cancel('stop it')
-  await clock.advance(10) // on record, inside the grace
+  await clock.advance(10) // on record, inside the grace period
   first.die()
   await clock.advance('10s')
   const two = await createRuntime({ store, tools: [pay], clock, logger: quiet, keys, lease: '5s' })
@@ -48,38 +58,28 @@ test('TIME-3 DUR-3: a call cancelled before a crash ends as what reconcile finds
   expect(end).toMatchObject({ value: [{ status: 'success', value: 'paid' }] })
 })
 
-// Wrong because: the result wins over the cancel, but the hook that takes the secret out of it is given up in the very moment it is asked,
-// so the model reads what the host's hook always removes.
-test('CALL-8 TIME-3: a result that wins over a cancel still passes an after hook that answers with a promise', async () => {
+// Regression: the after hook was abandoned as soon as it returned a promise, so that the model read the secret that the
+// hook removes.
+test('CALL-8 TIME-3: a result that wins over a cancel passes an asynchronous after hook', async () => {
   const clock = manualClock()
-  const work = tool({
-    name: 'work',
-    description: 'Works',
-    input: empty,
-    hints: { readOnly: true },
-    execute: (_, ctx) => new Promise<string>((resolve) => ctx.signal.addEventListener('abort', () => resolve('secret'))),
-  })
+  const work = readOnlyTool(
+    'work',
+    (_, ctx) => new Promise<string>((resolve) => ctx.signal.addEventListener('abort', () => resolve('secret'))),
+  )
   const redact = { name: 'redact', after: async () => ({ replace: { status: 'success', value: 'redacted' } as const }) }
   const runtime = await createRuntime({ store: 'memory:', tools: [work], hooks: [redact], clock, logger: quiet })
-  const call = runtime.session('s').call(work, {})
-  await clock.advance('1s')
-  await call.cancel()
-  const end = await after(call.outcome, clock)
-  await runtime.close({ grace: 0 })
+  const end = await cancelAfterOneSecond(runtime, clock, work)
   expect(end).toMatchObject({ value: { status: 'success', value: 'redacted' } })
 })
 
-// Wrong because: the same without a cancel, where `total` ran out and the result came inside the grace.
-test('CALL-8 TIME-1: a result inside the grace of a deadline still passes an after hook that takes a moment', async () => {
+// The same with a total timeout instead of a cancel.
+test('CALL-8 TIME-1: a result in the grace period of a deadline passes a slow after hook', async () => {
   const clock = manualClock()
-  const work = tool({
-    name: 'work',
-    description: 'Works',
-    input: empty,
-    hints: { readOnly: true },
-    timeout: { total: '1s' },
-    execute: (_, ctx) => new Promise<string>((resolve) => ctx.signal.addEventListener('abort', () => resolve('secret'))),
-  })
+  const work = readOnlyTool(
+    'work',
+    { timeout: { total: '1s' } },
+    (_, ctx) => new Promise<string>((resolve) => ctx.signal.addEventListener('abort', () => resolve('secret'))),
+  )
   const redact = {
     name: 'redact',
     after: async () => {
@@ -93,52 +93,31 @@ test('CALL-8 TIME-1: a result inside the grace of a deadline still passes an aft
   expect(end).toMatchObject({ value: [{ status: 'success', value: 'redacted' }] })
 })
 
-// Wrong because: "a result that arrives inside the grace wins", but an output schema that answers with a promise is given up as it is asked,
-// and the good result becomes `invalid_output`.
-test('TIME-3 TOOL-7: a result inside the grace wins, also when its output schema answers with a promise', async () => {
+// Regression: an asynchronous output schema was abandoned, and the valid result became `invalid_output`.
+test('TIME-3 TOOL-7: an asynchronous output schema validates a result in the grace period', async () => {
   const clock = manualClock()
-  const work = tool({
-    name: 'work',
-    description: 'Works',
-    input: empty,
-    output: z.string().refine(async () => true),
-    hints: { readOnly: true },
-    execute: (_, ctx) => new Promise<string>((resolve) => ctx.signal.addEventListener('abort', () => resolve('done'))),
-  })
+  const work = readOnlyTool(
+    'work',
+    { output: z.string().refine(async () => true) },
+    (_, ctx) => new Promise<string>((resolve) => ctx.signal.addEventListener('abort', () => resolve('done'))),
+  )
   const runtime = await createRuntime({ store: 'memory:', tools: [work], clock, logger: quiet })
-  const call = runtime.session('s').call(work, {})
-  await clock.advance('1s')
-  await call.cancel()
-  const end = await after(call.outcome, clock)
-  await runtime.close({ grace: 0 })
+  const end = await cancelAfterOneSecond(runtime, clock, work)
   expect(end).toMatchObject({ value: { status: 'success', value: 'done' } })
 })
 
-// Wrong because: a body now begins inside session.run, before its call is known to session.cancel: a body that ends its session in its first
-// line stops neither itself nor what was asked for with it.
-test('TIME-3: a body that cancels its session in its first line stops its call and those asked for with it', async () => {
+// Regression: the body began inside session.run before session.cancel knew its call.
+test('TIME-3: a body that cancels its session in its first line cancels its own batch', async () => {
   const clock = manualClock()
   const runtime = await createRuntime({ store: 'memory:', tools: [], clock, logger: quiet })
   const s = runtime.session('s')
   let told: Promise<number> | undefined
   const ran: string[] = []
-  const stop = tool({
-    name: 'stop',
-    description: 'Ends the session',
-    input: empty,
-    hints: { readOnly: true },
-    execute: () => {
-      told = s.cancel('enough')
-      return new Promise<void>(() => {})
-    },
+  const stop = readOnlyTool('stop', () => {
+    told = s.cancel('enough')
+    return new Promise<void>(() => {})
   })
-  const other = tool({
-    name: 'other',
-    description: 'Other',
-    input: empty,
-    hints: { readOnly: true },
-    execute: () => void ran.push('other'),
-  })
+  const other = readOnlyTool('other', () => void ran.push('other'))
   runtime.tools.add([stop, other])
   const end = await after(
     s.run([
@@ -153,43 +132,26 @@ test('TIME-3: a body that cancels its session in its first line stops its call a
   expect(end).toMatchObject({ value: [{ status: 'cancelled' }, {}] })
 })
 
-// Wrong because: "Nested calls are cancelled with their parent", but a parent that was taken up after a crash and is cancelled before its body
-// has come to the call again leaves it parked, for days.
-test('TIME-3 SCHED-4: a parent cancelled after a crash takes the call it had made with it', async () => {
-  const clock = manualClock()
-  const store = memoryStore({ clock })
-  const child = tool({
-    name: 'child',
-    description: 'Asks somebody',
-    input: empty,
-    onCrash: 'rerun',
-    execute: (_, ctx) => ctx.later({ deadline: '7d' }),
-  })
+// Regression: a recovered parent that was cancelled before it reached its nested call again left that call parked.
+test('TIME-3 SCHED-4: cancelling a recovered parent cancels the nested call it had made', async () => {
+  const { clock, first, second } = twoWorkers('memory')
+  const child = rerunTool('child', (_, ctx) => ctx.later({ deadline: '7d' }))
   let again = false
-  const parent = tool({
-    name: 'parent',
-    description: 'Parent',
-    input: empty,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      if (again) await pass(clock, 30_000, ctx.signal) // its own work takes a while
-      return (await ctx.call(child, {})).status
-    },
+  const parent = rerunTool('parent', async (_, ctx) => {
+    if (again) await pass(clock, 30_000, ctx.signal) // works before it reaches the nested call
+    return (await ctx.call(child, {})).status
   })
-  const first = mortal(store)
-  const one = await createRuntime({ store: first.store, tools: [parent, child], clock, logger: quiet, keys, lease: '5s' })
-  void one.session('s').run([{ id: 'a', name: 'parent' }])
-  await clock.advance('1s')
-  first.die()
-  await clock.advance('10s')
+  await dieDuringCall(await first([parent, child]), clock, { id: 'a', name: 'parent' }, '1s')
   again = true
-  const two = await createRuntime({ store, tools: [parent, child], clock, logger: quiet, keys, lease: '5s' })
+  const two = await second([parent, child])
   const call = two.session('s').call(parent, {}, { id: 'a' })
   await clock.advance('1s')
   await call.cancel('no longer needed')
   expect(await after(call.outcome, clock)).toMatchObject({ value: { status: 'cancelled' } })
   await clock.advance('1m')
-  const open = (await two.session('s').calls.list()).filter(({ state }) => state !== 'settled').map(({ name, state }) => ({ name, state }))
+  const open = (await two.session('s').calls.list())
+    .filter(({ state }) => state !== 'settled')
+    .map(({ name, state }) => ({ name, state }))
   await two.close({ grace: 0 })
   expect(open).toEqual([])
 })

@@ -1,4 +1,4 @@
-// TIME: timeouts, cancels and retries together.
+// Timeouts, cancels and retries in combination.
 
 import { createRuntime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
@@ -8,87 +8,76 @@ import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const empty = z.object({})
 const never = (): Promise<never> => new Promise(() => {})
 
-onEachStore('adversary: time', (bench) => {
-  test('TIME-1: a call whose first attempt may still run says so, also when its deadline ends the retries', async () => {
+onEachStore('timeouts, cancels and retries together', (bench) => {
+  test('TIME-1: a call whose deadline ends the retries says that an attempt may still run', async () => {
     const clock = manualClock()
-    const hang = tool({
-      name: 'hang',
-      description: 'Hangs',
-      input: empty,
-      hints: { idempotent: true },
-      timeout: { attempt: '10s', total: '10500ms' },
-      retry: { attempts: 3, base: '30s', cap: '30s' },
-      execute: never,
-    })
+    const hang = simpleTool(
+      'hang',
+      {
+        hints: { idempotent: true },
+        timeout: { attempt: '10s', total: '10500ms' },
+        retry: { attempts: 3, base: '30s', cap: '30s' },
+      },
+      never,
+    )
     const runtime = await bench.open([hang], { clock })
     const end = await after(runtime.session('s').run([{ id: 'a', name: 'hang' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', failure: { class: 'timeout', mayStillRun: true } }] })
   })
 
-  test('TIME-1 TIME-3: a call cancelled between attempts says that an earlier attempt may still run', async () => {
+  test('TIME-1 TIME-3: a call cancelled between attempts says that an attempt may still run', async () => {
     const clock = manualClock()
-    const hang = tool({
-      name: 'hang',
-      description: 'Hangs',
-      input: empty,
-      hints: { idempotent: true },
-      timeout: '10s',
-      retry: { attempts: 3, base: '1h', cap: '1h' },
-      execute: never,
-    })
+    const hang = simpleTool(
+      'hang',
+      {
+        hints: { idempotent: true },
+        timeout: '10s',
+        retry: { attempts: 3, base: '1h', cap: '1h' },
+      },
+      never,
+    )
     const runtime = await bench.open([hang], { clock })
     const call = runtime.session('s').call(hang, {})
-    await clock.advance('11s') // timed out, given up, waits for the next attempt
+    await clock.advance('11s') // timed out and abandoned; waits for the next attempt
     await call.cancel()
     await clock.advance('1s')
     expect(await call.outcome).toMatchObject({ status: 'cancelled', cancellation: { mayStillRun: true } })
   })
 
-  test('TIME-1: a failure after a given-up attempt says that something may still run', async () => {
+  test('TIME-1: a failure after an abandoned attempt says that it may still run', async () => {
     const clock = manualClock()
     let attempts = 0
-    const hang = tool({
-      name: 'hang',
-      description: 'Hangs once',
-      input: empty,
-      hints: { idempotent: true },
-      timeout: '10s',
-      retry: { attempts: 2, base: 0 },
-      execute: () => {
+    const hang = simpleTool(
+      'hang',
+      {
+        hints: { idempotent: true },
+        timeout: '10s',
+        retry: { attempts: 2, base: 0 },
+      },
+      () => {
         if (++attempts === 1) return never()
         throw new Error('second')
       },
-    })
+    )
     const runtime = await bench.open([hang], { clock })
     const end = await after(runtime.session('s').run([{ id: 'a', name: 'hang' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', attempts: 2, failure: { mayStillRun: true } }] })
   })
 
-  test('TIME-2: the attempt clock of a body stands still while a nested call is parked', async () => {
+  test('TIME-2: the attempt timeout pauses while a nested call is parked', async () => {
     const clock = manualClock()
     let key = ''
-    const wait = tool({
-      name: 'wait',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => {
-        const later = await ctx.later<string>({ deadline: '1d' })
-        key = later.key
-        return later
-      },
+    const wait = rerunTool('wait', async (_, ctx) => {
+      const later = await ctx.later<string>({ deadline: '1d' })
+      key = later.key
+      return later
     })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls wait',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.call(wait, {})).status,
-    })
+    const parent = rerunTool('parent', async (_, ctx) => (await ctx.call(wait, {})).status)
     const runtime = await bench.open([wait, parent], { clock })
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])
     await clock.advance('1h')
@@ -96,45 +85,39 @@ onEachStore('adversary: time', (bench) => {
     expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'success' }] })
   })
 
-  test('TIME-2: the attempt clock of a body stands still while a nested call sleeps', async () => {
+  test('TIME-2: the attempt timeout pauses while a nested call sleeps', async () => {
     const clock = manualClock()
-    const nap = tool({ name: 'nap', description: 'Sleeps', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.sleep('1h') })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls nap',
+    const nap = tool({
+      name: 'nap',
+      description: 'Sleeps',
       input: empty,
       onCrash: 'rerun',
-      execute: async (_, ctx) => (await ctx.call(nap, {})).status,
+      execute: (_, ctx) => ctx.sleep('1h'),
     })
+    const parent = rerunTool('parent', async (_, ctx) => (await ctx.call(nap, {})).status)
     const runtime = await bench.open([nap, parent], { clock })
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])
-    expect(await after(run, clock, 7_200_000, 60_000)).toMatchObject({ value: [{ status: 'success', value: 'success' }] })
+    expect(await after(run, clock, 7_200_000, 60_000)).toMatchObject({
+      value: [{ status: 'success', value: 'success' }],
+    })
   })
 
-  test('TIME-1 SCHED-4: when a body times out, the calls it made are stopped too', async () => {
+  test('TIME-1 SCHED-4: when a body times out, its nested calls are aborted', async () => {
     const clock = manualClock()
     let aborted = false
-    const child = tool({
-      name: 'child',
-      description: 'Listens to its signal',
-      input: empty,
-      timeout: '1d',
-      execute: (_, ctx) =>
+    const child = simpleTool(
+      'child',
+      { description: 'Listens to its signal', timeout: '1d' },
+      (_, ctx) =>
         new Promise<void>((_, reject) =>
           ctx.signal.addEventListener('abort', () => {
             aborted = true
             reject(ctx.signal.reason)
           }),
         ),
-    })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls child',
-      input: empty,
-      timeout: '10s',
-      execute: async (_, ctx) => {
-        if ((await ctx.call(child, {})).status !== 'success') throw new Error('not done')
-      },
+    )
+    const parent = simpleTool('parent', { timeout: '10s' }, async (_, ctx) => {
+      if ((await ctx.call(child, {})).status !== 'success') throw new Error('not done')
     })
     const runtime = await bench.open([child, parent], { clock })
     const end = await after(runtime.session('s').run([{ id: 'p', name: 'parent' }]), clock)
@@ -143,7 +126,7 @@ onEachStore('adversary: time', (bench) => {
     expect(aborted).toBe(true)
   })
 
-  test('TIME-3: cancelling a session reaches the calls it was just asked for', async () => {
+  test('TIME-3: cancelling a session cancels calls that were just submitted', async () => {
     const clock = manualClock()
     const hang = tool({ name: 'hang', description: 'Hangs', input: empty, execute: never })
     const runtime = await bench.open([hang], { clock })
@@ -154,22 +137,17 @@ onEachStore('adversary: time', (bench) => {
     expect(await after(run, clock)).toMatchObject({ value: [{ status: 'cancelled' }] })
   })
 
-  test('TIME-1: no timer of a step’s retry is left behind when the call is over', async () => {
+  test('TIME-1: a cancelled call leaves no timer of a step retry behind', async () => {
     const clock = manualClock()
-    const stepping = tool({
-      name: 'stepping',
-      description: 'Retries a step',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) =>
-        ctx.step(
-          'x',
-          () => {
-            throw new Error('no')
-          },
-          { retry: { attempts: 5, delay: '30s' } },
-        ),
-    })
+    const stepping = rerunTool('stepping', (_, ctx) =>
+      ctx.step(
+        'x',
+        () => {
+          throw new Error('no')
+        },
+        { retry: { attempts: 5, delay: '30s' } },
+      ),
+    )
     const runtime = await bench.open([stepping], { clock })
     const call = runtime.session('s').call(stepping, {})
     await clock.advance('1s')
@@ -181,23 +159,21 @@ onEachStore('adversary: time', (bench) => {
   })
 })
 
-test('TIME-3 SCHED-3: whatever the moment, a body does not start after its call was cancelled', async () => {
+test('TIME-3 SCHED-3: a body never starts after its call was cancelled, at any moment', async () => {
   const startedLate: number[] = []
   for (let moment = 0; moment < 40; moment++) {
     let go = (): void => {}
     let cancelled = false
-    const keyed = tool({
-      name: 'keyed',
-      description: 'By key',
-      input: z.object({ n: z.string() }),
-      onCrash: 'rerun',
-      concurrency: { key: () => 'k' },
-      execute: ({ n }) => {
+    const keyed = argumentTool(
+      'keyed',
+      z.object({ n: z.string() }),
+      { onCrash: 'rerun', concurrency: { key: () => 'k' } },
+      ({ n }) => {
         if (n === 'a') return new Promise<void>((resolve) => (go = resolve))
         if (cancelled) startedLate.push(moment)
         return undefined
       },
-    })
+    )
     const runtime = await createRuntime({ store: 'memory:', tools: [keyed], logger: quiet })
     const s = runtime.session('s')
     const a = s.call(keyed, { n: 'a' })
@@ -213,7 +189,7 @@ test('TIME-3 SCHED-3: whatever the moment, a body does not start after its call 
   expect(startedLate).toEqual([])
 })
 
-/** A memory store whose durable writes wait until they are let go. */
+/** A memory store whose durable writes can be delayed. */
 function slowStore(): { store: Store; hold(): void; letGo(): void } {
   const store = memoryStore({ clock: manualClock() })
   let held: (() => void)[] | null = null
@@ -234,20 +210,15 @@ function slowStore(): { store: Store; hold(): void; letGo(): void } {
   }
 }
 
-test('TIME-3 CALL-3: a call that is cancelled before its body starts does not start it', async () => {
+test('TIME-3 CALL-3: a call cancelled while its start is written does not run its body', async () => {
   const clock = manualClock()
   const slow = slowStore()
   let started = 0
   let aborted: boolean | undefined
-  const effect = tool({
-    name: 'effect',
-    description: 'Must not run twice',
-    input: empty,
-    async execute(_, ctx) {
-      started++
-      await new Promise((resolve) => setImmediate(resolve))
-      aborted = ctx.signal.aborted
-    },
+  const effect = simpleTool('effect', { description: 'Must not run twice' }, async (_, ctx) => {
+    started++
+    await new Promise((resolve) => setImmediate(resolve))
+    aborted = ctx.signal.aborted
   })
   const runtime = await createRuntime({ store: slow.store, tools: [effect], clock, logger: quiet })
   slow.hold()

@@ -1,18 +1,20 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { TimeoutTimers } from '../../../src/calls/attempts/timeout-timers.ts'
-import { Watch } from '../../../src/calls/attempts/timeouts.ts'
+import { AttemptTimeouts } from '../../../src/calls/attempts/attempt-timeouts.ts'
 
 function watching(timeout: { attempt: number; idle?: number; total?: number }) {
   const clock = manualClock()
   const ended: string[] = []
   const began = clock.now()
-  const timed = { request: { createdAt: began }, options: { timeout }, asks: { decidingMs: 0 } }
-  const watch = new Watch({ clock, alarms: new TimeoutTimers(clock) }, timed, {}, (name) => ended.push(`${name} ${clock.now() - began}`))
+  const timed = { request: { createdAt: began }, options: { timeout }, approvals: { decidingMs: 0 } }
+  const watch = new AttemptTimeouts({ clock, timeoutTimers: new TimeoutTimers(clock) }, timed, {}, (name) =>
+    ended.push(`${name} ${clock.now() - began}`),
+  )
   return { clock, watch, ended }
 }
 
-test('TIME-2: two waits at once are one standstill, over when both are', async () => {
+test('TIME-2: overlapping waits pause the attempt timeout until both have ended', async () => {
   const { clock, watch, ended } = watching({ attempt: 1_000 })
   await clock.advance(400)
   watch.pause()
@@ -30,7 +32,7 @@ test('TIME-2: two waits at once are one standstill, over when both are', async (
   expect(clock.pending).toBe(0)
 })
 
-test('TIME-2: what ran before each wait counts once', async () => {
+test('TIME-2: running time before each wait counts once', async () => {
   const { clock, watch, ended } = watching({ attempt: 1_000 })
   for (let turn = 0; turn < 3; turn++) {
     await clock.advance(300)
@@ -44,7 +46,7 @@ test('TIME-2: what ran before each wait counts once', async () => {
   expect(ended).toEqual(['attempt 31000'])
 })
 
-test('TIME-1 TIME-2: the idle clock stands still too, and starts over; a deadline does neither', async () => {
+test('TIME-1 TIME-2: the idle timeout pauses and restarts; a deadline does neither', async () => {
   const { clock, watch, ended } = watching({ attempt: 60_000, idle: 1_000 })
   await clock.advance(900)
   watch.pause()
@@ -61,7 +63,7 @@ test('TIME-1 TIME-2: the idle clock stands still too, and starts over; a deadlin
   expect(late.ended).toEqual(['total 5000'])
 })
 
-test('TIME-1: a watch that was stopped says nothing more and leaves no timer', async () => {
+test('TIME-1: a stopped watch fires nothing and leaves no timer', async () => {
   const { clock, watch, ended } = watching({ attempt: 1_000, idle: 500, total: 2_000 })
   watch.stop()
   watch.pause()
@@ -71,13 +73,13 @@ test('TIME-1: a watch that was stopped says nothing more and leaves no timer', a
   expect([ended, clock.pending]).toEqual([[], 0])
 })
 
-test('TIME-2: the total time stands still while people decide, an instant that was asked for does not', async () => {
+test('TIME-2: the total timeout pauses during an approval request', async () => {
   const { clock, watch, ended } = watching({ attempt: 10_000, total: 1_000 })
   await clock.advance(600)
   watch.pause()
   watch.deciding(true)
   await clock.advance(5_000)
-  watch.look()
+  watch.checkDeadline()
   watch.deciding(false)
   watch.resume()
   await clock.advance(399)

@@ -1,8 +1,10 @@
-// CALL-2: "No tool … makes a batch reject; only losing the store or the runtime does."
+// A tool cannot make a batch reject: only the loss of the store or the runtime does.
 import type { PawlError } from 'pawl'
 import { createRuntime, fail, tool, type ToolContext } from 'pawl'
 import { afterEach, describe, expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { rerunTool, simpleTool } from '../../kit/simple-tools.ts'
+import { closeDuringCall } from '../../kit/interrupted-calls.ts'
 
 const input = { type: 'object' } as const
 const open = async (tools: Parameters<typeof createRuntime>[0]['tools']) => {
@@ -11,70 +13,58 @@ const open = async (tools: Parameters<typeof createRuntime>[0]['tools']) => {
   return { clock, store, runtime, session: runtime.session('s') }
 }
 
-describe('a tool makes the batch reject, and its call is stuck', () => {
-  test('CALL-2: fail() with a message cut in the middle of an emoji (lone surrogate)', async () => {
-    const cut = tool({ name: 'cut', description: 'd', input, execute: () => Promise.reject(fail('No order 😀'.slice(0, 10))) })
+describe('outcomes that cannot be recorded', () => {
+  test('CALL-2: fail() with a lone surrogate in its message settles as a failure', async () => {
+    const cut = tool({
+      name: 'cut',
+      description: 'd',
+      input,
+      execute: () => Promise.reject(fail('No order 😀'.slice(0, 10))),
+    })
     const { session, clock } = await open([cut])
     const end = await after(session.run([{ id: '1', name: 'cut' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure' }] })
   })
-  test('CALL-2: fail() with a raw that has no JSON form', async () => {
-    const raw = tool({
-      name: 'raw',
-      description: 'd',
-      input,
-      execute: () => Promise.reject(fail('no', { raw: { ratio: 0 / 0 } })),
-    })
+  test('CALL-2: fail() with a raw value that is not JSON settles as a failure', async () => {
+    const raw = simpleTool('raw', () => Promise.reject(fail('no', { raw: { ratio: 0 / 0 } })))
     const { session, clock } = await open([raw])
     const end = await after(session.run([{ id: '1', name: 'raw' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure' }] })
   })
-  test('CALL-2: a body that uses the ctx of an earlier call', async () => {
+  test('CALL-2: a body that uses the ctx of an earlier call fails', async () => {
     let first: ToolContext | undefined
-    const sticky = tool({
-      name: 'sticky',
-      description: 'caches the first ctx it sees, as a module-level singleton does',
-      input,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => {
+    const sticky = rerunTool(
+      'sticky',
+      { description: 'caches the first ctx it sees, as a module-level singleton does' },
+      async (_, ctx) => {
         first ??= ctx
         return first.step('a', () => 1)
       },
-    })
+    )
     const { session, clock } = await open([sticky])
     await after(session.run([{ id: '1', name: 'sticky' }]), clock)
     const end = await after(session.run([{ id: '2', name: 'sticky' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', failure: { class: 'internal' } }] })
   })
-  test('CALL-2: a body whose own, other Pawl runtime is closed', async () => {
+  test('CALL-2: a body that uses another, closed runtime fails', async () => {
     const other = await createRuntime({ store: 'memory:', logger: quiet })
     await other.close()
-    const bridge = tool({
-      name: 'bridge',
-      description: 'd',
-      input,
-      execute: async () => {
-        await other.session('x').run([{ id: '1', name: 'y' }])
-        return 'done'
-      },
+    const bridge = simpleTool('bridge', async () => {
+      await other.session('x').run([{ id: '1', name: 'y' }])
+      return 'done'
     })
     const { session, clock } = await open([bridge])
     const end = await after(session.run([{ id: '1', name: 'bridge' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', failure: { class: 'internal' } }] })
   })
-  test('WAIT-1: a later of another call is returned', async () => {
+  test('WAIT-1: a body that returns a later of another call does not hang', async () => {
     let foreign: unknown
     let key = ''
-    const maker = tool({
-      name: 'maker',
-      description: 'd',
-      input,
-      execute: async (_, ctx) => {
-        const later = await ctx.later({ deadline: '1m' })
-        foreign = later
-        key = later.key
-        return later
-      },
+    const maker = simpleTool('maker', async (_, ctx) => {
+      const later = await ctx.later({ deadline: '1m' })
+      foreign = later
+      key = later.key
+      return later
     })
     const thief = tool({ name: 'thief', description: 'd', input, execute: () => foreign as string })
     const { session, clock, runtime } = await open([maker, thief])
@@ -88,21 +78,16 @@ describe('a tool makes the batch reject, and its call is stuck', () => {
   })
 })
 
-describe('stray rejections that Pawl itself makes', () => {
+describe('stray rejections inside Pawl', () => {
   const stray: unknown[] = []
   const note = (reason: unknown): void => void stray.push(reason)
   afterEach(() => void process.off('unhandledRejection', note))
-  test('WAIT-1: a later inside a returned object does not kill the process', async () => {
+  test('WAIT-1: a later inside a returned object causes no unhandled rejection', async () => {
     const others = process.listeners('unhandledRejection')
     process.removeAllListeners('unhandledRejection')
     process.on('unhandledRejection', note)
     try {
-      const nested = tool({
-        name: 'nested',
-        description: 'd',
-        input,
-        execute: async (_, ctx) => ({ ticket: await ctx.later() }) as unknown as string,
-      })
+      const nested = simpleTool('nested', async (_, ctx) => ({ ticket: await ctx.later() }))
       const { session, clock } = await open([nested])
       await after(session.run([{ id: '1', name: 'nested' }]), clock, 20_000)
       await new Promise((resolve) => setImmediate(resolve))
@@ -113,31 +98,18 @@ describe('stray rejections that Pawl itself makes', () => {
   })
 })
 
-// Decision 0005: "calling it failed invites the model to try again, which is the same [as charging twice]". A reconcile that cannot look (the
-// provider is down, usual after a crash; or it returns null for "found nothing") knows nothing, so the honest outcome is unknown.
-describe('reconcile that cannot look', () => {
+// A failure would invite the model to try again and charge twice. A reconcile that cannot look up the result (the
+// provider is down, or it returns null) must therefore end the call as unknown.
+describe('reconcile without a result', () => {
   for (const [name, reconcile] of [
     ['throws', () => Promise.reject(new Error('ECONNREFUSED'))],
     ['returns null', () => null],
   ] as const) {
-    test(`DUR-3: reconcile that ${name}: the outcome is unknown, not a failure`, async () => {
+    test(`DUR-3: a reconcile that ${name} ends the call as unknown, not as a failure`, async () => {
       const { clock, store } = freshMemory()
-      const charge = tool({
-        name: 'charge',
-        description: 'd',
-        input,
-        reconcile: reconcile as never,
-        execute: () => new Promise<string>(() => {}),
-      })
+      const charge = simpleTool('charge', { reconcile: reconcile as never }, () => new Promise<string>(() => {}))
       const one = await createRuntime({ store, clock, tools: [charge], logger: quiet })
-      one
-        .session('s')
-        .run([{ id: '1', name: 'charge' }])
-        .catch(() => {})
-      await clock.advance(100)
-      const closing = one.close({ grace: 0 })
-      await clock.advance(100)
-      await closing
+      await closeDuringCall(one, clock, { id: '1', name: 'charge' })
       const two = await createRuntime({ store, clock, tools: [charge], logger: quiet })
       const end = await after(two.session('s').run([{ id: '1', name: 'charge' }]), clock)
       expect(end).toMatchObject({ value: [{ status: 'unknown' }] })
@@ -145,8 +117,7 @@ describe('reconcile that cannot look', () => {
   }
 })
 
-// WAIT-2 names four answers; `invalid{problems}` is one of them, and it is marked built. resolve() throws instead.
-test('WAIT-2: a malformed answer is answered with invalid and its problems', async () => {
+test('WAIT-2: resolve() returns invalid with problems for a malformed answer', async () => {
   const { runtime } = await open([])
   const answer = await runtime.resolve('pawl_x', {} as never).catch((error: unknown) => error)
   expect(answer).toMatchObject({ answer: 'invalid' })

@@ -1,16 +1,24 @@
-// What the host hands to tools (CALL-9): made per session and process by its factory, for bodies and for what gets a ctx besides.
+// The app context of the host (ctx.app): created by its factory once per session and process, for bodies and prepare;
+// also ctx.frame.
 
 import { createRuntime, result, tool } from 'pawl'
 import { expect, test } from 'vitest'
 import { scriptedModel } from 'pawl/testing'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
+import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const shows = tool({ name: 'shows', description: 'Shows', input, onCrash: 'rerun', execute: (_, ctx) => ctx.app?.currency ?? null })
+const shows = tool({
+  name: 'shows',
+  description: 'Shows',
+  input,
+  onCrash: 'rerun',
+  execute: (_, ctx) => ctx.app?.currency ?? null,
+})
 
 onEachStore('CALL-9: ctx.app', (bench) => {
-  test('is made once for each session of a tenant, whoever asks at the same time', async () => {
+  test('is created once per session of a tenant, also for concurrent calls', async () => {
     const made: string[] = []
     const runtime = await bench.open([shows], {
       app: async ({ tenant, session }) => {
@@ -31,7 +39,7 @@ onEachStore('CALL-9: ctx.app', (bench) => {
     expect(made.toSorted()).toEqual(['a/s', 'a/t', 'b/s'])
   })
 
-  test('that could not be made fails the call inside, and is made again for the next', async () => {
+  test('fails the call if it cannot be created, and is created again for the next call', async () => {
     let times = 0
     const runtime = await bench.open([shows], {
       app: () => {
@@ -50,26 +58,24 @@ onEachStore('CALL-9: ctx.app', (bench) => {
   })
 })
 
-test('CALL-9: ctx.app is there in prepare and is made by another process that takes the call up', async () => {
+test('CALL-9: ctx.app is available in prepare and in the body', async () => {
   const seen: unknown[] = []
-  const prepares = tool({
-    name: 'prepares',
-    description: 'Prepares',
-    input,
-    onCrash: 'rerun',
-    prepare: (_, ctx) => ({ payload: ctx.app.currency }),
-    async execute(_, ctx) {
-      seen.push([ctx.prepared, ctx.app.currency])
-      return (await ctx.later<string>({ name: 'go' })).key
-    },
+  const prepares = rerunTool('prepares', { prepare: (_, ctx) => ({ payload: ctx.app.currency }) }, async (_, ctx) => {
+    seen.push([ctx.prepared, ctx.app.currency])
+    return (await ctx.later<string>({ name: 'go' })).key
   })
-  const runtime = await createRuntime({ store: 'memory:', tools: [prepares], app: () => ({ currency: 'EUR' }), logger: quiet })
+  const runtime = await createRuntime({
+    store: 'memory:',
+    tools: [prepares],
+    app: () => ({ currency: 'EUR' }),
+    logger: quiet,
+  })
   expect(await runtime.session('s').run([{ id: 'a', name: 'prepares' }])).toMatchObject([{ status: 'success' }])
   expect(seen).toEqual([['EUR', 'EUR']])
   await runtime.close()
 })
 
-test('CALL-9: a call that is cancelled while what the host hands to tools is made does not begin', async () => {
+test('CALL-9: a call cancelled while ctx.app is created does not begin', async () => {
   let begun = 0
   let make = (): void => {}
   const counts = tool({ name: 'counts', description: 'Counts', input, execute: () => void begun++ })
@@ -84,39 +90,35 @@ test('CALL-9: a call that is cancelled while what the host hands to tools is mad
   await runtime.close()
 })
 
-test('CALL-9: app is a function', async () => {
-  await expect(createRuntime({ store: 'memory:', app: { currency: 'EUR' } as never })).rejects.toThrow('app is not a function')
+test('CALL-9: the app option must be a function', async () => {
+  await expect(createRuntime({ store: 'memory:', app: { currency: 'EUR' } as never })).rejects.toThrow(
+    'app is not a function',
+  )
 })
 
-test('CALL-9 SESS-6: ctx.frame is the frame of the turn, also after a switch, under a nested call and in a task; null outside', async () => {
+test('CALL-9 SESS-6: ctx.frame follows frame switches, nested calls and tasks; null outside', async () => {
   const seen: string[] = []
-  const looks = tool({
-    name: 'looks',
-    description: 'Looks',
-    input: { type: 'object', properties: { as: { type: 'string' } } },
-    onCrash: 'rerun',
-    background: true,
-    execute: ({ as }: { as?: string }, ctx) => void seen.push(`${as}: ${ctx.frame}`),
+  const looks = argumentTool(
+    'looks',
+    { type: 'object', properties: { as: { type: 'string' } } },
+    { onCrash: 'rerun', background: true },
+    ({ as }: { as?: string }, ctx) => void seen.push(`${as}: ${ctx.frame}`),
+  )
+  const nests = rerunTool('nests', async (_, ctx) => {
+    await ctx.call(looks, { as: 'nested' })
+    const { id } = await ctx.tasks.start({ tool: 'looks', input: { as: 'task' } })
+    await ctx.tasks.wait(id)
   })
-  const nests = tool({
-    name: 'nests',
-    description: 'Nests',
-    input,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      await ctx.call(looks, { as: 'nested' })
-      const { id } = await ctx.tasks.start({ tool: 'looks', input: { as: 'task' } })
-      await ctx.tasks.wait(id)
-    },
+  const hands = simpleTool('hands_over', () =>
+    result('over', { control: { switchFrame: { frame: 'second', task: 'Go on' } } }),
+  )
+  const model = scriptedModel([{ call: { name: 'looks', input: { as: 'turn' } } }, { call: { name: 'hands_over' } }], {
+    name: 'a',
   })
-  const hands = tool({
-    name: 'hands_over',
-    description: 'Hands over',
-    input,
-    execute: () => result('over', { control: { switchFrame: { frame: 'second', task: 'Go on' } } }),
-  })
-  const model = scriptedModel([{ call: { name: 'looks', input: { as: 'turn' } } }, { call: { name: 'hands_over' } }], { name: 'a' })
-  const other = scriptedModel([{ call: [{ name: 'looks', input: { as: 'after' } }, { name: 'nests' }] }, { say: 'Done' }], { name: 'b' })
+  const other = scriptedModel(
+    [{ call: [{ name: 'looks', input: { as: 'after' } }, { name: 'nests' }] }, { say: 'Done' }],
+    { name: 'b' },
+  )
   const runtime = await createRuntime({
     store: 'memory:',
     tools: [looks, nests, hands],

@@ -1,4 +1,4 @@
-// Adversary: what a tool gives to ctx.attachments.create besides the bytes (CALL-2, CALL-11, DUR-11).
+// Invalid attachment names in ctx.attachments.create: they fail only their own call.
 
 import { tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
@@ -6,50 +6,49 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { after } from '../../kit/stores/fresh-store.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
 
 const input = z.object({})
 const nop = tool({ name: 'nop', description: 'Does nothing', input, execute: () => 1 })
 const filing = (name: unknown, ran: { times: number }) =>
-  tool({
-    name: 'file',
-    description: 'Makes a file',
-    input,
-    onCrash: 'rerun',
-    execute: async (_, ctx) => {
-      if (ran.times++ > 0) await ctx.step('again', () => 1)
-      return ctx.attachments.create('x', { mediaType: 'text/plain', name: name as never })
-    },
+  rerunTool('file', async (_, ctx) => {
+    if (ran.times++ > 0) await ctx.step('again', () => 1)
+    return ctx.attachments.create('x', { mediaType: 'text/plain', name: name as never })
   })
 
-onEachStore('adversary: names of attachments', (bench) => {
-  // Why: SQLite cannot bind such a name, the error has no errcode, so the whole group is given up: a call of another session is lost with it.
-  test('CALL-11 CALL-2: an attachment whose name is no text takes no call of another session down', async () => {
+onEachStore('attachment names', (bench) => {
+  // SQLite cannot bind such a name. The error has no errcode, so the whole group commit would fail and lose calls of
+  // other sessions.
+  test('CALL-11 CALL-2: an attachment name that is not a string does not affect other sessions', async () => {
     const clock = manualClock()
     const runtime = await bench.open([filing({ first: 'a' }, { times: 0 }), nop], { clock })
-    runtime
-      .session('s')
-      .run([{ id: 'a', name: 'file' }])
-      .catch(() => {})
+    ignoreResult(runtime.session('s').run([{ id: 'a', name: 'file' }]))
     const other = await after(runtime.session('t').run([{ id: 'a', name: 'nop' }]), clock)
     expect(other).toMatchObject({ value: [{ status: 'success', value: 1 }] })
   })
 
-  // Why: the tool alone is at fault, and says so to nobody: its batch rejects as if the store were gone.
-  test('CALL-2 DUR-11: an attachment whose name is no text fails its own call, and the batch does not reject', async () => {
+  // The tool is at fault: the batch must not reject as if the store were lost.
+  test('CALL-2 DUR-11: an attachment name that is not a string fails its own call', async () => {
     const clock = manualClock()
     const runtime = await bench.open([filing({ first: 'a' }, { times: 0 })], { clock })
-    expect(await after(runtime.session('s').run([{ id: 'a', name: 'file' }]), clock)).toMatchObject({ value: [{ status: 'failure' }] })
+    expect(await after(runtime.session('s').run([{ id: 'a', name: 'file' }]), clock)).toMatchObject({
+      value: [{ status: 'failure' }],
+    })
   })
 
-  // Why: the encoder copies the ref of an attachment unchecked, so half a character goes on record, in a name that databases cannot hold.
-  test('DUR-11 VAL-1: half a character in the name of an attachment is refused at the door', async () => {
+  // The encoder must check the reference of an attachment: databases cannot store a lone surrogate.
+  test('DUR-11 VAL-1: a lone surrogate in an attachment name fails the call', async () => {
     const clock = manualClock()
     const runtime = await bench.open([filing('a\ud83d.txt', { times: 0 })], { clock })
-    expect(await after(runtime.session('s').run([{ id: 'a', name: 'file' }]), clock)).toMatchObject({ value: [{ status: 'failure' }] })
+    expect(await after(runtime.session('s').run([{ id: 'a', name: 'file' }]), clock)).toMatchObject({
+      value: [{ status: 'failure' }],
+    })
   })
 
-  // Why: a settle that can never be written is taken for a lost store; the call is given back, claimed and run again, for ever.
-  test('CALL-2: a body whose end can never be recorded is not run again without end', async () => {
+  // An outcome that can never be written must not look like a lost store: the call would be claimed and run again
+  // forever.
+  test('CALL-2: a body whose outcome cannot be recorded is not rerun forever', async () => {
     const clock = manualClock()
     const ran = { times: 1 }
     const runtime = await bench.open([filing({ first: 'a' }, ran)], { clock })

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { Execution } from '../../../src/engine/engine.ts'
 import type { AttachmentRecord } from '../../../src/store/store.ts'
 import { Context } from '../../../src/calls/context/context.ts'
-import { sizesOf } from '../../../src/core/size-limits.ts'
+import { resolveSizes } from '../../../src/core/size-limits.ts'
 import { Redactor } from '../../../src/security/redact.ts'
 import type { CallHost } from '../../../src/calls/ports.ts'
 
@@ -25,7 +25,7 @@ function context() {
   } as unknown as Execution
   const host = {
     clock,
-    sizes: sizesOf(),
+    sizes: resolveSizes(),
     redact: new Redactor([]),
     logger: { warn: (message: string) => void warned.push(message) },
     live: (_: unknown, type: string, body: unknown) => void told.push({ type, body }),
@@ -33,8 +33,8 @@ function context() {
   return { of: new Context(execution, some, host), kept, told, warned, clock }
 }
 
-describe('what a body is handed', () => {
-  test('TIME-3: the first reason is the reason, whenever the body looks', () => {
+describe('the context of a body', () => {
+  test('TIME-3: the first abort reason stays, also if the body reads the signal later', () => {
     for (const early of [true, false]) {
       const { of } = context()
       const seen = early ? of.ctx.signal : null
@@ -46,7 +46,7 @@ describe('what a body is handed', () => {
     }
   })
 
-  test('VAL-1: an attachment keeps the bytes as they were when it was made', () => {
+  test('VAL-1: an attachment keeps the bytes from the time of its creation', () => {
     const { of, kept } = context()
     const bytes = Uint8Array.of(1, 2, 3)
     const made = of.ctx.attachments.create(bytes, { mediaType: 'image/png' })
@@ -54,7 +54,7 @@ describe('what a body is handed', () => {
     expect(kept.map(({ id, data }) => [id, [...data]])).toEqual([[made.ref.id, [1, 2, 3]]])
   })
 
-  test('CALL-10: output is told up to its bound and not further, and what is cut says so once', async () => {
+  test('CALL-10: live output stops at its limit and reports the cut once', async () => {
     const most = 262_144
     for (const chunks of [
       [most + 1, 10],
@@ -75,7 +75,7 @@ describe('what a body is handed', () => {
     expect(told.map(({ body }) => (body as { text: string }).text.length)).toEqual([most])
   })
 
-  test('CALL-10: a progress is told as it was, and one that cannot be read is left out', async () => {
+  test('CALL-10: progress is copied when reported, and unreadable progress is skipped', async () => {
     const { of, told, warned, clock } = context()
     const progress = { current: 1 }
     of.ctx.progress({ current: 0 })

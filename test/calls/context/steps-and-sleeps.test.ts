@@ -1,29 +1,22 @@
-// DUR: what is recorded is not done again; what may not be repeated is not; what was interrupted is told honestly.
+// Steps and sleeps: recorded steps do not run again, once steps never repeat, and sleeps end at a recorded instant.
 
-import { retry, StepError, tool } from 'pawl'
+import { retry, StepError } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
-
-const empty = z.object({})
+import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 onEachStore('steps', (bench) => {
-  test('DUR-1: a body receives the recorded form of a step, on the first run too', async () => {
+  test('DUR-1: a body receives the recorded form of a step result, also on the first run', async () => {
     const seen: unknown[] = []
-    const forms = tool({
-      name: 'forms',
-      description: 'Looks at what steps give back',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        seen.push(await ctx.step('date', () => new Date(0)))
-        seen.push(await ctx.step('nothing', () => {}))
-        seen.push(await ctx.step('holes', () => ({ a: undefined, b: [undefined, 1], c: () => 1 })))
-        seen.push(await ctx.step('input', Object.create({}), (input) => input))
-        seen.push(await ctx.step('proto', () => JSON.parse('{"__proto__": {"x": 1}}')))
-        return null
-      },
+    const forms = rerunTool('forms', { description: 'Looks at what steps give back' }, async (_, ctx) => {
+      seen.push(await ctx.step('date', () => new Date(0)))
+      seen.push(await ctx.step('nothing', () => {}))
+      seen.push(await ctx.step('holes', () => ({ a: undefined, b: [undefined, 1], c: () => 1 })))
+      seen.push(await ctx.step('input', Object.create({}), (input) => input))
+      seen.push(await ctx.step('proto', () => JSON.parse('{"__proto__": {"x": 1}}')))
+      return null
     })
     const runtime = await bench.open([forms])
     await runtime.session('s').run([{ id: 'a', name: 'forms' }])
@@ -32,20 +25,13 @@ onEachStore('steps', (bench) => {
     expect(({} as { x?: number }).x).toBeUndefined()
   })
 
-  test('DUR-4: a once step runs once, whatever its call is tried again for: its error holds for the call', async () => {
+  test('DUR-4: a once step runs once across all attempts, and its error is recorded for the call', async () => {
     let runs = 0
     const errors: string[] = []
-    const charge = tool({
-      name: 'charge',
-      description: 'Charges',
-      input: empty,
-      onCrash: 'rerun',
-      retry: { attempts: 3, base: '1ms' },
-      async execute(_, ctx) {
-        const end = ctx.step('pay', () => Promise.reject(new Error(`declined ${++runs}`)), { once: true })
-        errors.push(await end.then(String, (error: Error) => error.message))
-        throw retry()
-      },
+    const charge = rerunTool('charge', { retry: { attempts: 3, base: '1ms' } }, async (_, ctx) => {
+      const end = ctx.step('pay', () => Promise.reject(new Error(`declined ${++runs}`)), { once: true })
+      errors.push(await end.then(String, (error: Error) => error.message))
+      throw retry()
     })
     const runtime = await bench.open([charge])
     await runtime.session('s').run([{ id: '1', name: 'charge' }])
@@ -54,40 +40,41 @@ onEachStore('steps', (bench) => {
     expect(new Set(errors).size).toBe(1)
   })
 
-  test('DUR-4: blank and repeated ids are refused before the function runs', async () => {
+  test('DUR-4: blank, repeated and nested step ids are rejected before the function runs', async () => {
     const ran: string[] = []
     const codes: unknown[] = []
-    const wrong = tool({
-      name: 'wrong',
-      description: 'Uses steps wrongly',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const caught = (error: { code: string }): void => void codes.push(error.code)
-        await ctx.step('  ', () => ran.push('blank')).catch(caught)
-        await ctx.step('x', () => ran.push('x'))
-        await ctx.step('x', () => ran.push('x again')).catch(caught)
-        await Promise.all([ctx.step('p', () => ran.push('p')), ctx.step('p', () => ran.push('p again')).catch(caught)])
-        await ctx.step('outer', () => ctx.step('inner', () => ran.push('inner'))).catch(caught)
-        await ctx.step('sleepy', () => ctx.sleep(1)).catch(caught)
-        await ctx.step('waity', () => ctx.later()).catch(caught)
-        return ran
-      },
+    const wrong = rerunTool('wrong', async (_, ctx) => {
+      const caught = (error: { code: string }): void => void codes.push(error.code)
+      await ctx.step('  ', () => ran.push('blank')).catch(caught)
+      await ctx.step('x', () => ran.push('x'))
+      await ctx.step('x', () => ran.push('x again')).catch(caught)
+      await Promise.all([ctx.step('p', () => ran.push('p')), ctx.step('p', () => ran.push('p again')).catch(caught)])
+      await ctx.step('outer', () => ctx.step('inner', () => ran.push('inner'))).catch(caught)
+      await ctx.step('sleepy', () => ctx.sleep(1)).catch(caught)
+      await ctx.step('waity', () => ctx.later()).catch(caught)
+      return ran
     })
     const runtime = await bench.open([wrong])
     await runtime.session('s').run([{ id: 'a', name: 'wrong' }])
     expect(ran).toEqual(['x', 'p'])
-    expect(codes).toEqual(['step_id_empty', 'step_id_duplicate', 'step_id_duplicate', 'step_nested', 'step_nested', 'step_nested'])
+    expect(codes).toEqual([
+      'step_id_empty',
+      'step_id_duplicate',
+      'step_id_duplicate',
+      'step_nested',
+      'step_nested',
+      'step_nested',
+    ])
   })
 
-  test('DUR-4: steps of siblings with the same ids never meet, and steps compose with Promise.all', async () => {
-    const many = tool({
-      name: 'many',
-      description: 'Ten steps at once',
-      input: z.object({ n: z.number() }),
-      onCrash: 'rerun',
-      execute: ({ n }, ctx) => Promise.all(Array.from({ length: 10 }, (_, index) => ctx.step(`s${index}`, () => n * 100 + index))),
-    })
+  test('DUR-4: sibling calls with equal step ids do not collide, and steps run concurrently', async () => {
+    const many = argumentTool(
+      'many',
+      z.object({ n: z.number() }),
+      { description: 'Ten steps at once', onCrash: 'rerun' },
+      ({ n }, ctx) =>
+        Promise.all(Array.from({ length: 10 }, (_, index) => ctx.step(`s${index}`, () => n * 100 + index))),
+    )
     const runtime = await bench.open([many])
     const calls = Array.from({ length: 20 }, (_, n) => ({ id: 'same', name: 'many', input: { n } }))
     const outcomes = await runtime.session('s').run(calls)
@@ -96,21 +83,20 @@ onEachStore('steps', (bench) => {
     }
   })
 
-  test('DUR-4: an error of a step is what the body catches, in its recorded form; uncaught it stays internal', async () => {
+  test('DUR-4: a body catches the recorded error of a step; uncaught it is internal', async () => {
     let caught: unknown
-    const flaky = tool({
-      name: 'flaky',
-      description: 'Catches the error of a step',
-      input: z.object({ catch: z.boolean() }),
-      onCrash: 'rerun',
-      async execute(input, ctx) {
+    const flaky = argumentTool(
+      'flaky',
+      z.object({ catch: z.boolean() }),
+      { description: 'Catches the error of a step', onCrash: 'rerun' },
+      async (input, ctx) => {
         const failing = ctx.step('read', () => {
           throw Object.assign(new Error('no file /etc/secret'), { code: 'ENOENT' })
         })
         if (input.catch) await failing.catch((error: unknown) => (caught = error))
         else await failing
       },
-    })
+    )
     const runtime = await bench.open([flaky])
     const [kept, lost] = await runtime.session('s').run([
       { id: 'a', name: 'flaky', input: { catch: true } },
@@ -119,24 +105,22 @@ onEachStore('steps', (bench) => {
     expect(kept?.status).toBe('success')
     expect(caught).toBeInstanceOf(StepError)
     expect(caught).toMatchObject({ code: 'ENOENT', step: 'read' })
-    expect(lost).toMatchObject({ failure: { class: 'internal', message: 'An internal error occurred while executing the tool' } })
+    expect(lost).toMatchObject({
+      failure: { class: 'internal', message: 'An internal error occurred while executing the tool' },
+    })
   })
 
-  test('DUR-4: a step tries again as told, and gives up at its timeout', async () => {
+  test('DUR-4: a step retries as configured and fails at its timeout', async () => {
     const clock = manualClock()
     let tries = 0
-    const patient = tool({
-      name: 'patient',
-      description: 'Retries inside a step',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const value = await ctx.step('flaky', () => (++tries < 3 ? Promise.reject(new Error('busy')) : 'through'), {
-          retry: { attempts: 3, delay: '1s' },
-        })
-        const code = await ctx.step('stuck', () => new Promise(() => {}), { timeout: '5s' }).catch((error: StepError) => error.code)
-        return { value, code }
-      },
+    const patient = rerunTool('patient', { description: 'Retries inside a step' }, async (_, ctx) => {
+      const value = await ctx.step('flaky', () => (++tries < 3 ? Promise.reject(new Error('busy')) : 'through'), {
+        retry: { attempts: 3, delay: '1s' },
+      })
+      const code = await ctx
+        .step('stuck', () => new Promise(() => {}), { timeout: '5s' })
+        .catch((error: StepError) => error.code)
+      return { value, code }
     })
     const runtime = await bench.open([patient], { clock })
     const run = runtime.session('s').run([{ id: 'a', name: 'patient' }])
@@ -148,18 +132,13 @@ onEachStore('steps', (bench) => {
     expect((await run)[0]).toMatchObject({ value: { value: 'through', code: 'step_timeout' } })
   })
 
-  test('DUR-4: steps in a tool that stops after a crash are warned about once; waits and sleeps in its body are refused', async () => {
+  test('DUR-4: a stop tool is warned once about steps; waits and sleeps in it are rejected', async () => {
     const codes: string[] = []
-    const stops = tool({
-      name: 'stops',
-      description: 'Must not run twice',
-      input: empty,
-      async execute(_, ctx) {
-        await ctx.step('a', () => 1)
-        const caught = (error: { code: string }): void => void codes.push(error.code)
-        await ctx.sleep(1).catch(caught)
-        await (await ctx.later()).value.catch(caught)
-      },
+    const stops = simpleTool('stops', { description: 'Must not run twice' }, async (_, ctx) => {
+      await ctx.step('a', () => 1)
+      const caught = (error: { code: string }): void => void codes.push(error.code)
+      await ctx.sleep(1).catch(caught)
+      await (await ctx.later()).value.catch(caught)
     })
     const runtime = await bench.open([stops])
     await runtime.session('s').run([{ id: 'a', name: 'stops' }])
@@ -168,19 +147,13 @@ onEachStore('steps', (bench) => {
     expect(bench.logged.filter(({ level }) => level === 'warn')).toHaveLength(1)
   })
 
-  test('DUR-5: sleeps end at their instant, also beyond 24.8 days; ctx.now, random and uuid are of the call', async () => {
+  test('DUR-5: a sleep of 40 days ends on time; ctx.uuid and ctx.random belong to the call', async () => {
     const clock = manualClock()
     const start = clock.now()
-    const sleeper = tool({
-      name: 'sleeper',
-      description: 'Sleeps long',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const before = await ctx.now()
-        await ctx.sleep('40d')
-        return { slept: (await ctx.now()) - before, uuids: [ctx.uuid(), ctx.uuid()], random: ctx.random() }
-      },
+    const sleeper = rerunTool('sleeper', async (_, ctx) => {
+      const before = await ctx.now()
+      await ctx.sleep('40d')
+      return { slept: (await ctx.now()) - before, uuids: [ctx.uuid(), ctx.uuid()], random: ctx.random() }
     })
     const runtime = await bench.open([sleeper], { clock })
     let done = false

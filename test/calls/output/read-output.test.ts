@@ -1,19 +1,26 @@
-// VAL-7: the whole of a result is on record before the model reads a part of it, and can be read through its handle: by programs, by
-// tools, and by the model itself. VAL-5: the bytes of attachments likewise.
+// The whole result is recorded before the model reads a part of it, and can be read through its handle by programs,
+// tools and the model. The same for the bytes of attachments.
 
 import { type Attachment, type CallOutcome, readOutputTool, type Runtime, type Session, tool, type Tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { fit, readablePage } from '../../../src/calls/output/truncate.ts'
-import type { Json } from '../../../src/core/value.ts'
+import { fitToBudget, readablePage } from '../../../src/calls/output/truncate.ts'
+import type { Json } from '../../../src/core/tool-value.ts'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
+import { argumentTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const text = (outcome: CallOutcome | undefined): string =>
   outcome?.parts.map((part) => (part.type === 'text' ? part.text : 'null')).join('') ?? ''
 
 const long = (value: Json): Tool =>
-  tool({ name: 'long', description: 'Returns much', input: z.object({}), hints: { readOnly: true }, execute: () => value })
+  tool({
+    name: 'long',
+    description: 'Returns much',
+    input: z.object({}),
+    hints: { readOnly: true },
+    execute: () => value,
+  })
 
 const values: Readonly<Record<string, Json>> = {
   'a long line': 'äöü €uro 🎉 '.repeat(5000),
@@ -23,7 +30,7 @@ const values: Readonly<Record<string, Json>> = {
 }
 const wholeOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** As a model would: it reads the notice, and asks for what the notice says. */
+/** Reads the notice as a model would, and returns the arguments it names. */
 const hinted = (shown: string): { handle: string; offset: number } | null => {
   const said = [...shown.matchAll(/read_output"?:? ?(\{"handle":"[^"]*","offset":\d+\})/g)].at(-1)?.[1]
   return said === undefined ? null : (JSON.parse(said) as { handle: string; offset: number })
@@ -34,7 +41,7 @@ describe('a page for the model', () => {
     { bytes: 1024, lines: 10 },
     { bytes: 16_384, lines: 400 },
     { tokens: 256, lines: 400 },
-  ])('VAL-7: is within a budget of %o, and gets on', (budget) => {
+  ])('VAL-7: it fits the budget %o and makes progress', (budget) => {
     for (const value of Object.values(values)) {
       const read: string[] = []
       let offset: number | null = 0
@@ -52,31 +59,40 @@ describe('a page for the model', () => {
 })
 
 onEachStore('outputs', (bench) => {
-  test.for(Object.entries(values))('VAL-7: a model that follows the notices reads the whole of %s', async ([, value]) => {
-    const runtime = await bench.open([long(value), readOutputTool()])
-    const session = runtime.session('s')
-    const [first] = await session.run([{ id: 'a', name: 'long' }])
-    let next = hinted(text(first))
-    expect(next).not.toBeNull()
-    const read: string[] = []
-    next = { handle: next?.handle as string, offset: 0 }
-    for (let n = 0; next !== null; n++) {
-      const [page] = await session.run([{ id: `r${n}`, name: 'read_output', input: next }])
-      const shown = text(page)
-      expect(shown).not.toContain('Shortened')
-      const notice = /\n?\[Bytes (\d+) to (\d+) of (\d+)(?:: the end|\. Read on with .*)\]$/.exec(shown)
-      read.push(shown.slice(0, notice?.index))
-      const [from, to, total] = (notice ?? []).slice(1, 4).map(Number) as [number, number, number]
-      expect([from, total]).toEqual([next.offset, Buffer.byteLength(wholeOf(value))])
-      next = hinted(shown)
-      if (next) expect(next.offset).toBe(to)
-    }
-    // The notice stands on a line of its own: a page that ends inside a line has got one more newline than the text, taken off here.
-    expect(read.join('').replaceAll('\n', '')).toBe(wholeOf(value).replaceAll('\n', ''))
-  })
+  test.for(Object.entries(values))(
+    'VAL-7: a model that follows the notices reads the whole of %s',
+    async ([, value]) => {
+      const runtime = await bench.open([long(value), readOutputTool()])
+      const session = runtime.session('s')
+      const [first] = await session.run([{ id: 'a', name: 'long' }])
+      let next = hinted(text(first))
+      expect(next).not.toBeNull()
+      const read: string[] = []
+      next = { handle: next?.handle as string, offset: 0 }
+      for (let n = 0; next !== null; n++) {
+        const [page] = await session.run([{ id: `r${n}`, name: 'read_output', input: next }])
+        const shown = text(page)
+        expect(shown).not.toContain('Shortened')
+        const notice = /\n?\[Bytes (\d+) to (\d+) of (\d+)(?:: the end|\. Read on with .*)\]$/.exec(shown)
+        read.push(shown.slice(0, notice?.index))
+        const [from, to, total] = (notice ?? []).slice(1, 4).map(Number) as [number, number, number]
+        expect([from, total]).toEqual([next.offset, Buffer.byteLength(wholeOf(value))])
+        next = hinted(shown)
+        if (next) expect(next.offset).toBe(to)
+      }
+      // The notice is on its own line, so a page that ends inside a line has an additional newline: ignore newlines.
+      expect(read.join('').replaceAll('\n', '')).toBe(wholeOf(value).replaceAll('\n', ''))
+    },
+  )
 
-  test('VAL-7: the notice names read_output only to a model that has it, and says nothing false', async () => {
-    const hidden = tool({ name: 'read_output', description: 'Reads on', input: z.object({}), internal: true, execute: () => '' })
+  test('VAL-7: the notice names read_output only to a model that has it', async () => {
+    const hidden = tool({
+      name: 'read_output',
+      description: 'Reads on',
+      input: z.object({}),
+      internal: true,
+      execute: () => '',
+    })
     for (const tools of [[long('x'.repeat(50_000))], [long('x'.repeat(50_000)), hidden]]) {
       const runtime = await bench.open(tools)
       const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'long' }])
@@ -92,7 +108,7 @@ onEachStore('outputs', (bench) => {
     expect((await runtime.session('t').outputs.read(view.handle, { offset: 2, limit: 3 })).text).toBe('xxx')
   })
 
-  test('VAL-7 TOOL-4: a session that has read_output of its own is told of it, and others are not', async () => {
+  test('VAL-7 TOOL-4: the notice names a read_output tool only in the session that has it', async () => {
     const runtime = await bench.open([long('x'.repeat(50_000))])
     const [has] = await runtime.session('s', { tools: [readOutputTool()] }).run([{ id: 'a', name: 'long' }])
     expect(hinted(text(has))).not.toBeNull()
@@ -100,14 +116,17 @@ onEachStore('outputs', (bench) => {
     expect(hinted(text(hasNot))).toBeNull()
   })
 
-  test('VAL-7: what is not on record is not said to be stored', async () => {
+  test('VAL-7: an outcome that is not on record is not described as stored', async () => {
     const runtime = await bench.open([long(1), readOutputTool()], { output: { bytes: 1024 } })
     const id = 'i'.repeat(500)
     const name = 'n'.repeat(500)
-    const [, conflict] = [await runtime.session('s').run([{ id, name }]), ...(await runtime.session('s').run([{ id, name: 'long' }]))]
+    const [, conflict] = [
+      await runtime.session('s').run([{ id, name }]),
+      ...(await runtime.session('s').run([{ id, name: 'long' }])),
+    ]
     expect(conflict).toMatchObject({ failure: { code: 'call_conflict' } })
     expect(text(conflict)).toMatch(/bytes shown \(2 lines in all\)\.\]$/)
-    const [view] = fit({ status: 'success', value: ['x'.repeat(5000)] }, { bytes: 1024, lines: 10 }, null).parts
+    const [view] = fitToBudget({ status: 'success', value: ['x'.repeat(5000)] }, { bytes: 1024, lines: 10 }, null).parts
     expect(Object.keys(JSON.parse((view as { text: string }).text) as object)).toEqual(['shortened', 'value'])
   })
 
@@ -141,20 +160,19 @@ onEachStore('outputs', (bench) => {
     await readsAnyPart((await bench.open([])).session('s'), handle)
   })
 
-  test('VAL-7: a foreign, unknown or unsettled handle is refused, and all refusals are the same', async () => {
+  test('VAL-7: foreign, unknown and unsettled handles are rejected with the same error', async () => {
     const clock = manualClock()
     const seen: unknown[] = []
-    const reads = tool({
-      name: 'reads',
-      description: 'Reads what it is told to',
-      input: z.object({ handle: z.string() }),
-      onCrash: 'rerun',
-      execute: ({ handle }, ctx) =>
+    const reads = argumentTool(
+      'reads',
+      z.object({ handle: z.string() }),
+      { description: 'Reads what it is told to', onCrash: 'rerun' },
+      ({ handle }, ctx) =>
         ctx.outputs.read(handle).then(
           ({ text: got }) => got,
           (error: unknown) => String(error),
         ),
-    })
+    )
     const parks = tool({ name: 'parks', description: 'Parks', input: z.object({}), execute: (_, ctx) => ctx.later() })
     const runtime = await bench.open([long('x'.repeat(50_000)), reads, parks, readOutputTool()], { clock })
     const mine = runtime.session('s', { tenant: 'acme' })
@@ -162,7 +180,7 @@ onEachStore('outputs', (bench) => {
       { id: 'a', name: 'long' },
       { id: 'p', name: 'parks' },
     ])
-    run.catch(() => {}) // the parked one is open when the runtime closes
+    run.catch(() => {}) // the parked call is still open when the runtime closes
     await clock.advance(100)
     const uids: string[] = []
     const stop = new AbortController()
@@ -195,29 +213,33 @@ onEachStore('outputs', (bench) => {
     expect(new Set(seen).size).toBe(1)
   })
 
-  const makes = tool({
-    name: 'makes',
-    description: 'Makes a file',
-    input: z.object({}),
-    execute: (_, ctx) => ({ file: ctx.attachments.create('hello', { mediaType: 'text/plain' }) }),
-  })
+  const makes = simpleTool('makes', (_, ctx) => ({
+    file: ctx.attachments.create('hello', { mediaType: 'text/plain' }),
+  }))
   const ask = [{ id: 'a', name: 'makes' }]
-  const fileOf = ([outcome]: CallOutcome[]): Attachment => (outcome as unknown as { value: { file: Attachment } }).value.file
+  const fileOf = ([outcome]: CallOutcome[]): Attachment =>
+    (outcome as unknown as { value: { file: Attachment } }).value.file
 
-  test('VAL-5: a session reads the bytes of its tenant’s attachments, and of no other', async () => {
+  test('VAL-5: a session reads the attachments of its own tenant only', async () => {
     const first = await bench.open([makes])
     const file = fileOf(await first.session('s', { tenant: 'acme' }).run(ask))
-    expect(Buffer.from(await first.session('other', { tenant: 'acme' }).attachments.read(file)).toString()).toBe('hello')
+    expect(Buffer.from(await first.session('other', { tenant: 'acme' }).attachments.read(file)).toString()).toBe(
+      'hello',
+    )
     await expect(first.session('s').attachments.read(file)).rejects.toMatchObject({ code: 'attachment_unknown' })
     const forged = { ref: file.ref } as Attachment
-    await expect(first.session('s', { tenant: 'acme' }).attachments.read(forged)).rejects.toMatchObject({ code: 'value_invalid' })
+    await expect(first.session('s', { tenant: 'acme' }).attachments.read(forged)).rejects.toMatchObject({
+      code: 'value_invalid',
+    })
   })
 
   test.runIf(bench.survives)('VAL-5: an attachment reads the same after a restart', async () => {
     const first = await bench.open([makes])
     const file = fileOf(await first.session('s', { tenant: 'acme' }).run(ask))
     await first.close()
-    await expect(first.session('s', { tenant: 'acme' }).attachments.read(file)).rejects.toMatchObject({ code: 'store_unavailable' })
+    await expect(first.session('s', { tenant: 'acme' }).attachments.read(file)).rejects.toMatchObject({
+      code: 'store_unavailable',
+    })
     const again = (await bench.open([makes])).session('s', { tenant: 'acme' })
     expect(Buffer.from(await again.attachments.read(fileOf(await again.run(ask)))).toString()).toBe('hello')
   })

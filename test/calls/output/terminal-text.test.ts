@@ -1,18 +1,22 @@
-// The cleaner alone: each rule of its comment, and that hostile input costs no more than its length.
+// The terminal-text cleaner: each of its rules, and linear time for hostile input.
 
 import { fc } from '../../kit/seeded-fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { cleanTerminal, cleanValue, fromTerminal } from '../../../src/calls/output/terminal-text.ts'
-import { type Json, mintAttachment } from '../../../src/core/value.ts'
+import { cleanTerminal, cleanValue, hasTerminalCodes } from '../../../src/calls/output/clean-terminal-text.ts'
+import { type Json, mintAttachment } from '../../../src/core/tool-value.ts'
 
 const esc = '\u001b'
 
-describe('what a person would have read', () => {
+describe('cleaned terminal text', () => {
   test.for([
     ['plain text, tabs and newlines stay', 'a\tb\nc 日本 👍\n', 'a\tb\nc 日本 👍\n'],
     ['colours', `${esc}[1;31mred${esc}[0m and ${esc}[38;5;200mpink${esc}[m`, 'red and pink'],
     ['private and odd CSI', `${esc}[?25lhidden${esc}[?25h${esc}[2 q${esc}[>4;1m`, 'hidden'],
-    ['a title ended by BEL, a link ended by ST', `${esc}]0;title\u0007a${esc}]8;;http://x${esc}\\link${esc}]8;;${esc}\\`, 'alink'],
+    [
+      'a title ended by BEL, a link ended by ST',
+      `${esc}]0;title\u0007a${esc}]8;;http://x${esc}\\link${esc}]8;;${esc}\\`,
+      'alink',
+    ],
     ['DCS, SOS, PM, APC', `${esc}P1$r${esc}\\a${esc}Xsos${esc}\\b${esc}^pm${esc}\\c${esc}_apc${esc}\\d`, 'abcd'],
     ['8-bit forms', '\u009b31mred\u009b0m\u009d0;t\u009cx\u0090q\u009cy\u0085z', 'redxyz'],
     ['charset and two-character escapes', `${esc}(Ba${esc}7b${esc}=c${esc}cd`, 'abcd'],
@@ -38,7 +42,7 @@ describe('what a person would have read', () => {
     expect(cleanTerminal(given)).toBe(read)
   })
 
-  test('VAL-7: any input: no control is left, cleaning twice is cleaning once, nothing grows', () => {
+  test('VAL-7: any input: no control characters remain, cleaning is idempotent, nothing grows', () => {
     const piece = fc.oneof(
       fc.constantFrom(
         esc,
@@ -64,7 +68,9 @@ describe('what a person would have read', () => {
         const given = pieces.join('')
         const read = cleanTerminal(given)
         const codes = Array.from(read, (character) => character.codePointAt(0) ?? 0)
-        expect(codes.filter((code) => (code < 32 && code !== 9 && code !== 10) || (code >= 127 && code < 160))).toEqual([])
+        expect(codes.filter((code) => (code < 32 && code !== 9 && code !== 10) || (code >= 127 && code < 160))).toEqual(
+          [],
+        )
         expect(cleanTerminal(read)).toBe(read)
         expect(read.length).toBeLessThanOrEqual(given.length)
         expect(read.match(/\n/g)?.length ?? 0).toBe(given.match(/\n/g)?.length ?? 0)
@@ -73,7 +79,8 @@ describe('what a person would have read', () => {
     )
   })
 
-  // Four times the input in at most eight times the time: quadratic would be sixteen. CPU time, as the machine is shared.
+  // Four times the input may take eight times as long; quadratic would be sixteen. CPU time, because the machine is
+  // shared.
   test.for([
     ['escapes', esc],
     ['open strings', `${esc}]`],
@@ -81,7 +88,7 @@ describe('what a person would have read', () => {
     ['endless parameters', '1;'],
     ['returns', 'a\r'],
     ['backspaces', 'ab\b\b'],
-  ] as const)('VAL-7: a flood of %s takes linear time', ([, piece]) => {
+  ] as const)('VAL-7: a long run of %s takes linear time', ([, piece]) => {
     const timed = (count: number): number => {
       const text = `${esc}[${piece.repeat(count)}`
       const before = process.cpuUsage()
@@ -95,20 +102,22 @@ describe('what a person would have read', () => {
 })
 
 describe('values', () => {
-  test('VAL-7: a value without terminal output is the very same value', () => {
+  test('VAL-7: a value without terminal codes is returned unchanged', () => {
     const value: Json = { a: ['x\r\ny', { b: 'c\n' }], n: 1 }
     expect(cleanValue(value)).toBe(value)
-    expect(fromTerminal('x\r\ny')).toBe(false)
-    expect(fromTerminal('x\ry')).toBe(true)
+    expect(hasTerminalCodes('x\r\ny')).toBe(false)
+    expect(hasTerminalCodes('x\ry')).toBe(true)
   })
 
-  test('VAL-7: only what needs it is copied; attachments and odd keys stay what they are', () => {
+  test('VAL-7: only affected parts are copied; attachments and unusual keys are preserved', () => {
     const image = mintAttachment({ id: 'att_1', mediaType: 'image/png', bytes: 3 }) as unknown as Json
     const same: Json = { deep: ['kept'] }
     const value = JSON.parse(`{"__proto__":"a\\rb","list":["\\u001b[1mx"],"1":2}`) as { [key: string]: Json }
     Object.assign(value, { same, image })
     const cleaned = cleanValue(value) as { [key: string]: Json }
-    expect(JSON.stringify({ ...cleaned, image: 0 })).toBe('{"1":2,"__proto__":"b","list":["x"],"same":{"deep":["kept"]},"image":0}')
+    expect(JSON.stringify({ ...cleaned, image: 0 })).toBe(
+      '{"1":2,"__proto__":"b","list":["x"],"same":{"deep":["kept"]},"image":0}',
+    )
     expect(cleaned.same).toBe(same)
     expect(cleaned.image).toBe(image)
     expect(value.list).toEqual([`${esc}[1mx`])

@@ -1,4 +1,4 @@
-// SCHED: the model's order means something, limits hold, nobody waits for ever.
+// Batch order, mutual exclusion and limits within one worker; no call waits forever.
 
 import { fc } from '../../kit/seeded-fast-check.ts'
 import { createRuntime, tool, type Tool } from 'pawl'
@@ -6,6 +6,7 @@ import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
+import { argumentTool, readOnlyTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const empty = z.object({})
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
@@ -18,7 +19,7 @@ interface Span {
   end: number
 }
 
-/** Tools of every kind that note when they start and end, and take as many turns of the event loop as they are told. */
+/** Tools of every kind that record their start and end, and run for a given number of event loop turns. */
 function noting(spans: Span[]): Tool[] {
   let now = 0
   const input = z.object({ order: z.number(), kind: z.string(), turns: z.number() })
@@ -32,7 +33,13 @@ function noting(spans: Span[]): Tool[] {
     tool({ name: 'read', description: 'Reads', input, hints: { readOnly: true }, execute }),
     tool({ name: 'write', description: 'Writes', input, execute }),
     tool({ name: 'exclusive', description: 'Alone', input, concurrency: 'exclusive', execute }),
-    tool({ name: 'keyed', description: 'One at a time per key', input, concurrency: { key: ({ kind }) => kind }, execute }),
+    tool({
+      name: 'keyed',
+      description: 'One at a time per key',
+      input,
+      concurrency: { key: ({ kind }) => kind },
+      execute,
+    }),
   ]
 }
 
@@ -46,8 +53,8 @@ const calls = (kinds: readonly Kind[], turns: readonly number[], prefix = 'c') =
 const overlap = (a: Span, b: Span): boolean => a.start < b.end && b.start < a.end
 const isBarrier = (kind: Kind): boolean => kind === 'write' || kind === 'exclusive'
 
-onEachStore('order', (bench) => {
-  test('SCHED-1: in random batches, starts and ends obey the rule and nothing that could run is held back', async () => {
+onEachStore('batch order and limits', (bench) => {
+  test('SCHED-1: random batches obey the batch order, and reads are not delayed needlessly', async () => {
     const kind = fc.constantFrom<Kind>('read', 'write', 'exclusive', 'key a', 'key b')
     let round = 0
     const spans: Span[] = []
@@ -68,7 +75,7 @@ onEachStore('order', (bench) => {
               if (a.kind.startsWith('key') && a.kind === b.kind) expect(a.end).toBeLessThan(b.start)
             }
           }
-          // Nothing held back: two neighbours that may run together do, if the first takes a while.
+          // Two neighbouring reads overlap if the first takes long enough.
           for (const [a, b] of by.slice(1).map((b, i) => [by[i] as Span, b] as const)) {
             const free = a.kind === 'read' && b.kind === 'read'
             if (free) expect(b.start).toBeLessThan(a.end + 1 + kinds.length * 2)
@@ -79,7 +86,7 @@ onEachStore('order', (bench) => {
     )
   })
 
-  test('SCHED-1: a write between two reads really separates them; reads run together; other keys run together', async () => {
+  test('SCHED-1: a write separates the reads around it; reads and different keys run together', async () => {
     const spans: Span[] = []
     const runtime = await bench.open(noting(spans))
     await runtime.session('s').run(calls(['read', 'read', 'write', 'read', 'read', 'key a', 'key b'], [3]))
@@ -91,7 +98,7 @@ onEachStore('order', (bench) => {
     expect(overlap(by[5], by[6])).toBe(true)
   })
 
-  test('SCHED-2: exclusives and equal keys exclude each other between two batches at once; other keys do not', async () => {
+  test('SCHED-2: exclusive calls and equal keys exclude each other across two batches', async () => {
     const spans: Span[] = []
     const runtime = await bench.open(noting(spans))
     const session = runtime.session('s')
@@ -106,35 +113,16 @@ onEachStore('order', (bench) => {
     expect(overlap(keys.find(({ kind }) => kind === 'key b') as Span, first)).toBe(true)
   })
 
-  test('SCHED-1 SCHED-2: a call that waits for the outside holds nothing: not its batch, not its key', async () => {
+  test('SCHED-1 SCHED-2: a waiting or parked call holds neither its batch order nor its key', async () => {
     const keys: string[] = []
     const ran: string[] = []
-    const asks = tool({
-      name: 'asks',
-      description: 'Waits inside',
-      input: empty,
-      onCrash: 'rerun',
-      concurrency: { key: () => 'k' },
-      async execute(_, ctx) {
-        const later = await ctx.later<string>()
-        keys.push(later.key)
-        return later.value
-      },
+    const asks = rerunTool('asks', { concurrency: { key: () => 'k' } }, async (_, ctx) => {
+      const later = await ctx.later<string>()
+      keys.push(later.key)
+      return later.value
     })
-    const parks = tool({
-      name: 'parks',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => (keys.push((await ctx.later()).key), ctx.later()),
-    })
-    const quick = tool({
-      name: 'quick',
-      description: 'Same key',
-      input: empty,
-      concurrency: { key: () => 'k' },
-      execute: () => ran.push('quick'),
-    })
+    const parks = rerunTool('parks', async (_, ctx) => (keys.push((await ctx.later()).key), ctx.later()))
+    const quick = simpleTool('quick', { concurrency: { key: () => 'k' } }, () => ran.push('quick'))
     const write = tool({ name: 'write', description: 'Barrier', input: empty, execute: () => ran.push('write') })
     const runtime = await bench.open([asks, parks, quick, write])
     const run = runtime.session('s').run([
@@ -149,23 +137,21 @@ onEachStore('order', (bench) => {
     expect((await run).map(({ status }) => status)).toEqual(['success', 'success', 'success', 'success'])
   })
 
-  test('SCHED-3: limits hold per tool, session, tenant and worker; all get their turn', async () => {
+  test('SCHED-3: limits hold per tool, session, tenant and worker, and every call runs', async () => {
     let running = 0
     let most = 0
     const define = (limits: { concurrent?: number }): Tool =>
-      tool({
-        name: 'slow',
-        description: 'Counts how many run',
-        input: z.object({ n: z.number() }),
-        hints: { readOnly: true },
-        limits,
-        async execute() {
+      argumentTool(
+        'slow',
+        z.object({ n: z.number() }),
+        { description: 'Counts how many run', hints: { readOnly: true }, limits },
+        async () => {
           most = Math.max(most, ++running)
           await turn()
           await turn()
           running--
         },
-      })
+      )
     const asks = Array.from({ length: 40 }, (_, n) => ({ id: `c${n}`, name: 'slow', input: { n } }))
     for (const [limits, own, expected] of [
       [{}, { concurrent: 3 }, 3],
@@ -184,23 +170,10 @@ onEachStore('order', (bench) => {
     }
   })
 
-  test('SCHED-3: waiting is bounded, and can time out in the queue', async () => {
+  test('SCHED-3: the queue is bounded, and queued calls can time out', async () => {
     const clock = manualClock()
-    const holds = tool({
-      name: 'holds',
-      description: 'Holds its place',
-      input: empty,
-      hints: { readOnly: true },
-      execute: () => new Promise(() => {}),
-    })
-    const waits = tool({
-      name: 'waits',
-      description: 'Waits for a place',
-      input: empty,
-      hints: { readOnly: true },
-      timeout: { queue: '5s' },
-      execute: () => 1,
-    })
+    const holds = readOnlyTool('holds', () => new Promise(() => {}))
+    const waits = readOnlyTool('waits', { description: 'Waits for a place', timeout: { queue: '5s' } }, () => 1)
     const runtime = await bench.open([holds, waits], { clock, limits: { perWorker: 1, waiting: 2 } })
     const session = runtime.session('s')
     void session.run([{ id: 'h', name: 'holds' }]).catch(() => {})
@@ -216,66 +189,62 @@ onEachStore('order', (bench) => {
     ])
   })
 
-  test('SCHED-3: rates hold, by tool', async () => {
+  test("SCHED-3: a tool's rate limit holds", async () => {
     const clock = manualClock()
     const at: number[] = []
-    const rated = tool({
-      name: 'rated',
-      description: 'Twice a second',
-      input: z.object({ n: z.number() }),
-      hints: { readOnly: true },
-      limits: { rate: { count: 2, per: '1s' } },
-      execute: () => at.push(clock.now()),
-    })
+    const rated = argumentTool(
+      'rated',
+      z.object({ n: z.number() }),
+      { hints: { readOnly: true }, limits: { rate: { count: 2, per: '1s' } } },
+      () => at.push(clock.now()),
+    )
     const runtime = await bench.open([rated], { clock })
     const start = clock.now()
-    const run = runtime.session('s').run(Array.from({ length: 6 }, (_, n) => ({ id: `c${n}`, name: 'rated', input: { n } })))
+    const run = runtime
+      .session('s')
+      .run(Array.from({ length: 6 }, (_, n) => ({ id: `c${n}`, name: 'rated', input: { n } })))
     await clock.advance('3s')
     await run
     expect(at.map((each) => Math.floor((each - start) / 1000))).toEqual([0, 0, 1, 1, 2, 2])
   })
 
-  test('SCHED-3: a tenant that floods does not starve another', async () => {
+  test('SCHED-3: a tenant with many calls does not starve another', async () => {
     const order: string[] = []
-    const work = tool({
-      name: 'work',
-      description: 'Works',
-      input: empty,
-      hints: { readOnly: true },
-      execute: async (_, ctx) => (order.push(ctx.tenant), await turn()),
-    })
+    const work = readOnlyTool('work', async (_, ctx) => (order.push(ctx.tenant), await turn()))
     const runtime = await bench.open([work], { limits: { perWorker: 1, perSession: 1000 } })
-    const flood = runtime.session('s', { tenant: 'loud' }).run(Array.from({ length: 50 }, (_, n) => ({ id: `c${n}`, name: 'work' })))
+    const flood = runtime
+      .session('s', { tenant: 'loud' })
+      .run(Array.from({ length: 50 }, (_, n) => ({ id: `c${n}`, name: 'work' })))
     const quiet = runtime.session('s', { tenant: 'quiet' }).run([{ id: 'q', name: 'work' }])
     await quiet
     expect(order.indexOf('quiet')).toBeLessThan(5)
     await flood
   })
 
-  test('SCHED-4: a nested call borrows its parent’s place and re-enters its locks; a cycle of keys fails instead of hanging', async () => {
-    const inner = tool({
-      name: 'inner',
-      description: 'Same key',
-      input: z.object({ key: z.string() }),
-      concurrency: { key: ({ key }) => key },
-      internal: true,
-      execute: ({ key }) => `inner ${key}`,
-    })
-    const outer = tool({
-      name: 'outer',
-      description: 'Calls inside',
-      input: z.object({ own: z.string(), then: z.string() }),
-      concurrency: { key: ({ own }) => own },
-      onCrash: 'rerun',
-      async execute({ then }, ctx) {
+  test("SCHED-4: a nested call borrows its parent's slot and locks; a key cycle is rejected", async () => {
+    const inner = argumentTool(
+      'inner',
+      z.object({ key: z.string() }),
+      { concurrency: { key: ({ key }) => key }, internal: true },
+      ({ key }) => `inner ${key}`,
+    )
+    const outer = argumentTool(
+      'outer',
+      z.object({ own: z.string(), then: z.string() }),
+      { concurrency: { key: ({ own }) => own }, onCrash: 'rerun' },
+      async ({ then }, ctx) => {
         await ctx.step('pause', async () => {
           await turn()
           await turn()
         })
         const nested = await ctx.call(inner, { key: then })
-        return nested.status === 'success' ? nested.value : nested.status === 'failure' ? nested.failure.code : nested.status
+        return nested.status === 'success'
+          ? nested.value
+          : nested.status === 'failure'
+            ? nested.failure.code
+            : nested.status
       },
-    })
+    )
     const runtime = await bench.open([inner, outer], { limits: { perWorker: 2 } })
     const same = await runtime.session('s').run([{ id: 'a', name: 'outer', input: { own: 'k', then: 'k' } }])
     expect(same[0]).toMatchObject({ value: 'inner k' })
@@ -287,14 +256,14 @@ onEachStore('order', (bench) => {
 
     expect(values).toContain('would_deadlock')
     expect(values.filter((value) => value !== 'would_deadlock')).toHaveLength(1)
-    // A model cannot name an internal tool.
+    // The model cannot call an internal tool.
     expect((await runtime.session('s').run([{ id: 'i', name: 'inner', input: { key: 'k' } }]))[0]).toMatchObject({
       failure: { code: 'tool_unavailable' },
     })
   })
 })
 
-test('SCHED-3: limits of zero, less or nonsense are refused when configured', async () => {
+test('SCHED-3: limits of zero, negative and invalid limits are rejected at configuration', async () => {
   for (const limits of [
     { perWorker: 0 },
     { perSession: -1 },

@@ -1,12 +1,14 @@
-// SCHED, CALL-3: turns over retries, crashes, nesting and cancels; nothing is left behind when a batch is over.
+// Batch order over retries, crashes, nesting and cancels; a finished batch leaves nothing behind.
 
 import { getEventListeners } from 'node:events'
-import { createRuntime, fail, retry, tool } from 'pawl'
+import { createRuntime, fail, retry, type Tool, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { faulty, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
+import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
 
 const empty = z.object({})
 const named = z.object({ n: z.string() })
@@ -16,20 +18,19 @@ const turns = async (n = 30): Promise<void> => {
 }
 const asks = (name: string, ids: readonly string[]) => ids.map((n) => ({ id: n, name, input: { n } }))
 
-onEachStore('turns', (bench) => {
-  test('SCHED-1 TIME-4: a keyed call that is tried again keeps its turn; other batches may have the key meanwhile', async () => {
+onEachStore('batch order', (bench) => {
+  test('SCHED-1 TIME-4: a retried keyed call keeps its batch order; other batches may take the key', async () => {
     const clock = manualClock()
     const ran: string[] = []
-    const keyed = tool({
-      name: 'keyed',
-      description: 'The first try of a fails',
-      input: named,
-      concurrency: { key: () => 'k' },
-      execute({ n }, ctx) {
+    const keyed = argumentTool(
+      'keyed',
+      named,
+      { description: 'The first try of a fails', concurrency: { key: () => 'k' } },
+      ({ n }, ctx) => {
         ran.push(`${n}${ctx.attempt}`)
         if (n === 'a' && ctx.attempt === 1) throw retry({ after: '5s' })
       },
-    })
+    )
     const runtime = await bench.open([keyed], { clock })
     const session = runtime.session('s')
     const run = session.run(asks('keyed', ['a', 'b', 'c']), { batch: 'm' })
@@ -41,36 +42,37 @@ onEachStore('turns', (bench) => {
     expect(ran).toEqual(['a1', 'x1', 'a2', 'b1', 'c1'])
   })
 
-  test('SCHED-1: a key that is no string is the tool’s failure, and holds nobody up', async () => {
-    const keyed = tool({
-      name: 'keyed',
-      description: 'Keyed by nothing',
-      input: named,
-      concurrency: { key: ({ n }) => (n === 'a' ? (undefined as never) : n) },
-      execute: ({ n }) => n,
-    })
+  test('SCHED-1: a key that is not a string fails its call and does not block other calls', async () => {
+    const keyed = argumentTool(
+      'keyed',
+      named,
+      { concurrency: { key: ({ n }) => (n === 'a' ? (undefined as never) : n) } },
+      ({ n }) => n,
+    )
     const runtime = await bench.open([keyed])
     const ends = await runtime.session('s').run(asks('keyed', ['a', 'b']), { batch: 'm' })
     expect(ends).toMatchObject([{ failure: { class: 'internal' }, attempts: 0 }, { value: 'b' }])
   })
 
-  test('CALL-3: a call that slept and then failed stops its batch before another has its key', async () => {
+  test('CALL-3: a call that fails after a sleep stops its batch before another call gets its key', async () => {
     const clock = manualClock()
     const ran: string[] = []
-    const keyed = tool({
-      name: 'keyed',
-      description: 'a sleeps and fails',
-      input: named,
-      onCrash: 'rerun',
-      timeout: '1h',
-      concurrency: { key: () => 'k' },
-      async execute({ n }, ctx) {
+    const keyed = argumentTool(
+      'keyed',
+      named,
+      {
+        description: 'a sleeps and fails',
+        onCrash: 'rerun',
+        timeout: '1h',
+        concurrency: { key: () => 'k' },
+      },
+      async ({ n }, ctx) => {
         ran.push(n)
         await ctx.sleep(n === 'a' ? '1s' : '10s')
         if (n === 'a') throw fail('No', { code: 'no' })
         ran.push(`${n} woke`)
       },
-    })
+    )
     const runtime = await bench.open([keyed], { clock })
     const run = runtime.session('s').run(asks('keyed', ['a', 'b']), { batch: 'm', onFailure: 'stop' })
     await clock.advance('2s')
@@ -79,92 +81,73 @@ onEachStore('turns', (bench) => {
     expect(ran).toEqual(['a', 'b'])
   })
 
-  test('CALL-8: a hook that aborts the turn stops calls that wait for a place, in a batch of reads too', async () => {
+  test('CALL-8: a hook that aborts the turn cancels queued calls, also in a batch of reads', async () => {
     const ran: string[] = []
-    const read = tool({ name: 'read', description: 'Reads', input: named, hints: { readOnly: true }, execute: ({ n }) => void ran.push(n) })
-    const after = ({ input }: { input: unknown }) => ((input as { n: string }).n === 'a' ? { abort: 'Enough' } : undefined)
+    const read = tool({
+      name: 'read',
+      description: 'Reads',
+      input: named,
+      hints: { readOnly: true },
+      execute: ({ n }) => void ran.push(n),
+    })
+    const after = ({ input }: { input: unknown }) =>
+      (input as { n: string }).n === 'a' ? { abort: 'Enough' } : undefined
     const runtime = await bench.open([read], { hooks: [{ name: 'guard', after }], limits: { perSession: 1 } })
     const ends = await runtime.session('s').run(asks('read', ['a', 'b', 'c']))
     expect([ran, ends.map(({ status }) => status)]).toEqual([['a'], ['failure', 'cancelled', 'cancelled']])
   })
 
-  test('SCHED-4: calls deeper down are lent what their outermost call holds, and run in its place', async () => {
-    const keyed = tool({ name: 'keyed', description: 'Keyed', input: empty, concurrency: { key: () => 'k' }, execute: () => 'deep' })
-    const middle = tool({
-      name: 'middle',
-      description: 'Calls',
-      input: empty,
-      execute: async (_, ctx) => (await ctx.call(keyed, {})) as never,
-    })
-    const outer = tool({
-      name: 'outer',
-      description: 'Calls a caller',
+  test('SCHED-4: deeply nested calls borrow the slot and key of the outermost call', async () => {
+    const keyed = tool({
+      name: 'keyed',
+      description: 'Keyed',
       input: empty,
       concurrency: { key: () => 'k' },
-      execute: async (_, ctx) => (await ctx.call(middle, {})) as never,
+      execute: () => 'deep',
     })
+    const middle = simpleTool('middle', async (_, ctx) => await ctx.call(keyed, {}))
+    const outer = simpleTool('outer', { concurrency: { key: () => 'k' } }, async (_, ctx) => await ctx.call(middle, {}))
     const runtime = await bench.open([keyed, middle, outer], { limits: { perWorker: 1 } })
     const [end] = await runtime.session('s').run([{ id: 'o', name: 'outer' }])
     expect(end).toMatchObject({ value: { value: { value: 'deep' } } })
   })
 
-  test('SCHED-4: what a call between the outermost and the innermost holds is lent as well', async () => {
-    const keyed = (name: string, below?: ReturnType<typeof tool>) =>
-      tool({
-        name,
-        description: 'Keyed',
-        input: empty,
-        concurrency: { key: () => 'k' },
-        execute: async (_, ctx) => (below ? ((await ctx.call(below, {})) as never) : 'deep'),
-      })
+  test('SCHED-4: a nested call also borrows a key that an intermediate parent holds', async () => {
+    const keyed = (name: string, below?: Tool) =>
+      simpleTool(name, { description: 'Keyed', concurrency: { key: () => 'k' } }, async (_, ctx) =>
+        below ? await ctx.call(below, {}) : 'deep',
+      )
     const inner = keyed('inner')
     const middle = keyed('middle', inner)
-    const outer = tool({
-      name: 'outer',
-      description: 'Calls',
-      input: empty,
-      execute: async (_, ctx) => (await ctx.call(middle, {})) as never,
-    })
+    const outer = simpleTool('outer', async (_, ctx) => await ctx.call(middle, {}))
     const runtime = await bench.open([inner, middle, outer])
     const [end] = await runtime.session('s').run([{ id: 'o', name: 'outer' }])
     expect(end).toMatchObject({ value: { value: { value: 'deep' } } })
   })
 
-  test('SCHED-3: a body that comes back from a sleep is no second start: it uses nothing of a rate', async () => {
+  test('SCHED-3: resuming from a sleep does not count against the rate limit', async () => {
     const clock = manualClock()
-    const nap = tool({
-      name: 'nap',
-      description: 'Sleeps',
-      input: named,
-      onCrash: 'rerun',
-      hints: { readOnly: true },
-      limits: { rate: { count: 1, per: '1h' } },
-      execute: (_, ctx) => ctx.sleep('1m'),
-    })
+    const nap = argumentTool(
+      'nap',
+      named,
+      {
+        onCrash: 'rerun',
+        hints: { readOnly: true },
+        limits: { rate: { count: 1, per: '1h' } },
+      },
+      (_, ctx) => ctx.sleep('1m'),
+    )
     const runtime = await bench.open([nap], { clock })
     const run = runtime.session('s').run(asks('nap', ['a']))
     await clock.advance('2m')
     expect((await run)[0]?.status).toBe('success')
   })
 
-  test('SCHED-3 TIME-1: a body whose time runs out while it waits to come back ends at once, and is not said to run still', async () => {
+  test('SCHED-3 TIME-1: a body that times out while it reacquires its slot ends immediately', async () => {
     const clock = manualClock()
     let go = (): void => {}
-    const hold = tool({
-      name: 'hold',
-      description: 'Holds',
-      input: empty,
-      timeout: '1h',
-      execute: () => new Promise<void>((resolve) => (go = resolve)),
-    })
-    const nap = tool({
-      name: 'nap',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: { total: '5m' },
-      execute: (_, ctx) => ctx.sleep('1m'),
-    })
+    const hold = simpleTool('hold', { timeout: '1h' }, () => new Promise<void>((resolve) => (go = resolve)))
+    const nap = rerunTool('nap', { timeout: { total: '5m' } }, (_, ctx) => ctx.sleep('1m'))
     const runtime = await bench.open([hold, nap], { clock, limits: { perSession: 1 } })
     const session = runtime.session('s')
     const slept = session.run([{ id: 'n', name: 'nap' }])
@@ -178,39 +161,18 @@ onEachStore('turns', (bench) => {
     await held
   })
 
-  test('SCHED-2 TIME-2: while all a body called waits for the outside, its clocks stand still; it is back before they go on', async () => {
+  test('SCHED-2 TIME-2: timeouts pause while all nested calls wait, until the key is reacquired', async () => {
     const clock = manualClock()
     const seen: string[] = []
-    const nap = tool({
-      name: 'nap',
-      description: 'Sleeps',
-      input: named,
-      onCrash: 'rerun',
-      hints: { readOnly: true },
-      async execute({ n }, ctx) {
-        await ctx.sleep('10m')
-        seen.push(`${n} woke`)
-      },
+    const nap = argumentTool('nap', named, { onCrash: 'rerun', hints: { readOnly: true } }, async ({ n }, ctx) => {
+      await ctx.sleep('10m')
+      seen.push(`${n} woke`)
     })
-    const other = tool({
-      name: 'other',
-      description: 'Same key',
-      input: empty,
-      concurrency: { key: () => 'k' },
-      execute: () => void seen.push('other'),
-    })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls naps',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: '1m',
-      concurrency: { key: () => 'k' },
-      execute: async (_, ctx) => {
-        const ends = await ctx.run(asks('nap', ['a', 'b']))
-        seen.push('back')
-        return ends.map(({ status }) => status)
-      },
+    const other = simpleTool('other', { concurrency: { key: () => 'k' } }, () => void seen.push('other'))
+    const parent = rerunTool('parent', { timeout: '1m', concurrency: { key: () => 'k' } }, async (_, ctx) => {
+      const ends = await ctx.run(asks('nap', ['a', 'b']))
+      seen.push('back')
+      return ends.map(({ status }) => status)
     })
     const runtime = await bench.open([nap, other, parent], { clock })
     const session = runtime.session('s')
@@ -222,17 +184,14 @@ onEachStore('turns', (bench) => {
     expect(seen).toEqual(['other', 'a woke', 'b woke', 'back'])
   })
 
-  test('TIME-3: cancelling a session asks its open calls, and not those of another tenant or those that are over', async () => {
-    const hang = tool({
-      name: 'hang',
-      description: 'Until called off',
-      input: named,
-      hints: { readOnly: true },
-      execute: ({ n }, ctx) =>
-        n === 'quick'
-          ? n
-          : new Promise<string>((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
-    })
+  test('TIME-3: cancelling a session cancels its open calls, and none of another tenant', async () => {
+    const hang = argumentTool('hang', named, { hints: { readOnly: true } }, ({ n }, ctx) =>
+      n === 'quick'
+        ? n
+        : new Promise<string>((_, reject) =>
+            ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error)),
+          ),
+    )
     const runtime = await bench.open([hang])
     const [mine, theirs] = [runtime.session('s', { tenant: 't1' }), runtime.session('s', { tenant: 't2' })]
     const [a, b] = [mine.run(asks('hang', ['a', 'quick'])), theirs.run(asks('hang', ['b']))]
@@ -244,8 +203,14 @@ onEachStore('turns', (bench) => {
     expect((await b)[0]?.status).toBe('cancelled')
   })
 
-  test('a batch that is over listens to nobody', async () => {
-    const read = tool({ name: 'read', description: 'Reads', input: named, hints: { readOnly: true }, execute: ({ n }) => n })
+  test('a finished batch removes its abort listener', async () => {
+    const read = tool({
+      name: 'read',
+      description: 'Reads',
+      input: named,
+      hints: { readOnly: true },
+      execute: ({ n }) => n,
+    })
     const runtime = await bench.open([read])
     const stop = new AbortController()
     await runtime.session('s').run(asks('read', ['a', 'b']), { signal: stop.signal })
@@ -253,23 +218,23 @@ onEachStore('turns', (bench) => {
   })
 
   test.runIf(bench.survives)(
-    'SCHED-1 DUR-3: after a crash calls stand in line in their order again; parked ones do not, and a batch asked for again joins',
+    'SCHED-1 DUR-3: after a crash a batch keeps its order, and resubmitting joins it',
     async () => {
       const ran: string[] = []
       let hold = true
-      const write = tool({
-        name: 'write',
-        description: 'Writes',
-        input: named,
-        onCrash: 'rerun',
-        async execute({ n }) {
-          if (hold) return new Promise<void>(() => {})
-          ran.push(`+${n}`)
-          await turns(3)
-          ran.push(`-${n}`)
-        },
+      const write = argumentTool('write', named, { onCrash: 'rerun' }, async ({ n }) => {
+        if (hold) return new Promise<void>(() => {})
+        ran.push(`+${n}`)
+        await turns(3)
+        ran.push(`-${n}`)
       })
-      const park = tool({ name: 'park', description: 'Parks', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.later() })
+      const park = tool({
+        name: 'park',
+        description: 'Parks',
+        input: empty,
+        onCrash: 'rerun',
+        execute: (_, ctx) => ctx.later(),
+      })
       const calls = [
         { id: 'p', name: 'park' },
         ...asks('write', ['a', 'b', 'c']).map((each, i) => ({ ...each, ...(i === 1 ? { idempotencyKey: 'k' } : {}) })),
@@ -281,56 +246,38 @@ onEachStore('turns', (bench) => {
       await before.close({ grace: 0 })
       hold = false
       const runtime = await bench.open([write, park])
-      void runtime
-        .session('s')
-        .run(calls, { batch: 'm' })
-        .catch(() => {})
+      ignoreResult(runtime.session('s').run(calls, { batch: 'm' }))
       while (ran.length < 6) await turn()
       expect(ran).toEqual(['+a', '-a', '+b', '-b', '+c', '-c'])
     },
   )
 
   test.runIf(bench.survives)(
-    'SCHED-1 DUR-4: a call whose answer came while no worker was there lands beside its batch, not in its order',
+    'SCHED-1 DUR-4: a call resolved while no worker runs settles outside the batch order',
     async () => {
       let hold = true
       let written = (): void => {}
       const wrote = new Promise<void>((resolve) => (written = resolve))
-      const write = tool({
-        name: 'write',
-        description: 'Writes',
-        input: empty,
-        onCrash: 'rerun',
-        execute: () => (hold ? new Promise<void>(() => {}) : written()),
-      })
+      const write = rerunTool('write', () => (hold ? new Promise<void>(() => {}) : written()))
       let key = ''
-      const park = tool({
-        name: 'park',
-        description: 'Parks',
-        input: empty,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => {
-          const later = await ctx.later()
-          key = later.key
-          return later
-        },
+      const park = rerunTool('park', async (_, ctx) => {
+        const later = await ctx.later()
+        key = later.key
+        return later
       })
       const calls = [
         { id: 'p', name: 'park' },
         { id: 'w', name: 'write' },
       ]
       const before = await bench.open([write, park])
-      before
-        .session('s')
-        .run(calls, { batch: 'm' })
-        .catch(() => {})
+      ignoreResult(before.session('s').run(calls, { batch: 'm' }))
       await turns()
       await before.close({ grace: 0 })
       const elsewhere = await bench.open([])
       await elsewhere.resolve(key, { value: 'yes' })
       await elsewhere.close({ grace: 0 })
       hold = false
-      // The answer lands only when the write is through.
+      // The parked call settles only after the write has run.
       const after = ({ tool: name }: { tool: string }) => (name === 'park' ? wrote : undefined)
       const runtime = await bench.open([write, park], { hooks: [{ name: 'slow', after }] })
       const ends = await runtime.session('s').run(calls, { batch: 'm' })
@@ -339,11 +286,22 @@ onEachStore('turns', (bench) => {
   )
 })
 
-test('TIME-3: calls that are over are not asked to stop', async () => {
+test('TIME-3: cancelling a session reads no settled calls', async () => {
   let looks = 0
   const { store, clock } = freshMemory()
-  const read = tool({ name: 'read', description: 'Reads', input: named, hints: { readOnly: true }, execute: ({ n }) => n })
-  const runtime = await createRuntime({ store: faulty(store, { on: { call: () => void looks++ } }), clock, tools: [read], logger: quiet })
+  const read = tool({
+    name: 'read',
+    description: 'Reads',
+    input: named,
+    hints: { readOnly: true },
+    execute: ({ n }) => n,
+  })
+  const runtime = await createRuntime({
+    store: faulty(store, { on: { call: () => void looks++ } }),
+    clock,
+    tools: [read],
+    logger: quiet,
+  })
   const session = runtime.session('s')
   await session.run(asks('read', ['a', 'b']))
   looks = 0
@@ -351,9 +309,15 @@ test('TIME-3: calls that are over are not asked to stop', async () => {
   await runtime.close({ grace: 0 })
 })
 
-test('SCHED-1: thousands of turns on one key, from two batches at once, cost no more than their number', async () => {
+test('SCHED-1: thousands of calls on one key from two batches all run', async () => {
   let ran = 0
-  const keyed = tool({ name: 'keyed', description: 'Keyed', input: named, concurrency: { key: () => 'k' }, execute: () => void ran++ })
+  const keyed = tool({
+    name: 'keyed',
+    description: 'Keyed',
+    input: named,
+    concurrency: { key: () => 'k' },
+    execute: () => void ran++,
+  })
   const runtime = await createRuntime({ store: 'memory:', tools: [keyed] })
   const ids = Array.from({ length: 1_500 }, (_, n) => `c${n}`)
   await Promise.all(['s', 'z'].map((session) => runtime.session(session).run(asks('keyed', ids), { batch: 'm' })))

@@ -3,11 +3,11 @@ import { type ManualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { fleetOn } from '../../kit/worker-fleet.ts'
 
-describe.each(['memory', 'sqlite'] as const)('on %s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('equal keys on %s', (kind) => {
   let clock: ManualClock
   const fleet = fleetOn(kind, (has) => ({ clock } = has))
 
-  test('SCHED-1: a call that times out in the queue does not give away the turn of the first', async () => {
+  test("SCHED-1: a call that times out in the queue does not release the first call's batch order", async () => {
     const ran: string[] = []
     const input = { type: 'object' } as const
     const keyed = { description: 'One at a time per key', input, concurrency: { key: () => 'k' } }
@@ -27,7 +27,7 @@ describe.each(['memory', 'sqlite'] as const)('on %s', (kind) => {
       { id: 'b', name: 'plain' },
       { id: 'c', name: 'hasty' },
     ])
-    // a holds its turn while it waits for its second attempt; c leaves the queue meanwhile.
+    // a keeps its batch order while it waits for its second attempt; c leaves the queue meanwhile.
     await clock.advance('6s')
     expect((await runtime.session('s').calls.get('c'))?.state).toBe('settled')
     expect(ran).toEqual(['a, attempt 1'])

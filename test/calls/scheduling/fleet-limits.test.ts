@@ -1,5 +1,5 @@
-// SCHED-2, SCHED-3, SCHED-4: what excludes each other does so on whatever worker; limits and rates are the fleet's. Two runtimes on one
-// store are two workers; test/chaos has them in processes of their own.
+// Mutual exclusion, limits and rates across workers. Two runtimes on one store act as two workers; test/chaos runs them
+// in separate processes.
 
 import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
 import { type ManualClock } from 'pawl/testing'
@@ -9,10 +9,11 @@ import type { Store } from '../../../src/store/store.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { mortal, type StoreKind } from '../../kit/stores/killable-store.ts'
 import { fleetOn } from '../../kit/worker-fleet.ts'
+import { argumentTool } from '../../kit/simple-tools.ts'
 
 const input = z.object({ k: z.string().default('k') })
 
-/** A tool that runs until it is told to go on, and tells how many run at once. */
+/** A tool that runs until the test releases it, and counts its concurrent executions. */
 function gated(name: string, more: object = {}) {
   const going: (() => void)[] = []
   const seen = { now: 0, most: 0, began: [] as string[] }
@@ -33,7 +34,7 @@ function gated(name: string, more: object = {}) {
   return { tool: made, seen, go: (many = 1) => going.splice(0, many).forEach((each) => each()) }
 }
 
-describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('several workers on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   const { start: worker, settle } = fleetOn(kind, (has) => ({ clock, store } = has))
@@ -44,8 +45,16 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
       .then(([outcome]) => outcome)
 
   const keyed = { concurrency: { key: ({ k }: { k: string }) => k } }
+  /** Starts call a of session s on a worker that dies while the body runs. */
+  const dieDuring = async (called: Tool): Promise<void> => {
+    const dying = mortal(store)
+    const first = await createRuntime({ store: dying.store, tools: [called], clock, logger: quiet })
+    void run(first, 's', 'a', called.name)
+    await settle()
+    dying.die()
+  }
 
-  test('SCHED-2: equal keys exclude each other on two workers, other keys do not, and who waits gets its turn', async () => {
+  test('SCHED-2: equal keys exclude each other on two workers, and the waiting call runs next', async () => {
     const { tool: pay, seen, go } = gated('pay', keyed)
     const [one, two] = [await worker([pay]), await worker([pay])]
     const first = run(one, 's', 'a', 'pay')
@@ -62,7 +71,7 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-2: exclusives of one session exclude each other on two workers, those of another do not', async () => {
+  test('SCHED-2: exclusive calls of one session exclude each other on two workers', async () => {
     const { tool: alone, seen, go } = gated('alone', { concurrency: 'exclusive' })
     const [one, two] = [await worker([alone]), await worker([alone])]
     const ends = [run(one, 's', 'a', 'alone'), run(two, 's', 'b', 'alone'), run(two, 't', 'c', 'alone')]
@@ -74,10 +83,12 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await Promise.all(ends)).toMatchObject([{ status: 'success' }, { status: 'success' }, { status: 'success' }])
   })
 
-  test('SCHED-3: the limit of a tool counts the calls of all workers, and each gets its turn', async () => {
+  test('SCHED-3: the limit of a tool counts the calls of all workers, and every call runs', async () => {
     const { tool: few, seen, go } = gated('few', { limits: { concurrent: 2 }, concurrency: 'parallel' })
     const workers = [await worker([few]), await worker([few]), await worker([few])]
-    const ends = Array.from({ length: 12 }, (_, index) => run(workers[index % 3] as Runtime, `s${index}`, `${index}`, 'few'))
+    const ends = Array.from({ length: 12 }, (_, index) =>
+      run(workers[index % 3] as Runtime, `s${index}`, `${index}`, 'few'),
+    )
     for (let round = 0; round < 12; round++) {
       await settle()
       expect(seen.now).toBe(Math.min(2, 12 - round))
@@ -92,7 +103,7 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     const { tool: any, seen, go } = gated('any', { concurrency: 'parallel' })
     const limits = { perSession: 3, perTenant: 4 }
     const [one, two] = [await worker([any], { limits }), await worker([any], { limits })]
-    await clock.advance('11s') // the first has renewed its lease, and knows of the second
+    await clock.advance('11s') // the first worker has renewed its lease and knows of the second
     const ends = Array.from({ length: 8 }, (_, index) => run(index % 2 ? one : two, 's', `${index}`, 'any'))
     await settle()
     expect(seen.now).toBe(3)
@@ -108,8 +119,12 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-3: a rate is the fleet’s', async () => {
-    const { tool: slow, seen, go } = gated('slow', { limits: { rate: { count: 2, per: '1m' } }, concurrency: 'parallel' })
+  test('SCHED-3: a rate limit counts the starts of all workers', async () => {
+    const {
+      tool: slow,
+      seen,
+      go,
+    } = gated('slow', { limits: { rate: { count: 2, per: '1m' } }, concurrency: 'parallel' })
     const [one, two] = [await worker([slow]), await worker([slow])]
     const ends = Array.from({ length: 5 }, (_, index) => run(index % 2 ? one : two, 's', `${index}`, 'slow'))
     await settle()
@@ -126,10 +141,18 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     await Promise.all(ends)
   })
 
-  test('SCHED-2: a sleep, a wait and a park give the key to another worker, and take it again', async () => {
+  test('SCHED-2: a sleeping call releases its key to another worker and reacquires it', async () => {
     const order: string[] = []
     const define = (name: string, more: object, body: (ctx: never) => Promise<unknown>): Tool =>
-      tool({ name, description: 'd', input, onCrash: 'rerun', ...keyed, ...more, execute: (_: unknown, ctx: never) => body(ctx) } as never)
+      tool({
+        name,
+        description: 'd',
+        input,
+        onCrash: 'rerun',
+        ...keyed,
+        ...more,
+        execute: (_: unknown, ctx: never) => body(ctx),
+      } as never)
     const sleeper = define('sleeper', {}, async (ctx: { sleep(for_: string): Promise<void> }) => {
       order.push('sleeps')
       await ctx.sleep('10s')
@@ -144,7 +167,7 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     await settle()
     expect(seen.began).toEqual(['b'])
     await clock.advance('20s')
-    expect(order).toEqual(['sleeps']) // its time has come, but another has the key
+    expect(order).toEqual(['sleeps']) // the sleep is over, but another call has the key
     go()
     await paid
     await settle()
@@ -153,13 +176,9 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-2: a key outlives its worker until its call has an end', async () => {
+  test('SCHED-2: a key stays locked after its worker died, until its call has settled', async () => {
     const { tool: pay, seen, go } = gated('pay', { ...keyed, onCrash: 'rerun' })
-    const dying = mortal(store)
-    const first = await createRuntime({ store: dying.store, tools: [pay], clock, logger: quiet })
-    void run(first, 's', 'a', 'pay')
-    await settle()
-    dying.die()
+    await dieDuring(pay)
     const second = await worker([pay])
     const next = run(second, 's2', 'b', 'pay')
     await settle()
@@ -174,13 +193,9 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-2 DUR-3: a call whose end nobody knows after its worker died gives its key back with its end', async () => {
+  test('SCHED-2 DUR-3: a call that ends as unknown after its worker died releases its key', async () => {
     const { tool: pay, seen, go } = gated('pay', keyed)
-    const dying = mortal(store)
-    const first = await createRuntime({ store: dying.store, tools: [pay], clock, logger: quiet })
-    void run(first, 's', 'a', 'pay')
-    await settle()
-    dying.die()
+    await dieDuring(pay)
     const second = await worker([pay])
     const next = run(second, 's2', 'b', 'pay')
     await clock.advance('40s')
@@ -192,7 +207,7 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-3 TIME-1: who stands in line can be cancelled and can run out of time, and leaves no trace', async () => {
+  test('SCHED-3 TIME-1: a queued call can be cancelled or time out, and leaves no ticket', async () => {
     const { tool: pay, seen, go } = gated('pay', keyed)
     const impatient = gated('impatient', { ...keyed, timeout: { queue: '5s' } })
     const tools = [pay, impatient.tool]
@@ -214,15 +229,24 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-4: two workers whose nested calls wait for each other’s keys: one of them is refused, the other goes on', async () => {
-    const inner = tool({ name: 'inner', description: 'd', input, ...keyed, execute: ({ k }: { k: string }) => k } as never) as Tool
+  test("SCHED-4: of two workers with nested calls on each other's keys one is rejected", async () => {
+    const inner = tool({
+      name: 'inner',
+      description: 'd',
+      input,
+      ...keyed,
+      execute: ({ k }: { k: string }) => k,
+    } as never) as Tool
     const outer = tool({
       name: 'outer',
       description: 'd',
       input: z.object({ k: z.string(), other: z.string() }),
       onCrash: 'rerun',
       concurrency: { key: ({ k }: { k: string }) => k },
-      async execute({ other }: { other: string }, ctx: { sleep(ms: number): Promise<void>; run(calls: unknown[]): Promise<unknown[]> }) {
+      async execute(
+        { other }: { other: string },
+        ctx: { sleep(ms: number): Promise<void>; run(calls: unknown[]): Promise<unknown[]> },
+      ) {
         await gate
         return { nested: await ctx.run([{ id: 'n', name: 'inner', input: { k: other } }]) }
       },
@@ -230,7 +254,10 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     let start = (): void => {}
     const gate = new Promise<void>((resolve) => (start = resolve))
     const [one, two] = [await worker([inner, outer]), await worker([inner, outer])]
-    const ends = [run(one, 's', 'a', 'outer', { k: 'x', other: 'y' }), run(two, 't', 'b', 'outer', { k: 'y', other: 'x' })]
+    const ends = [
+      run(one, 's', 'a', 'outer', { k: 'x', other: 'y' }),
+      run(two, 't', 'b', 'outer', { k: 'y', other: 'x' }),
+    ]
     await settle()
     start()
     await clock.advance('5s')
@@ -243,20 +270,14 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(await store.holds()).toEqual([])
   })
 
-  test('SCHED-1: what a dead worker left of a batch goes to one worker, in the model’s order', async () => {
+  test("SCHED-1: one worker takes over the rest of a dead worker's batch, in batch order", async () => {
     const order: string[] = []
     const define = (hangs: boolean): Tool =>
-      tool({
-        name: 'write',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        async execute({ k }) {
-          order.push(k)
-          await new Promise<void>((resolve) => void (hangs ? undefined : clock.timer(100, resolve)))
-          order.push(`${k} done`)
-          return k
-        },
+      argumentTool('write', input, { onCrash: 'rerun' }, async ({ k }) => {
+        order.push(k)
+        await new Promise<void>((resolve) => void (hangs ? undefined : clock.timer(100, resolve)))
+        order.push(`${k} done`)
+        return k
       })
     const dying = mortal(store)
     const first = await createRuntime({ store: dying.store, tools: [define(true)], clock, logger: quiet })
@@ -272,7 +293,7 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
     expect(order).toEqual(['a', 'a done', 'b', 'b done', 'c', 'c done', 'd', 'd done'])
   })
 
-  test('SCHED-3: nobody in line is overtaken for ever: forty calls on three workers, one key, each once', async () => {
+  test('SCHED-3: forty calls on three workers and one key all run, one at a time', async () => {
     let now = 0
     let most = 0
     const ran: string[] = []
@@ -290,7 +311,9 @@ describe.each(['memory', 'sqlite'] as const)('a fleet on %s', (kind: StoreKind) 
       },
     } as never) as Tool
     const workers = [await worker([step]), await worker([step]), await worker([step])]
-    const ends = Array.from({ length: 40 }, (_, index) => run(workers[index % 3] as Runtime, `s${index}`, `${index}`, 'step'))
+    const ends = Array.from({ length: 40 }, (_, index) =>
+      run(workers[index % 3] as Runtime, `s${index}`, `${index}`, 'step'),
+    )
     for (let turn = 0; turn < 200 && ran.length < 40; turn++) await clock.advance(100)
     expect(await Promise.all(ends)).toHaveLength(40)
     expect(most).toBe(1)

@@ -1,19 +1,16 @@
-// Places across workers, looked at by somebody who wants them to fail: calls in line that wait for each other's tickets.
+// Slots across workers: queued calls that wait for each other's tickets must not deadlock.
 
-import { createRuntime, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
-import { type ManualClock, manualClock } from 'pawl/testing'
-import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { type Runtime, type Tool, tool } from 'pawl'
+import type { ManualClock } from 'pawl/testing'
+import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import type { Store } from '../../../src/store/store.ts'
-import { type StoreKind, storeOf } from '../../kit/stores/killable-store.ts'
-import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import type { StoreKind } from '../../kit/stores/killable-store.ts'
+import { after } from '../../kit/stores/fresh-store.ts'
+import { fleetOn } from '../../kit/worker-fleet.ts'
 
 const input = z.object({ k: z.string() })
 
-/** Bodies that run until they are told to go on, by the id of their call. */
+/** Bodies that run until the test ends them by call id. */
 class Bodies {
   readonly began: string[] = []
   readonly #open = new Map<string, () => void>()
@@ -26,28 +23,13 @@ class Bodies {
   }
 }
 
-describe.each(['memory', 'sqlite'] as const)('places on %s', (kind: StoreKind) => {
-  let dir: string
+describe.each(['memory', 'sqlite'] as const)('slots on %s', (kind: StoreKind) => {
   let clock: ManualClock
-  let store: Store
   let bodies: Bodies
-  const open: Runtime[] = []
-  beforeEach(() => {
-    clock = manualClock()
+  const { start: worker } = fleetOn(kind, (fresh) => {
+    ;({ clock } = fresh)
     bodies = new Bodies()
-    dir = mkdtempSync(join(tmpdir(), 'pawl-adv-'))
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
   })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const worker = async (tools: readonly Tool[], options: Partial<RuntimeOptions> = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store, tools, clock, logger: quiet, ...options })
-    open.push(runtime)
-    return runtime
-  }
   const settle = () => clock.advance(2_000)
   const run = (runtime: Runtime, id: string, name: string, k: string) =>
     runtime
@@ -65,32 +47,37 @@ describe.each(['memory', 'sqlite'] as const)('places on %s', (kind: StoreKind) =
       execute: (_: unknown, ctx: { callId: string }) => bodies.run(ctx.callId),
     } as never)
 
-  test('SCHED-3: two calls in line for a key and for the limit of their tool do not wait for each other’s tickets for ever', async () => {
+  /** One of two waiting calls has started; both end. */
+  const expectBothEnd = async (calls: readonly Promise<unknown>[]): Promise<void> => {
+    expect(bodies.began).toHaveLength(3)
+    bodies.end(bodies.began[2] as string)
+    await settle()
+    bodies.end(bodies.began[3] as string)
+    expect(await after(Promise.all(calls), clock)).not.toBe('hangs')
+  }
+
+  test('SCHED-3: calls queued for a key and a tool limit do not deadlock on their tickets', async () => {
     const few = keyed('few', { limits: { concurrent: 1 } })
     const hold = keyed('hold')
     const tools = [few, hold]
     const [one, two, three] = [await worker(tools), await worker(tools), await worker(tools)]
-    run(one, 'y', 'few', 'other').catch(() => {}) // has the place of the tool
+    run(one, 'y', 'few', 'other').catch(() => {}) // has the slot of the tool
     await settle()
-    const second = run(two, 'second', 'few', 'k') // the key is free, the place of the tool is not
+    const second = run(two, 'second', 'few', 'k') // the key is free, the slot of the tool is not
     await settle()
     run(two, 'x', 'hold', 'k').catch(() => {}) // has the key
     await settle()
-    const first = run(three, 'first', 'few', 'k') // stands in line for the key
+    const first = run(three, 'first', 'few', 'k') // queued for the key
     await settle()
     expect(bodies.began).toEqual(['y', 'x'])
     bodies.end('x')
     bodies.end('y')
     await clock.advance('2m')
-    // Nobody runs and nobody has anything: one of them must.
-    expect(bodies.began).toHaveLength(3)
-    bodies.end(bodies.began[2] as string)
-    await settle()
-    bodies.end(bodies.began[3] as string)
-    expect(await after(Promise.all([first, second]), clock)).not.toBe('hangs')
+    // No call runs and no slot is taken: one of the two must start.
+    await expectBothEnd([first, second])
   })
 
-  test('SCHED-4: who has a ticket in the fleet and waits for a place on its worker does not block what runs there', async () => {
+  test('SCHED-4: a ticket of a call without a worker slot does not block calls on that worker', async () => {
     const hold = keyed('hold')
     const above = tool({
       name: 'above',
@@ -108,23 +95,19 @@ describe.each(['memory', 'sqlite'] as const)('places on %s', (kind: StoreKind) =
     const two = await worker([hold, above])
     run(two, 'x', 'hold', 'k').catch(() => {})
     await settle()
-    const waits = run(one, 'waits', 'hold', 'k') // in line for the key, without a place on its worker
+    const waits = run(one, 'waits', 'hold', 'k') // queued for the key, without a slot on its worker
     await settle()
-    const parent = run(one, 'parent', 'above', 'k') // has the one place of the worker
+    const parent = run(one, 'parent', 'above', 'k') // has the only slot of the worker
     await settle()
     expect(bodies.began).toEqual(['x', 'parent'])
-    bodies.end('x') // now it is the turn of 'waits', which has no place on its worker …
+    bodies.end('x') // the key is now offered to 'waits', which has no worker slot …
     await settle()
-    bodies.end('parent') // … and never gets one, as the call under 'parent' stands in line behind it
+    bodies.end('parent') // … and gets none, because the call under 'parent' is queued behind it
     await clock.advance('2m')
-    expect(bodies.began).toHaveLength(3)
-    bodies.end(bodies.began[2] as string)
-    await settle()
-    bodies.end(bodies.began[3] as string)
-    expect(await after(Promise.all([waits, parent]), clock)).not.toBe('hangs')
+    await expectBothEnd([waits, parent])
   })
 
-  test('SCHED-4: a circle of keys over two workers is found although a call in it has an older ticket elsewhere', async () => {
+  test('SCHED-4: a key cycle over two workers is detected despite an older ticket', async () => {
     const hold = keyed('hold')
     const calls = (name: string, under: string, more: object): Tool =>
       tool({
@@ -153,13 +136,13 @@ describe.each(['memory', 'sqlite'] as const)('places on %s', (kind: StoreKind) =
     run(two, 'x', 'hold', 'b').catch(() => {}) // has key b
     await settle()
     const p1 = ask(one, 'p1', 'outer', 'a', 'b') // has key a; will call inner with key b
-    const p2 = ask(two, 'p2', 'inner', 'z', 'a') // has the place of inner; will call hold with key a
+    const p2 = ask(two, 'p2', 'inner', 'z', 'a') // has the slot of inner; will call hold with key a
     await settle()
-    bodies.end('p1') // its inner stands in line for key b
+    bodies.end('p1') // its inner call is queued for key b
     await settle()
-    bodies.end('p2') // its hold stands in line for key a
+    bodies.end('p2') // its hold call is queued for key a
     await settle()
-    bodies.end('x') // now the inner of p1 waits for the place of p2, which waits for key a of p1
+    bodies.end('x') // the inner call of p1 now waits for the slot of p2, which waits for key a of p1
     await clock.advance('2m')
     for (const id of bodies.began) bodies.end(id)
     await clock.advance('2m')
@@ -167,7 +150,7 @@ describe.each(['memory', 'sqlite'] as const)('places on %s', (kind: StoreKind) =
     expect(await after(Promise.all([p1, p2]), clock)).not.toBe('hangs')
   })
 
-  test('SCHED-3: the line for a key that another worker has is bounded too: overloaded beyond', async () => {
+  test('SCHED-3: the queue for a key of another worker is bounded; more calls are overloaded', async () => {
     const hold = keyed('hold')
     const [one, two] = [await worker([hold], { limits: { waiting: 2 } }), await worker([hold])]
     run(two, 'x', 'hold', 'k').catch(() => {})
@@ -180,7 +163,7 @@ describe.each(['memory', 'sqlite'] as const)('places on %s', (kind: StoreKind) =
       )
       await settle()
     }
-    // Two may wait.
+    // Two calls may wait.
     expect(ends).toHaveLength(8)
   })
 })

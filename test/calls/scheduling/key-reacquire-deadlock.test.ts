@@ -1,4 +1,4 @@
-// A body that cannot be brought back because of a circle (SCHED-2, SCHED-4, TIME-1).
+// A body that cannot reacquire its key because of a deadlock.
 
 import { createRuntime, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
@@ -9,7 +9,10 @@ import { after, quiet } from '../../kit/stores/fresh-store.ts'
 const empty = z.object({})
 const pass = (clock: ManualClock, ms: number): Promise<void> => new Promise((resolve) => void clock.timer(ms, resolve))
 
-/** r calls c and d; c has key k and calls g, which sleeps, so k is free; x takes k and calls y, which needs r's key. Then g wakes. */
+/**
+ * r calls c and d; c has key k and calls g, which sleeps, so k is free; x takes k and calls y, which needs r's key.
+ * Then g wakes.
+ */
 async function circle(clock: ManualClock, afterwards: () => Promise<unknown>) {
   const held: string[] = []
   const common = { description: 'x', input: empty, onCrash: 'rerun' as const }
@@ -54,20 +57,21 @@ async function circle(clock: ManualClock, afterwards: () => Promise<unknown>) {
   return { runtime, held, both: Promise.all([first, second]) }
 }
 
-// Wrong because: that c may not have its key again is told to g, which needs no key and whose sleep fails for it; c itself hears nothing and
-// goes on without the key while x has it.
-test('SCHED-2 SCHED-4: a body that could not get its key again does not go on as if it had it', async () => {
+// Regression: the rejection reached g, which needs no key, and its sleep failed; c continued without the key that x
+// held.
+test('SCHED-2 SCHED-4: a body that cannot reacquire its key does not continue without it', async () => {
   const clock = manualClock()
   const { runtime, held, both } = await circle(clock, async () => 'c')
   await after(both, clock, 300_000, 1_000)
   await runtime.close({ grace: 0 })
   const order = held.filter((each) => each !== 'x has k')
-  expect(order.indexOf('c goes on') === -1 || order.indexOf('c goes on') > order.indexOf('x is through with k')).toBe(true)
+  expect(order.indexOf('c goes on') === -1 || order.indexOf('c goes on') > order.indexOf('x is through with k')).toBe(
+    true,
+  )
 })
 
-// Wrong because: its clocks were stopped while it waited and are only started again after it got its key: a body that goes on without is bound by
-// no attempt clock any more.
-test('TIME-1 SCHED-4: a body that could not get its key again is still bound by its attempt clock', async () => {
+// Regression: the timeouts were resumed only after the key was reacquired, so that a body without it had none.
+test('TIME-1 SCHED-4: a body that cannot reacquire its key still has its attempt timeout', async () => {
   const clock = manualClock()
   const { runtime, both } = await circle(clock, () => new Promise(() => {}))
   const end = await after(both, clock, 600_000, 1_000)

@@ -1,4 +1,4 @@
-// Order, places and limits, asked for in every awkward way (SCHED-1…4).
+// Batch order, slots and limits of nested calls, keyed calls and calls with idempotency keys.
 
 import { tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
@@ -6,13 +6,14 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { after } from '../../kit/stores/fresh-store.ts'
+import { argumentTool, readOnlyTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const empty = z.object({})
 const turns = async (n = 20): Promise<void> => {
   for (let i = 0; i < n; i++) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** A tool whose bodies are let go by hand, and that notes how many run at once. */
+/** A tool whose bodies run until the test releases them, and that records the running ones. */
 function gated(name: string, more: object = {}) {
   const running = new Set<string>()
   const log: string[] = []
@@ -34,11 +35,18 @@ function gated(name: string, more: object = {}) {
       return n
     },
   })
-  return { made, running, log, go: (n: string) => gates.get(n)?.() }
+  const go = (n: string): void => gates.get(n)?.()
+  const goEach = async (names: readonly string[]): Promise<void> => {
+    for (const n of names) {
+      go(n)
+      await turns()
+    }
+  }
+  return { made, running, log, go, goEach }
 }
 
-onEachStore('awkward order', (bench) => {
-  test('SCHED-1: two runs without a batch name at once each keep their own order', async () => {
+onEachStore('order of nested and keyed calls', (bench) => {
+  test('SCHED-1: two concurrent runs without a batch name each keep their own order', async () => {
     const w = gated('write')
     const runtime = await bench.open([w.made])
     const s = runtime.session('s')
@@ -54,18 +62,21 @@ onEachStore('awkward order', (bench) => {
     w.go('a0') // a1 may start now; b1 must wait for b0, which still runs
     await turns()
     const seen = [...w.running].toSorted()
-    for (const n of ['a0', 'b0', 'a1', 'b1']) {
-      w.go(n)
-      await turns()
-    }
+    await w.goEach(['a0', 'b0', 'a1', 'b1'])
     for (const n of ['a0', 'b0', 'a1', 'b1']) w.go(n)
     await Promise.all([one, two])
     expect(seen).toEqual(['a1', 'b0'])
   })
 
-  test('SCHED-1: a single call that ends does not end a barrier of another run of the session', async () => {
+  test('SCHED-1: a single call that ends does not release a barrier of another run', async () => {
     const w = gated('write')
-    const quick = tool({ name: 'quick', description: 'At once', input: empty, hints: { readOnly: true }, execute: () => 1 })
+    const quick = tool({
+      name: 'quick',
+      description: 'At once',
+      input: empty,
+      hints: { readOnly: true },
+      execute: () => 1,
+    })
     const runtime = await bench.open([w.made, quick])
     const s = runtime.session('s')
     const one = s.run([
@@ -76,15 +87,12 @@ onEachStore('awkward order', (bench) => {
     await s.call(quick, {}).outcome
     await turns()
     const seen = [...w.running]
-    for (const n of ['a0', 'a1']) {
-      w.go(n)
-      await turns()
-    }
+    await w.goEach(['a0', 'a1'])
     await one
     expect(seen).toEqual(['a0'])
   })
 
-  test('SCHED-1 CALL-6: calls with an idempotency key keep their place in the order of their batch', async () => {
+  test('SCHED-1 CALL-6: calls with an idempotency key keep their position in the batch order', async () => {
     const w = gated('write')
     const runtime = await bench.open([w.made])
     const run = runtime.session('s').run(
@@ -96,10 +104,7 @@ onEachStore('awkward order', (bench) => {
     )
     await turns()
     const seen = [...w.running]
-    for (const n of ['a0', 'a1']) {
-      w.go(n)
-      await turns()
-    }
+    await w.goEach(['a0', 'a1'])
     await run
     expect(seen).toEqual(['a0'])
   })
@@ -108,33 +113,27 @@ onEachStore('awkward order', (bench) => {
     const w = gated('write')
     const runtime = await bench.open([w.made])
     const s = runtime.session('s')
-    const of = (p: string) => [0, 1].map((i) => ({ id: `${p}${i}`, name: 'write', input: { n: `${p}${i}` }, idempotencyKey: `${p}${i}` }))
+    const of = (p: string) =>
+      [0, 1].map((i) => ({ id: `${p}${i}`, name: 'write', input: { n: `${p}${i}` }, idempotencyKey: `${p}${i}` }))
     const one = s.run(of('a'), { batch: 'a' })
     const two = s.run(of('b'), { batch: 'b' })
     await turns()
     w.go('a0')
     await turns()
     const seen = [...w.running].toSorted()
-    for (const n of ['a0', 'b0', 'a1', 'b1', 'a1', 'b1']) {
-      w.go(n)
-      await turns()
-    }
+    await w.goEach(['a0', 'b0', 'a1', 'b1', 'a1', 'b1'])
     await Promise.all([one, two])
     expect(seen).toEqual(['a1', 'b0'])
   })
 
-  test('SCHED-1 SCHED-4: nested siblings with an equal key are serial', async () => {
+  test('SCHED-1 SCHED-4: nested siblings with an equal key are serialized', async () => {
     const k = gated('keyed', { concurrency: { key: () => 'k' } })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls two',
-      input: empty,
-      execute: (_, ctx) =>
-        ctx.run([
-          { id: '1', name: 'keyed', input: { n: '1' } },
-          { id: '2', name: 'keyed', input: { n: '2' } },
-        ]),
-    })
+    const parent = simpleTool('parent', (_, ctx) =>
+      ctx.run([
+        { id: '1', name: 'keyed', input: { n: '1' } },
+        { id: '2', name: 'keyed', input: { n: '2' } },
+      ]),
+    )
     const runtime = await bench.open([k.made, parent])
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])
     await turns()
@@ -147,15 +146,10 @@ onEachStore('awkward order', (bench) => {
     expect(seen).toEqual(['1'])
   })
 
-  test('SCHED-2 SCHED-4: exclusives called side by side by one body exclude each other', async () => {
+  test('SCHED-2 SCHED-4: concurrent exclusive calls of one body exclude each other', async () => {
     const x = gated('alone', { concurrency: 'exclusive' })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls two',
-      input: empty,
-      execute: async (_, ctx) => {
-        await Promise.all([ctx.call(x.made, { n: '1' }), ctx.call(x.made, { n: '2' })])
-      },
+    const parent = simpleTool('parent', async (_, ctx) => {
+      await Promise.all([ctx.call(x.made, { n: '1' }), ctx.call(x.made, { n: '2' })])
     })
     const runtime = await bench.open([x.made, parent])
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])
@@ -169,14 +163,11 @@ onEachStore('awkward order', (bench) => {
     expect(seen).toEqual(['1'])
   })
 
-  test('SCHED-3 SCHED-4: a tool’s own limit of one at a time holds for nested calls too', async () => {
+  test("SCHED-3 SCHED-4: a tool's concurrency limit of one holds for nested calls", async () => {
     const one = gated('one', { hints: { readOnly: true }, limits: { concurrent: 1 } })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls three',
-      input: empty,
-      execute: (_, ctx) => ctx.run(['1', '2', '3'].map((n) => ({ id: n, name: 'one', input: { n } }))),
-    })
+    const parent = simpleTool('parent', (_, ctx) =>
+      ctx.run(['1', '2', '3'].map((n) => ({ id: n, name: 'one', input: { n } }))),
+    )
     const runtime = await bench.open([one.made, parent])
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])
     await turns()
@@ -189,24 +180,13 @@ onEachStore('awkward order', (bench) => {
     expect(seen).toBe(1)
   })
 
-  test('SCHED-3: a tool’s rate holds for nested calls too', async () => {
+  test("SCHED-3: a tool's rate limit holds for nested calls", async () => {
     const clock = manualClock()
     let ran = 0
-    const rated = tool({
-      name: 'rated',
-      description: 'Two a minute',
-      input: empty,
-      hints: { readOnly: true },
-      limits: { rate: { count: 2, per: '1m' } },
-      execute: () => void ran++,
-    })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls ten',
-      input: empty,
-      timeout: '1h',
-      execute: (_, ctx) => ctx.run(Array.from({ length: 10 }, (_, i) => ({ id: `${i}`, name: 'rated' }))),
-    })
+    const rated = readOnlyTool('rated', { limits: { rate: { count: 2, per: '1m' } } }, () => void ran++)
+    const parent = simpleTool('parent', { timeout: '1h' }, (_, ctx) =>
+      ctx.run(Array.from({ length: 10 }, (_, i) => ({ id: `${i}`, name: 'rated' }))),
+    )
     const runtime = await bench.open([rated, parent], { clock })
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])
     await clock.advance(0)
@@ -215,19 +195,20 @@ onEachStore('awkward order', (bench) => {
     expect(seen).toBe(2)
   })
 
-  test('SCHED-4: a nested call that needs a key never deadlocks with a call that holds the key and waits for a place', async () => {
+  test('SCHED-4: a nested keyed call does not deadlock with a keyed call that waits for a slot', async () => {
     const clock = manualClock()
-    const keyed = tool({ name: 'keyed', description: 'By key', input: empty, concurrency: { key: () => 'k' }, execute: () => 'ok' })
+    const keyed = tool({
+      name: 'keyed',
+      description: 'By key',
+      input: empty,
+      concurrency: { key: () => 'k' },
+      execute: () => 'ok',
+    })
     let start = (): void => {}
     const ready = new Promise<void>((resolve) => (start = resolve))
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls keyed',
-      input: empty,
-      async execute(_, ctx) {
-        await ready
-        return (await ctx.call(keyed, {})).status
-      },
+    const parent = simpleTool('parent', async (_, ctx) => {
+      await ready
+      return (await ctx.call(keyed, {})).status
     })
     const runtime = await bench.open([keyed, parent], { clock, limits: { perSession: 1 } })
     const s = runtime.session('s')
@@ -240,22 +221,15 @@ onEachStore('awkward order', (bench) => {
     expect(outcomes).toMatchObject({ value: [[{ status: 'success', value: 'success' }], [{ status: 'success' }]] })
   })
 
-  test('SCHED-2 TIME-3: a call cancelled while it sleeps does not take its key with it', async () => {
+  test('SCHED-2 TIME-3: a call cancelled while it sleeps does not keep its key', async () => {
     const clock = manualClock()
     const k = gated('other', { concurrency: { key: () => 'k' }, timeout: '10h' })
-    const sleeper = tool({
-      name: 'sleeper',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      concurrency: { key: () => 'k' },
-      execute: (_, ctx) => ctx.sleep('1h'),
-    })
+    const sleeper = rerunTool('sleeper', { concurrency: { key: () => 'k' } }, (_, ctx) => ctx.sleep('1h'))
     const runtime = await bench.open([k.made, sleeper], { clock })
     const s = runtime.session('s')
     const a = s.call(sleeper, {})
     await clock.advance(0)
-    const b = s.call(k.made, { n: 'b' }) // has the key while the sleeper sleeps
+    const b = s.call(k.made, { n: 'b' }) // takes the key while the sleeper sleeps
     await clock.advance(0)
     await a.cancel()
     await clock.advance('1s')
@@ -266,28 +240,21 @@ onEachStore('awkward order', (bench) => {
     await clock.advance('10s')
     const seen = [...k.running]
     k.go('c')
-    await after(c.outcome, clock, 7_200_000, 600_000) // else its queue clock ends it
+    await after(c.outcome, clock, 7_200_000, 600_000) // otherwise the queue timeout ends it
     expect(seen).toEqual(['c'])
   })
 
-  test('SCHED-3 TIME-1: a call that times out while it waits to come back from a sleep gives its place back', async () => {
+  test('SCHED-3 TIME-1: a call that times out while it reacquires its slot releases it', async () => {
     const clock = manualClock()
     const g = gated('hold', { hints: { readOnly: true }, timeout: '10h' })
-    const sleeper = tool({
-      name: 'sleeper',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: { total: '2m' },
-      execute: (_, ctx) => ctx.sleep('1m'),
-    })
+    const sleeper = rerunTool('sleeper', { timeout: { total: '2m' } }, (_, ctx) => ctx.sleep('1m'))
     const runtime = await bench.open([g.made, sleeper], { clock, limits: { perSession: 1 } })
     const s = runtime.session('s')
     const a = s.call(sleeper, {})
     await clock.advance(0)
     const b = s.call(g.made, { n: 'b' })
-    await clock.advance('1m') // the sleeper is awake and waits for the only place
-    await clock.advance('2m') // its deadline is over
+    await clock.advance('1m') // the sleeper is awake and waits for the only slot
+    await clock.advance('2m') // the deadline has passed
     expect((await a.outcome).status).toBe('failure')
     g.go('b')
     await b.outcome
@@ -299,10 +266,16 @@ onEachStore('awkward order', (bench) => {
     expect(seen).toEqual(['c'])
   })
 
-  test('SCHED-3: a body that comes back from a sleep is not refused because others wait', async () => {
+  test('SCHED-3: a body that resumes from a sleep is not rejected by a full queue', async () => {
     const clock = manualClock()
     const g = gated('hold', { hints: { readOnly: true }, timeout: '10h' })
-    const sleeper = tool({ name: 'sleeper', description: 'Sleeps', input: empty, onCrash: 'rerun', execute: (_, ctx) => ctx.sleep('1m') })
+    const sleeper = tool({
+      name: 'sleeper',
+      description: 'Sleeps',
+      input: empty,
+      onCrash: 'rerun',
+      execute: (_, ctx) => ctx.sleep('1m'),
+    })
     const runtime = await bench.open([g.made, sleeper], { clock, limits: { perSession: 1, waiting: 1 } })
     const s = runtime.session('s')
     const a = s.call(sleeper, {})
@@ -318,14 +291,19 @@ onEachStore('awkward order', (bench) => {
     expect((await a.outcome).status).toBe('success')
   })
 
-  test('CALL-6 SCHED-4: nested calls of two parents never meet, whatever their batches and ids are called', async () => {
-    const echo = tool({ name: 'echo', description: 'Echo', input: z.object({ of: z.string() }), execute: ({ of }) => of })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls echo',
+  test('CALL-6 SCHED-4: nested calls of two parents never collide, with any batch names and ids', async () => {
+    const echo = tool({
+      name: 'echo',
+      description: 'Echo',
       input: z.object({ of: z.string() }),
-      execute: async ({ of }, ctx) => await ctx.call(echo, { of }),
+      execute: ({ of }) => of,
     })
+    const parent = argumentTool(
+      'parent',
+      z.object({ of: z.string() }),
+      {},
+      async ({ of }, ctx) => await ctx.call(echo, { of }),
+    )
     const runtime = await bench.open([echo, parent])
     const s = runtime.session('s')
     const [one] = await s.run([{ id: 'b/c', name: 'parent', input: { of: 'one' } }], { batch: 'a' })
@@ -333,8 +311,13 @@ onEachStore('awkward order', (bench) => {
     expect([one, two]).toMatchObject([{ value: { value: 'one' } }, { value: { value: 'two' } }])
   })
 
-  test('CALL-6: an idempotency key never meets a batch and an id', async () => {
-    const echo = tool({ name: 'echo', description: 'Echo', input: z.object({ of: z.string() }), execute: ({ of }) => of })
+  test('CALL-6: an idempotency key never collides with a batch name and id', async () => {
+    const echo = tool({
+      name: 'echo',
+      description: 'Echo',
+      input: z.object({ of: z.string() }),
+      execute: ({ of }) => of,
+    })
     const runtime = await bench.open([echo])
     const s = runtime.session('s')
     const [one] = await s.run([{ id: 'x', name: 'echo', input: { of: 'one' } }], { batch: 'idempotency key' })
@@ -342,25 +325,15 @@ onEachStore('awkward order', (bench) => {
     expect([one, two]).toMatchObject([{ value: 'one' }, { value: 'two' }])
   })
 
-  test('SCHED-2: while a nested call is parked, its parent holds no key', async () => {
+  test('SCHED-2: a parent holds no key while its nested call is parked', async () => {
     const clock = manualClock()
-    const wait = tool({
-      name: 'wait',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.later({ deadline: '1d' }),
-    })
+    const wait = rerunTool('wait', (_, ctx) => ctx.later({ deadline: '1d' }))
     const k = gated('other', { concurrency: { key: () => 'k' } })
-    const parent = tool({
-      name: 'parent',
-      description: 'Calls wait',
-      input: empty,
-      onCrash: 'rerun',
-      timeout: '2d',
-      concurrency: { key: () => 'k' },
-      execute: async (_, ctx) => void (await ctx.call(wait, {})),
-    })
+    const parent = rerunTool(
+      'parent',
+      { timeout: '2d', concurrency: { key: () => 'k' } },
+      async (_, ctx) => void (await ctx.call(wait, {})),
+    )
     const runtime = await bench.open([wait, k.made, parent], { clock })
     const s = runtime.session('s')
     const a = s.call(parent, {})
@@ -375,7 +348,7 @@ onEachStore('awkward order', (bench) => {
     expect(seen).toEqual(['b'])
   })
 
-  test('SCHED-1 CALL-6: an ask that conflicts does not disturb the order of the batch it names', async () => {
+  test('SCHED-1 CALL-6: a conflicting call does not disturb the order of its batch', async () => {
     const w = gated('write')
     const runtime = await bench.open([w.made])
     const s = runtime.session('s')
@@ -387,18 +360,21 @@ onEachStore('awkward order', (bench) => {
     const [conflict] = await s.run([{ id: 'a', name: 'write', input: { n: 'other' } }], { batch: 'm' })
     await turns()
     const seen = [...w.running]
-    for (const n of ['a', 'b']) {
-      w.go(n)
-      await turns()
-    }
+    await w.goEach(['a', 'b'])
     await run
     expect(conflict).toMatchObject({ failure: { code: 'call_conflict' } })
     expect(seen).toEqual(['a'])
   })
 
-  test('SCHED-1: a call that joins a running batch later does not end its barriers', async () => {
+  test('SCHED-1: a call that joins a running batch does not release its barriers', async () => {
     const w = gated('write')
-    const quick = tool({ name: 'quick', description: 'At once', input: empty, hints: { readOnly: true }, execute: () => 1 })
+    const quick = tool({
+      name: 'quick',
+      description: 'At once',
+      input: empty,
+      hints: { readOnly: true },
+      execute: () => 1,
+    })
     const runtime = await bench.open([w.made, quick])
     const s = runtime.session('s')
     const run = s.run(
@@ -406,30 +382,26 @@ onEachStore('awkward order', (bench) => {
       { batch: 'm' },
     )
     await turns()
-    const late = s.run([{ id: 'c', name: 'quick' }], { batch: 'm' }) // after all that was asked for before it
+    const late = s.run([{ id: 'c', name: 'quick' }], { batch: 'm' }) // ordered after all earlier calls of the batch
     await turns()
     const seen = [...w.running]
-    for (const n of ['a', 'b']) {
-      w.go(n)
-      await turns()
-    }
+    await w.goEach(['a', 'b'])
     await Promise.all([run, late])
     expect(seen).toEqual(['a'])
   })
 
-  test('CALL-3: a batch that stops at a failure does not start a call that waited for the key of the one that failed', async () => {
+  test('CALL-3: onFailure stop does not start a call that waited for the key of the failed one', async () => {
     const started: string[] = []
-    const keyed = tool({
-      name: 'keyed',
-      description: 'The first fails',
-      input: z.object({ n: z.string() }),
-      concurrency: { key: () => 'k' },
-      execute: async ({ n }) => {
+    const keyed = argumentTool(
+      'keyed',
+      z.object({ n: z.string() }),
+      { concurrency: { key: () => 'k' } },
+      async ({ n }) => {
         started.push(n)
         await turns(3)
         if (n === 'a') throw new Error('no')
       },
-    })
+    )
     const runtime = await bench.open([keyed])
     const ends = await runtime.session('s').run(
       ['a', 'b'].map((n) => ({ id: n, name: 'keyed', input: { n } })),
@@ -438,18 +410,12 @@ onEachStore('awkward order', (bench) => {
     expect([started, ends[1]?.status]).toEqual([['a'], 'cancelled'])
   })
 
-  test('CALL-3: a batch that stops at a failure does not start a call that waited for a place', async () => {
+  test('CALL-3: onFailure stop does not start a call that waited for a slot', async () => {
     const started: string[] = []
-    const read = tool({
-      name: 'read',
-      description: 'The first fails',
-      input: z.object({ n: z.string() }),
-      hints: { readOnly: true },
-      execute: async ({ n }) => {
-        started.push(n)
-        await turns(3)
-        if (n === 'a') throw new Error('no')
-      },
+    const read = argumentTool('read', z.object({ n: z.string() }), { hints: { readOnly: true } }, async ({ n }) => {
+      started.push(n)
+      await turns(3)
+      if (n === 'a') throw new Error('no')
     })
     const runtime = await bench.open([read], { limits: { perSession: 1 } })
     const ends = await runtime.session('s').run(
@@ -460,16 +426,12 @@ onEachStore('awkward order', (bench) => {
   })
 
   test.each(['before', 'after'] as const)(
-    'CALL-8 CALL-3: when a hook aborts the turn (%s), the next write of the batch does not start',
+    'CALL-8 CALL-3: when a hook (%s) aborts the turn, the next write does not start',
     async (when) => {
       const started: string[] = []
-      const write = tool({
-        name: 'write',
-        description: 'Writes',
-        input: z.object({ n: z.string() }),
-        execute: ({ n }) => void started.push(n),
-      })
-      const abort = ({ input }: { input: unknown }) => ((input as { n: string }).n === 'a' ? { abort: 'stop everything' } : undefined)
+      const write = argumentTool('write', z.object({ n: z.string() }), {}, ({ n }) => void started.push(n))
+      const abort = ({ input }: { input: unknown }) =>
+        (input as { n: string }).n === 'a' ? { abort: 'stop everything' } : undefined
       const runtime = await bench.open([write], { hooks: [{ name: 'guard', [when]: abort }] })
       const ends = await runtime.session('s').run(
         ['a', 'b'].map((n) => ({ id: n, name: 'write', input: { n } })),

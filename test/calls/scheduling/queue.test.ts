@@ -5,7 +5,7 @@ import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { tool } from '../../../src/tools/tool.ts'
 import type { Limits } from '../../../src/calls/scheduling/limits.ts'
 import { Queue } from '../../../src/calls/scheduling/queue.ts'
-import { type Entry, Slot } from '../../../src/calls/scheduling/slot.ts'
+import { type QueueEntry, Slot } from '../../../src/calls/scheduling/slot.ts'
 
 const input = z.object({})
 const terms = {
@@ -18,23 +18,30 @@ const terms = {
 } as const
 type Name = keyof typeof terms
 const tools = new Map(
-  Object.entries(terms).map(([name, more]) => [name, tool({ name, description: name, input, ...(more as object), execute: () => 1 })]),
+  Object.entries(terms).map(([name, more]) => [
+    name,
+    tool({ name, description: name, input, ...(more as object), execute: () => 1 }),
+  ]),
 )
 
 let calls = 0
-/** A call in the queue: what it got, and how to call it off. */
-function ask(queue: Queue, name: Name, about: { tenant?: string; session?: string; key?: string; above?: string[]; uid?: string } = {}) {
+/** Enters a call into the queue; returns its result and a way to stop it. */
+function ask(
+  queue: Queue,
+  name: Name,
+  about: { tenant?: string; session?: string; key?: string; above?: string[]; uid?: string } = {},
+) {
   const { tenant = 't', session = 's', key = null, above = [], uid = `u${++calls}` } = about
   let stop = (): void => {}
   let listening = 0
-  const entry: Entry = {
+  const entry: QueueEntry = {
     uid,
     position: { tenant, session, batch: 'b', id: uid, occurrence: 0 },
-    tool: tools.get(name) as Entry['tool'],
+    tool: tools.get(name) as QueueEntry['tool'],
     key,
     admitted: false,
     task: undefined,
-    above,
+    ancestors: above,
     onStop(hear) {
       listening++
       stop = hear
@@ -55,24 +62,24 @@ function ask(queue: Queue, name: Name, about: { tenant?: string; session?: strin
 }
 type Asked = ReturnType<typeof ask>
 const runs = ({ got }: Asked): boolean => got instanceof Slot
-const end = ({ got }: Asked): void => (got as Slot).done()
+const end = ({ got }: Asked): void => (got as Slot).release()
 const turns = async (): Promise<void> => {
   for (let each = 0; each < 20; each++) await Promise.resolve()
 }
 const open = (limits: Limits = {}, clock: Clock = manualClock()): Queue => new Queue(clock, limits)
 
-describe('the queue', () => {
-  test('what is free is had at once, and nothing is kept when all is given back', () => {
+describe('queue', () => {
+  test('free slots are granted synchronously, and nothing remains after their release', () => {
     const queue = open({ perTenant: 5 })
     const names: Name[] = ['read', 'keyed', 'alone', 'one']
     const all = names.map((name) => ask(queue, name, name === 'keyed' ? { key: 'k' } : {}))
     expect(all.map(({ atOnce }) => atOnce)).toEqual([true, true, true, true])
-    expect(queue.kept).toBeGreaterThan(0)
+    expect(queue.size).toBeGreaterThan(0)
     for (const each of all) end(each)
-    expect(queue.kept).toBe(0)
+    expect(queue.size).toBe(0)
   })
 
-  test('a place goes to the first who still wants it, and those called off are forgotten', async () => {
+  test('a slot goes to the first waiting call, and stopped calls are removed', async () => {
     const queue = open({ perWorker: 1 })
     const [a, b, c, d] = [ask(queue, 'read'), ask(queue, 'read'), ask(queue, 'read'), ask(queue, 'read')]
     b.stop()
@@ -82,30 +89,38 @@ describe('the queue', () => {
     await turns()
     expect([runs(c), runs(d)]).toEqual([true, false])
     expect(c.listening()).toBe(0)
-    c.stop() // too late: it has its place
+    c.stop() // too late: it already has its slot
     end(c)
     await turns()
     expect(runs(d)).toBe(true)
     end(d)
-    expect(queue.kept).toBe(0)
+    expect(queue.size).toBe(0)
   })
 
-  test('a key goes to the first who still wants it', async () => {
+  test('a key goes to the first call that still waits for it', async () => {
     const queue = open()
-    const [a, b, c] = [ask(queue, 'keyed', { key: 'k' }), ask(queue, 'keyed', { key: 'k' }), ask(queue, 'keyed', { key: 'k' })]
+    const [a, b, c] = [
+      ask(queue, 'keyed', { key: 'k' }),
+      ask(queue, 'keyed', { key: 'k' }),
+      ask(queue, 'keyed', { key: 'k' }),
+    ]
     b.stop()
     end(a)
     await turns()
     expect([b.got, runs(c)]).toEqual(['stopped', true])
     end(c)
-    expect(queue.kept).toBe(0)
+    expect(queue.size).toBe(0)
   })
 
-  test('keys are the tenant’s, exclusives the session’s', () => {
+  test('keys are scoped to the tenant, exclusive calls to the session', () => {
     const queue = open()
     const t1 = { tenant: 't1', key: 'k' }
     const at = (name: Name, about: object): boolean => runs(ask(queue, name, about))
-    expect([at('keyed', t1), at('keyed', { ...t1, session: 'z' }), at('keyed', { ...t1, tenant: 't2' })]).toEqual([true, false, true])
+    expect([at('keyed', t1), at('keyed', { ...t1, session: 'z' }), at('keyed', { ...t1, tenant: 't2' })]).toEqual([
+      true,
+      false,
+      true,
+    ])
     expect([at('alone', {}), at('alone', {}), at('alone', { session: 'z' }), at('alone', { tenant: 't2' })]).toEqual([
       true,
       false,
@@ -114,10 +129,10 @@ describe('the queue', () => {
     ])
   })
 
-  test('who waits for a place holds no key, and who waits for a key no place', async () => {
+  test('a call waiting for a slot holds no key, and a call waiting for a key no slot', async () => {
     const queue = open({ perSession: 1 })
     const a = ask(queue, 'read', { session: 's1' })
-    const b = ask(queue, 'keyed', { session: 's1', key: 'k' }) // waits for the place
+    const b = ask(queue, 'keyed', { session: 's1', key: 'k' }) // waits for the slot
     const c = ask(queue, 'keyed', { session: 's2', key: 'k' })
     expect([runs(b), runs(c)]).toEqual([false, true])
     end(a)
@@ -131,19 +146,19 @@ describe('the queue', () => {
     await turns()
     expect(runs(b)).toBe(true)
     end(b)
-    expect(queue.kept).toBe(0)
+    expect(queue.size).toBe(0)
   })
 
-  test('who had its turn and could not use it stands before those who came later', async () => {
+  test('a call that could not use its turn stays ahead of later calls', async () => {
     const queue = open({ perSession: 1 })
     const a = ask(queue, 'read')
     const b = ask(queue, 'keyed', { key: 'k' })
     const other = ask(queue, 'keyed', { key: 'k', session: 'z' })
-    end(a) // b has the place, but not the key
+    end(a) // b could have the slot, but not the key
     await turns()
     const c = ask(queue, 'read')
     const d = ask(queue, 'read') // waits behind c
-    end(other) // b has the key, but not the place
+    end(other) // b could have the key, but not the slot
     await turns()
     expect([runs(b), runs(c), runs(d)]).toEqual([false, true, false])
     end(c)
@@ -151,7 +166,7 @@ describe('the queue', () => {
     expect([runs(b), runs(d)]).toEqual([true, false])
   })
 
-  test('a rate is for starts: nothing is used by who is called off or has no place, and nobody passes those who wait', async () => {
+  test('a rate counts starts only, and waiting calls are not overtaken', async () => {
     let now = 0
     const timers: (() => void)[] = []
     const clock: Clock = {
@@ -171,7 +186,7 @@ describe('the queue', () => {
     timers.shift()?.()
     await turns()
     expect([b.got, runs(c)]).toEqual(['stopped', true])
-    // One that has no place gives its start back.
+    // A call without a slot returns its start to the rate.
     now = 2_000
     const d = ask(queue, 'read', { session: 's5' })
     const waits = ask(queue, 'rated', { session: 's5' })
@@ -182,20 +197,20 @@ describe('the queue', () => {
     expect([runs(waits), runs(e)]).toEqual([false, true])
     end(d)
     await turns()
-    expect(runs(waits)).toBe(false) // its start is used
+    expect(runs(waits)).toBe(false) // its start was used by another call
   })
 
-  test('a rate that nobody uses is forgotten when its window is over', async () => {
+  test('an unused rate is removed when its window is over', async () => {
     const clock = manualClock()
     const queue = open({}, clock)
     end(ask(queue, 'rated'))
     await clock.advance(500)
-    expect(queue.kept).toBe(1)
+    expect(queue.size).toBe(1)
     await clock.advance(600)
-    expect(queue.kept).toBe(0)
+    expect(queue.size).toBe(0)
   })
 
-  test('who is over when it is handed what it waited for to come back gives it on', async () => {
+  test('a closed call passes on the slot that it waited to reacquire', async () => {
     const queue = open({ perWorker: 1 })
     const a = ask(queue, 'read')
     const slot = a.got as Slot
@@ -204,17 +219,17 @@ describe('the queue', () => {
     const both = [slot.enter(), slot.enter()]
     await turns()
     const c = ask(queue, 'read')
-    end(b) // hands its place to a
+    end(b) // passes its slot to a
     slot.close()
     expect(await Promise.all(both)).toEqual([false, false])
     await turns()
     expect([runs(c), await slot.enter()]).toEqual([true, false])
     end(c)
-    slot.done()
-    expect(queue.kept).toBe(0)
+    slot.release()
+    expect(queue.size).toBe(0)
   })
 
-  test('waiting is bounded', () => {
+  test('the number of waiting calls is bounded', () => {
     const queue = open({ perWorker: 1, waiting: 1 })
     const [a, b, c] = [ask(queue, 'read'), ask(queue, 'read'), ask(queue, 'read')]
     expect([runs(a), b.got, c.got]).toEqual([true, null, 'overloaded'])
@@ -224,7 +239,7 @@ describe('the queue', () => {
 describe('nested calls', () => {
   const above = (...asked: Asked[]): { above: string[] } => ({ above: asked.map(({ uid }) => uid) })
 
-  test('parents lend what they hold, to one at a time, and through whatever depth', async () => {
+  test('parents lend their slots and keys to one nested call at a time, at any depth', async () => {
     const queue = open({ perWorker: 1 })
     const root = ask(queue, 'keyed', { key: 'k' })
     const middle = ask(queue, 'read', above(root))
@@ -245,10 +260,10 @@ describe('nested calls', () => {
     expect(runs(stranger)).toBe(true)
     end(stranger)
     end(middle)
-    expect(queue.kept).toBe(0)
+    expect(queue.size).toBe(0)
   })
 
-  test('the limit of its own tool holds, and a tool that calls itself is lent its own place', async () => {
+  test('the tool limit holds for nested calls; a tool that calls itself borrows its slot', async () => {
     const queue = open()
     const root = ask(queue, 'one')
     const again = ask(queue, 'one', above(root))
@@ -260,7 +275,7 @@ describe('nested calls', () => {
     expect([runs(beside), runs(another)]).toEqual([true, false])
   })
 
-  test('a circle is refused, of keys as of places, and only while it is one', async () => {
+  test('cycles of keys and slots are rejected only while they exist', async () => {
     for (const [one, two] of [
       [
         ['keyed', 'k1'],
@@ -282,7 +297,7 @@ describe('nested calls', () => {
       const first = want(two, above(a))
       first.stop()
       await turns()
-      const called = want(one, above(b)) // nobody waits for b any more
+      const called = want(one, above(b)) // no call waits for b any more
       await turns()
       expect([first.got, called.got]).toEqual(['stopped', null])
       const refused = want(two, above(a))
@@ -295,67 +310,70 @@ describe('nested calls', () => {
   })
 })
 
-describe('turns', () => {
+describe('batch order', () => {
   const at = (id: string, batch = 'b') => ({ tenant: 't', session: 's', batch, id, occurrence: 0 })
 
-  test('SCHED-1: a call that was lost with the store keeps its turn until it has come back and ended, or is surely gone', () => {
+  test('SCHED-1: a call lost with the store keeps its batch order until it ends or is gone', () => {
     for (const ends of ['comes back', 'is gone'] as const) {
       const queue = new Queue(manualClock())
-      const line = queue.turns.line('b')
-      const [lost, behind] = ['1', '2'].map((id) => queue.turns.expect(line, at(id), 'barrier', true)) as [never, never]
-      queue.turns.lost(at('1'), null)
-      queue.turns.unheard(lost, [lost, behind])
+      const line = queue.batches.orderOf('b')
+      const [lost, behind] = ['1', '2'].map((id) => queue.batches.expect(line, at(id), 'barrier', true)) as [
+        never,
+        never,
+      ]
+      queue.batches.executionLost(at('1'), null)
+      queue.batches.outcomeUnobserved(lost, [lost, behind])
       expect(line.mayRun(behind, null)).toBe(false)
       if (ends === 'comes back') {
-        queue.turns.returns(line, at('1'), 'barrier')
+        queue.batches.expectRecovered(line, at('1'), 'barrier')
         expect(line.mayRun(behind, null)).toBe(false)
-        queue.turns.through(at('1'), null, null)
-      } else queue.turns.gone(at('1'))
+        queue.batches.pipelineDone(at('1'), null, null)
+      } else queue.batches.willNotReturn(at('1'))
       expect(line.mayRun(behind, null)).toBe(true)
-      queue.turns.judged(behind)
-      expect(queue.kept).toBe(0)
+      queue.batches.releaseRun(behind)
+      expect(queue.size).toBe(0)
     }
   })
 
-  test('lines and turns are forgotten, whatever became of their calls', () => {
+  test('batch orders and positions are removed after their calls', () => {
     const queue = open()
-    const line = queue.turns.line('b')
-    const places = ['1', '2', '3'].map((id) => queue.turns.expect(line, at(id), 'barrier'))
-    expect(queue.turns.line('b')).toBe(line)
-    const joined = queue.turns.expect(queue.turns.line('other'), at('1'), 'barrier')
-    for (const place of [...places, joined]) queue.turns.judged(place)
-    expect(queue.kept).toBe(0)
-    queue.turns.returns(queue.turns.line('b'), at('1'), 'barrier')
-    queue.turns.through(at('1'), null, null)
-    expect(queue.kept).toBe(0)
+    const line = queue.batches.orderOf('b')
+    const places = ['1', '2', '3'].map((id) => queue.batches.expect(line, at(id), 'barrier'))
+    expect(queue.batches.orderOf('b')).toBe(line)
+    const joined = queue.batches.expect(queue.batches.orderOf('other'), at('1'), 'barrier')
+    for (const place of [...places, joined]) queue.batches.releaseRun(place)
+    expect(queue.size).toBe(0)
+    queue.batches.expectRecovered(queue.batches.orderOf('b'), at('1'), 'barrier')
+    queue.batches.pipelineDone(at('1'), null, null)
+    expect(queue.size).toBe(0)
   })
 
-  test('a call in two batches leaves both when it leaves one, and an ask that ends nothing leaves neither', () => {
+  test('a call in two batches leaves both together, and a conflicting call leaves neither', () => {
     const queue = open()
-    const [one, two] = [queue.turns.line('one'), queue.turns.line('two')]
-    const first = queue.turns.expect(one, at('x'), 'barrier')
-    const same = queue.turns.expect(two, at('x'), 'barrier')
-    const conflict = queue.turns.expect(one, at('x'), 'barrier')
-    const behind = [queue.turns.expect(one, at('y'), 'barrier'), queue.turns.expect(two, at('z'), 'barrier')]
-    const free = (): boolean[] => behind.map((place) => place.line.mayRun(place, null))
+    const [one, two] = [queue.batches.orderOf('one'), queue.batches.orderOf('two')]
+    const first = queue.batches.expect(one, at('x'), 'barrier')
+    const same = queue.batches.expect(two, at('x'), 'barrier')
+    const conflict = queue.batches.expect(one, at('x'), 'barrier')
+    const behind = [queue.batches.expect(one, at('y'), 'barrier'), queue.batches.expect(two, at('z'), 'barrier')]
+    const free = (): boolean[] => behind.map((place) => place.order.mayRun(place, null))
     expect(conflict).toBe(first)
-    queue.turns.judged(conflict)
+    queue.batches.releaseRun(conflict)
     expect(free()).toEqual([false, false])
-    queue.turns.through(at('x'), null, null)
+    queue.batches.pipelineDone(at('x'), null, null)
     expect(free()).toEqual([true, true])
-    queue.turns.judged(same)
-    queue.turns.judged(first)
-    for (const place of behind) queue.turns.judged(place)
-    expect(queue.kept).toBe(0)
+    queue.batches.releaseRun(same)
+    queue.batches.releaseRun(first)
+    for (const place of behind) queue.batches.releaseRun(place)
+    expect(queue.size).toBe(0)
   })
 
-  test('keys are told in the model’s order, and equal ones are in turn until the first has left', () => {
+  test('keyed calls get their keys in batch order, and equal keys run one after the other', () => {
     const queue = open()
-    const line = queue.turns.line('b')
-    const [a, b, c] = ['a', 'b', 'c'].map((id) => queue.turns.expect(line, at(id), 'keyed')) as [never, never, never]
+    const line = queue.batches.orderOf('b')
+    const [a, b, c] = ['a', 'b', 'c'].map((id) => queue.batches.expect(line, at(id), 'keyed')) as [never, never, never]
     expect([line.mayRun(c, 'l'), line.mayRun(b, 'k'), line.mayRun(a, 'k')]).toEqual([false, false, true])
     expect([line.mayRun(b, 'k'), line.mayRun(c, 'l')]).toEqual([false, true])
-    queue.turns.left(a)
+    queue.batches.leave(a)
     expect(line.mayRun(b, 'k')).toBe(true)
   })
 })

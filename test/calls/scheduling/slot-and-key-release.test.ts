@@ -1,4 +1,4 @@
-// Places, keys and names that get lost on the way (SCHED-2, SCHED-3, CALL-9, CALL-10, TIME-3, TOOL-8).
+// Release of slots and keys after sleeps and cancels, and small regressions of call options.
 
 import { createRuntime, tool } from 'pawl'
 import { openaiTools } from 'pawl/openai'
@@ -7,28 +7,27 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const empty = z.object({})
 
-onEachStore('awkward leaks', (bench) => {
-  test('SCHED-2 DUR-4: a body that comes back from two sleeps at once while another has its key goes on', async () => {
+onEachStore('slots and keys', (bench) => {
+  test('SCHED-2 DUR-4: a body that ends two sleeps while another call has its key resumes', async () => {
     const clock = manualClock()
     let go = (): void => {}
-    const both = tool({
-      name: 'both',
-      description: 'Two sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      concurrency: { key: () => 'k' },
-      execute: async (_, ctx) => void (await Promise.all([ctx.sleep('1s'), ctx.sleep('1s')])),
-    })
-    const other = tool({
-      name: 'other',
-      description: 'Has the key meanwhile',
-      input: empty,
-      concurrency: { key: () => 'k' },
-      execute: () => new Promise<void>((resolve) => (go = resolve)),
-    })
+    const both = rerunTool(
+      'both',
+      { concurrency: { key: () => 'k' } },
+      async (_, ctx) => void (await Promise.all([ctx.sleep('1s'), ctx.sleep('1s')])),
+    )
+    const other = simpleTool(
+      'other',
+      {
+        description: 'Has the key meanwhile',
+        concurrency: { key: () => 'k' },
+      },
+      () => new Promise<void>((resolve) => (go = resolve)),
+    )
     const runtime = await bench.open([both, other], { clock })
     const s = runtime.session('s')
     const a = s.call(both, {})
@@ -40,22 +39,11 @@ onEachStore('awkward leaks', (bench) => {
     expect(await after(a.outcome, clock)).toMatchObject({ value: { status: 'success' } })
   })
 
-  test('SCHED-3: a body that comes back from two sleeps at once while all places are taken goes on', async () => {
+  test('SCHED-3: a body that ends two sleeps while all slots are taken resumes', async () => {
     const clock = manualClock()
     let go = (): void => {}
-    const both = tool({
-      name: 'both',
-      description: 'Two sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => void (await Promise.all([ctx.sleep('1s'), ctx.sleep('1s')])),
-    })
-    const other = tool({
-      name: 'other',
-      description: 'Has the place',
-      input: empty,
-      execute: () => new Promise<void>((resolve) => (go = resolve)),
-    })
+    const both = rerunTool('both', async (_, ctx) => void (await Promise.all([ctx.sleep('1s'), ctx.sleep('1s')])))
+    const other = simpleTool('other', () => new Promise<void>((resolve) => (go = resolve)))
     const runtime = await bench.open([both, other], { clock, limits: { perSession: 1 } })
     const s = runtime.session('s')
     const a = s.call(both, {})
@@ -67,34 +55,34 @@ onEachStore('awkward leaks', (bench) => {
     expect(await after(a.outcome, clock)).toMatchObject({ value: { status: 'success' } })
   })
 
-  test('SCHED-2: a sleep that a body did not wait for takes nothing after its end', async () => {
+  test('SCHED-2: an abandoned sleep does not take the key after its call ended', async () => {
     const clock = manualClock()
-    const race = tool({
-      name: 'race',
-      description: 'Work with a timeout of its own',
-      input: empty,
-      onCrash: 'rerun',
-      concurrency: { key: () => 'k' },
-      execute: (_, ctx) => Promise.race([ctx.sleep('10s'), ctx.step('work', () => 'done')]),
-    })
+    const race = rerunTool(
+      'race',
+      {
+        description: 'Work with a timeout of its own',
+        concurrency: { key: () => 'k' },
+      },
+      (_, ctx) => Promise.race([ctx.sleep('10s'), ctx.step('work', () => 'done')]),
+    )
     const runtime = await bench.open([race], { clock })
     const s = runtime.session('s')
-    expect(await after(s.run([{ id: 'a', name: 'race' }]), clock, 1_000, 1_000)).toMatchObject({ value: [{ status: 'success' }] })
+    expect(await after(s.run([{ id: 'a', name: 'race' }]), clock, 1_000, 1_000)).toMatchObject({
+      value: [{ status: 'success' }],
+    })
     await clock.advance('1m')
     expect(await after(s.run([{ id: 'b', name: 'race' }]), clock)).toMatchObject({ value: [{ status: 'success' }] })
   })
 
-  test('SCHED-3 TIME-3: a cancelled call uses nothing of its tool’s rate', async () => {
+  test('SCHED-3 TIME-3: a cancelled call does not count against the rate limit', async () => {
     const clock = manualClock()
     const ran: string[] = []
-    const rated = tool({
-      name: 'rated',
-      description: 'One a minute',
-      input: z.object({ n: z.string() }),
-      hints: { readOnly: true },
-      limits: { rate: { count: 1, per: '1m' } },
-      execute: ({ n }) => void ran.push(n),
-    })
+    const rated = argumentTool(
+      'rated',
+      z.object({ n: z.string() }),
+      { hints: { readOnly: true }, limits: { rate: { count: 1, per: '1m' } } },
+      ({ n }) => void ran.push(n),
+    )
     const runtime = await bench.open([rated], { clock })
     const s = runtime.session('s')
     const a = s.call(rated, { n: 'a' })
@@ -102,7 +90,7 @@ onEachStore('awkward leaks', (bench) => {
     const b = s.call(rated, { n: 'b' })
     await clock.advance('1s')
     await b.cancel()
-    await clock.advance('59s') // the minute is over; b is gone
+    await clock.advance('59s') // the minute is over and b is cancelled
     const c = s.call(rated, { n: 'c' })
     await clock.advance('5s')
     const seen = [...ran]
@@ -110,15 +98,9 @@ onEachStore('awkward leaks', (bench) => {
     expect(seen).toEqual(['a', 'c'])
   })
 
-  test('TIME-3: who cancelled a parked call is recorded', async () => {
+  test('TIME-3: the actor that cancels a parked call is recorded', async () => {
     const clock = manualClock()
-    const park = tool({
-      name: 'park',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.later({ deadline: '1d' }),
-    })
+    const park = rerunTool('park', (_, ctx) => ctx.later({ deadline: '1d' }))
     const runtime = await bench.open([park], { clock })
     const s = runtime.session('s')
     const call = s.call(park, {})
@@ -134,16 +116,21 @@ onEachStore('awkward leaks', (bench) => {
     expect(JSON.stringify(events)).toContain('user:ada')
   })
 
-  test('CALL-9 CALL-6: ctx.batch is the batch of the call, with an idempotency key too', async () => {
+  test('CALL-9 CALL-6: ctx.batch is the batch of the call, also with an idempotency key', async () => {
     const where = tool({ name: 'where', description: 'Where', input: empty, execute: (_, ctx) => ctx.batch })
     const runtime = await bench.open([where])
     const [end] = await runtime.session('s').run([{ id: 'a', name: 'where', idempotencyKey: 'k' }], { batch: 'msg_7' })
     expect(end).toMatchObject({ value: 'msg_7' })
   })
 
-  test('CALL-10 CALL-6: progress names the call as the model does', async () => {
+  test("CALL-10 CALL-6: progress events carry the model's call id", async () => {
     const clock = manualClock()
-    const work = tool({ name: 'work', description: 'Works', input: empty, execute: (_, ctx) => ctx.progress({ current: 1 }) })
+    const work = tool({
+      name: 'work',
+      description: 'Works',
+      input: empty,
+      execute: (_, ctx) => ctx.progress({ current: 1 }),
+    })
     const runtime = await bench.open([work], { clock })
     const s = runtime.session('s')
     const seen: unknown[] = []
@@ -159,40 +146,43 @@ onEachStore('awkward leaks', (bench) => {
     expect(seen).toEqual(['call_1'])
   })
 
-  test('CALL-4: a validator that answers with a thenable is waited for', async () => {
+  test('CALL-4: a validator that returns a thenable is awaited', async () => {
     const schema = {
       '~standard': {
         version: 1,
         vendor: 'own',
         // oxlint-disable-next-line unicorn/no-thenable
-        validate: () => ({ then: (resolve: (r: unknown) => void) => resolve({ issues: [{ message: 'never valid' }] }) }),
+        validate: () => ({
+          then: (resolve: (r: unknown) => void) => resolve({ issues: [{ message: 'never valid' }] }),
+        }),
         jsonSchema: { input: () => ({ type: 'object' }), output: () => ({ type: 'object' }) },
       },
     }
     const seen: unknown[] = []
-    const odd = tool({ name: 'odd', description: 'Odd', input: schema as never, execute: (input) => void seen.push(input) })
+    const odd = tool({
+      name: 'odd',
+      description: 'Odd',
+      input: schema as never,
+      execute: (input) => void seen.push(input),
+    })
     const runtime = await bench.open([odd])
     const [end] = await runtime.session('s').run([{ id: 'a', name: 'odd', input: { x: 1 } }])
     expect([end?.status, seen]).toEqual(['failure', []])
   })
 
-  test('CALL-10: output that is cut says so', async () => {
+  test('CALL-10: truncated output contains a notice', async () => {
     const clock = manualClock()
-    const loud = tool({
-      name: 'loud',
-      description: 'Loud',
-      input: empty,
-      execute: (_, ctx) => {
-        ctx.output('x'.repeat(262_144))
-        ctx.output('the end, with the error in it')
-      },
+    const loud = simpleTool('loud', (_, ctx) => {
+      ctx.output('x'.repeat(262_144))
+      ctx.output('the end, with the error in it')
     })
     const runtime = await bench.open([loud], { clock })
     const s = runtime.session('s')
     let text = ''
     const stop = new AbortController()
     const reading = (async () => {
-      for await (const event of s.events({ live: true, signal: stop.signal })) if (event.live) text += (event.body as { text: string }).text
+      for await (const event of s.events({ live: true, signal: stop.signal }))
+        if (event.live) text += (event.body as { text: string }).text
     })()
     await clock.advance(0)
     await s.run([{ id: 'a', name: 'loud' }])
@@ -202,20 +192,22 @@ onEachStore('awkward leaks', (bench) => {
     expect(text.slice(262_144)).toContain('cut')
   })
 
-  test('TIME-1: a clock of a call that does not exist, and a timeout of zero, are refused', async () => {
+  test('TIME-1: unknown timeout options and a timeout of zero are rejected', async () => {
     const plain = tool({ name: 'plain', description: 'Plain', input: empty, execute: () => 1 })
     const runtime = await bench.open([plain])
     const s = runtime.session('s')
     const codes: unknown[] = []
     for (const timeout of [{ attmpt: '1s' } as never, 0, { total: 0 }]) {
-      const end = await s.run([{ id: `a${codes.length}`, name: 'plain', timeout }]).catch((error: { code?: string }) => error.code)
+      const end = await s
+        .run([{ id: `a${codes.length}`, name: 'plain', timeout }])
+        .catch((error: { code?: string }) => error.code)
       codes.push(typeof end === 'string' ? 'refused' : 'accepted')
     }
     expect(codes).toEqual(['refused', 'refused', 'refused'])
   })
 })
 
-test('SCHED-3: limits that do not exist are refused when configured', async () => {
+test('SCHED-3: unknown limits are rejected at configuration', async () => {
   const open = (limits: object) =>
     createRuntime({ store: 'memory:', limits, logger: quiet }).then(
       async (runtime) => (await runtime.close(), 'accepted'),
@@ -224,7 +216,7 @@ test('SCHED-3: limits that do not exist are refused when configured', async () =
   expect([await open({ perWorkr: 1 }), await open({ perSesion: 4 })]).toEqual(['config_invalid', 'config_invalid'])
 })
 
-test('TOOL-8: a long pattern that a person wrote beside a format reaches the model', () => {
+test('TOOL-8: a long user-defined pattern next to a format reaches the model', () => {
   const pattern = `^(?:${Array.from({ length: 12 }, (_, i) => `team${i}`).join('|')})@example\\.com$`
   const input = { type: 'object', properties: { to: { type: 'string', format: 'email', pattern } } } as const
   const own = tool({ name: 'own', description: 'Own', input: input as never, execute: () => 1 })

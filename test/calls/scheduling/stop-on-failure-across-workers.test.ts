@@ -1,4 +1,4 @@
-// Processes that ask and never run, and batches whose tools are spread over workers, looked at by somebody who wants them to fail.
+// Batches submitted by a runtime without worker: onFailure stop and cancels.
 
 import { fail, type Tool, tool } from 'pawl'
 import { type ManualClock } from 'pawl/testing'
@@ -11,11 +11,11 @@ const input = { type: 'object' } as const
 const plain = (name: string, execute: (given: never, ctx: never) => unknown, more: object = {}): Tool =>
   tool({ name, description: name, input, timeout: { attempt: '1d' }, ...more, execute } as never)
 
-describe.each(['memory', 'sqlite'] as const)('asking on %s', (kind: StoreKind) => {
+describe.each(['memory', 'sqlite'] as const)('submitting on %s', (kind: StoreKind) => {
   let clock: ManualClock
   const { start, settle } = fleetOn(kind, (has) => ({ clock } = has))
 
-  test('SCHED-1: onFailure stop holds for calls that run on a worker: what comes after a failure does not start', async () => {
+  test('SCHED-1: onFailure stop holds for calls on another worker', async () => {
     const ran: string[] = []
     const bad = plain('bad', () => {
       throw fail('no')
@@ -34,19 +34,22 @@ describe.each(['memory', 'sqlite'] as const)('asking on %s', (kind: StoreKind) =
     expect(ran).toEqual([])
   })
 
-  test.each(['the session', 'a signal'])('TIME-3: a cancel by %s in the turn in which a call was asked for is not lost', async (by) => {
-    let began = 0
-    const slow = plain('slow', () => (began++, new Promise(() => {})))
-    const asks = await start([slow], { worker: false })
-    const stop = new AbortController()
-    const session = asks.session('s')
-    const run = session.run([{ id: 'a', name: 'slow' }], { signal: stop.signal })
-    run.catch(() => {})
-    if (by === 'a signal') stop.abort()
-    else await session.cancel('no more')
-    await settle()
-    await start([slow])
-    expect(await after(run, clock)).toMatchObject({ value: [{ status: 'cancelled' }] })
-    expect(began).toBe(0)
-  })
+  test.each(['the session', 'a signal'])(
+    'TIME-3: a cancel by %s right after the submission is not lost',
+    async (by) => {
+      let began = 0
+      const slow = plain('slow', () => (began++, new Promise(() => {})))
+      const asks = await start([slow], { worker: false })
+      const stop = new AbortController()
+      const session = asks.session('s')
+      const run = session.run([{ id: 'a', name: 'slow' }], { signal: stop.signal })
+      run.catch(() => {})
+      if (by === 'a signal') stop.abort()
+      else await session.cancel('no more')
+      await settle()
+      await start([slow])
+      expect(await after(run, clock)).toMatchObject({ value: [{ status: 'cancelled' }] })
+      expect(began).toBe(0)
+    },
+  )
 })

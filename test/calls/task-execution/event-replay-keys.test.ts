@@ -1,33 +1,23 @@
-// TASK-7: what was emitted under a key stands, whatever later attempts emit under other keys.
+// An event emitted under a key stays, whatever later attempts emit under other keys.
 
-import { createRuntime, retry, tool } from 'pawl'
+import { createRuntime, retry } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { quiet } from '../../kit/stores/fresh-store.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
+import { stores } from '../../kit/open-runtime.ts'
 
-const input = { type: 'object' } as const
-
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('events of a task, on %s', (_kind, fresh) => {
-  test('TASK-7: an attempt that goes on where the one before had come to appends its events: those with other keys stay ("appends an event", "a replay key makes an append idempotent")', async () => {
+describe.each(stores)('events of a task on %s', (_kind, fresh) => {
+  test('TASK-7: a second attempt appends events with new keys to those of the first', async () => {
     const { clock, store } = fresh()
-    const pages = tool({
-      name: 'pages',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: { events: { page: {} } },
-      async execute(_, ctx) {
-        // What is done is kept in the session: the next attempt begins after it.
-        const done = Number((await ctx.values.get('done'))?.value ?? 0)
-        for (let page = done + 1; page <= 4; page++) {
-          await ctx.emit('page', { page }, { key: `page-${page}` })
-          await ctx.values.set('done', page)
-          if (page === 2 && ctx.attempt === 1) throw retry({ message: 'Busy', after: '5ms' })
-        }
-        return 'done'
-      },
+    const pages = rerunTool('pages', { background: { events: { page: {} } } }, async (_, ctx) => {
+      // The progress is stored in session values, so the next attempt continues after it.
+      const done = Number((await ctx.values.get('done'))?.value ?? 0)
+      for (let page = done + 1; page <= 4; page++) {
+        await ctx.emit('page', { page }, { key: `page-${page}` })
+        await ctx.values.set('done', page)
+        if (page === 2 && ctx.attempt === 1) throw retry({ message: 'Busy', after: '5ms' })
+      }
+      return 'done'
     })
     const runtime = await createRuntime({ store, clock, tools: [pages], logger: quiet })
     const { tasks } = runtime.session('s')

@@ -1,13 +1,13 @@
-// What a runner tells of its task, and what becomes of it where the call is let go of, or where a write is refused.
+// Output, messages and events of a task when its call parks, its worker closes, or a write is lost.
 import type { PawlError } from 'pawl'
-import { createRuntime, retry, type Runtime, tool } from 'pawl'
+import { type Clock, createRuntime, retry, type Runtime, type Session, type Tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
 import { mortal } from '../../kit/stores/killable-store.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { backgroundTool, hang, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
+import { stores } from '../../kit/open-runtime.ts'
 
-const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
 const logOf = async (runtime: Runtime, id: string): Promise<string> =>
   runtime
     .session('s')
@@ -17,50 +17,43 @@ const logOf = async (runtime: Runtime, id: string): Promise<string> =>
       (error: PawlError) => error.code,
     )
 const open = (store: Store): Store => ({ ...store, close: async () => {} })
+/** Starts the tool as task a of session s. */
+async function startTask(task: Tool, on: { store: Store; clock: Clock }): Promise<Session> {
+  const session = (await createRuntime({ ...on, tools: [task], logger: quiet })).session('s')
+  await session.tasks.start({ tool: task, id: 'a' })
+  return session
+}
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`what a task tells, on ${kind}`, () => {
-    test('TASK-4: what a body said right before it parked is in its log, also if the answer was there already', async () => {
+for (const [kind, fresh] of stores) {
+  describe(`task output and terminal events on ${kind}`, () => {
+    test('TASK-4: output right before a park is in the log, also if the wait is already resolved', async () => {
       const { clock, store } = fresh()
       let key = ''
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: true,
-        async execute(_, ctx) {
-          const later = await ctx.later<string>({ deadline: '7d' })
-          key = later.key
-          ctx.output('handed over\n')
-          ctx.task?.status('Handed over')
-          ctx.progress({ current: 1, total: 2 })
-          await runtime.resolve(key, { value: 'answered' })
-          return later
-        },
+      const t = backgroundTool('t', async (_, ctx) => {
+        const later = await ctx.later<string>({ deadline: '7d' })
+        key = later.key
+        ctx.output('handed over\n')
+        ctx.task?.status('Handed over')
+        ctx.progress({ current: 1, total: 2 })
+        await runtime.resolve(key, { value: 'answered' })
+        return later
       })
       const runtime: Runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
       const session = runtime.session('s')
       await session.tasks.start({ tool: t, id: 'a' })
-      expect(await after(session.tasks.wait('a'), clock, 60_000, 1_000)).toMatchObject({ value: { state: 'succeeded' } })
+      expect(await after(session.tasks.wait('a'), clock, 60_000, 1_000)).toMatchObject({
+        value: { state: 'succeeded' },
+      })
       expect(await session.tasks.get('a')).toMatchObject({ progress: { current: 1 } })
       expect(await logOf(runtime, 'a')).toContain('handed over')
     })
 
-    test('TASK-4: what a body said right before it parked is in its log', async () => {
+    test('TASK-4: output right before a park is in the log', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: true,
-        async execute(_, ctx) {
-          const later = await ctx.later<string>({ deadline: '7d' })
-          ctx.output('handed over\n')
-          return later
-        },
+      const t = backgroundTool('t', async (_, ctx) => {
+        const later = await ctx.later<string>({ deadline: '7d' })
+        ctx.output('handed over\n')
+        return later
       })
       const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
       await runtime.session('s').tasks.start({ tool: t, id: 'a' })
@@ -68,18 +61,12 @@ for (const [kind, fresh] of [
       expect(await logOf(runtime, 'a')).toContain('handed over')
     })
 
-    test('TASK-4 DUR-13: what a body said before its worker closed in order is in its log', async () => {
+    test('TASK-4 DUR-13: output before an orderly close is in the log', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: { recovery: 'owner_bound' },
-        async execute(_, ctx) {
-          ctx.output('charged the card\n')
-          ctx.progress({ current: 1, total: 2 })
-          return hang()
-        },
+      const t = simpleTool('t', { background: { recovery: 'owner_bound' } }, async (_, ctx) => {
+        ctx.output('charged the card\n')
+        ctx.progress({ current: 1, total: 2 })
+        return hang()
       })
       const one = await createRuntime({ store: open(store), clock, tools: [t], logger: quiet })
       await one.session('s').tasks.start({ tool: t, id: 'a' })
@@ -95,15 +82,9 @@ for (const [kind, fresh] of [
 
     test('close() while a task runs leaves no timer', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: true,
-        execute(_, ctx) {
-          ctx.output('x\n')
-          return hang()
-        },
+      const t = backgroundTool('t', (_, ctx) => {
+        ctx.output('x\n')
+        return hang()
       })
       const before = clock.pending
       const one = await createRuntime({ store: open(store), clock, tools: [t], logger: quiet })
@@ -114,9 +95,9 @@ for (const [kind, fresh] of [
     })
 
     for (const what of ['messages', 'events'] as const) {
-      test(`TASK-7 TASK-8: two ${what} at once, and the worker dies between their two writes: each is told once`, async () => {
-        // calls/task-execution/task-context.ts, calls/task-execution/emit-task-event.ts: what is kept goes with whatever the holder writes next, here with the step of the first: the
-        // second is on record without its step, and told again. (A group commit hides it until it halves a group of 16, or on another store.)
+      test(`TASK-7 TASK-8: two concurrent ${what} survive a crash between their writes, each once`, async () => {
+        // Each entry must be committed together with its own step: an attached write that goes with the first step
+        // leaves the second entry on record without its step, and the replay would emit it again.
         const { clock, store } = fresh()
         const dying = mortal(store)
         const first: Store = {
@@ -126,17 +107,10 @@ for (const [kind, fresh] of [
             if (change.steps?.some(({ key }) => key === 'message:1' || key === 'emit:1')) dying.die()
           },
         }
-        const t = tool({
-          name: 't',
-          description: 'd',
-          input,
-          onCrash: 'rerun',
-          background: { events: { told: {} } },
-          async execute(_, ctx) {
-            if (what === 'messages') await Promise.all([ctx.task?.message('one'), ctx.task?.message('two')])
-            else await Promise.all([ctx.emit('told', 'one'), ctx.emit('told', 'two')])
-            return 'ok'
-          },
+        const t = rerunTool('t', { background: { events: { told: {} } } }, async (_, ctx) => {
+          if (what === 'messages') await Promise.all([ctx.task?.message('one'), ctx.task?.message('two')])
+          else await Promise.all([ctx.emit('told', 'one'), ctx.emit('told', 'two')])
+          return 'ok'
         })
         const one = await createRuntime({ store: first, clock, tools: [t], logger: quiet })
         await one.session('s').tasks.start({ tool: t, id: 'a' })
@@ -152,86 +126,74 @@ for (const [kind, fresh] of [
       })
     }
 
-    test('TASK-7: a terminal event is the end: a body that throws after it is not tried again', async () => {
+    test('TASK-7: a body that throws after a terminal event is not retried', async () => {
       const { clock, store } = fresh()
       let runs = 0
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        retry: { attempts: 3 },
-        background: { events: { done: { terminal: 'succeeded' } } },
-        async execute(_, ctx) {
+      const t = rerunTool(
+        't',
+        {
+          retry: { attempts: 3 },
+          background: { events: { done: { terminal: 'succeeded' } } },
+        },
+        async (_, ctx) => {
           runs++
           await ctx.emit('done', { n: 1 })
           throw retry({ after: '1s', message: 'tidying up failed' })
         },
+      )
+      const session = await startTask(t, { store, clock })
+      expect(await after(session.tasks.wait('a'), clock)).toMatchObject({
+        value: { state: 'succeeded', outcome: { value: { n: 1 } } },
       })
-      const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
-      const session = runtime.session('s')
-      await session.tasks.start({ tool: t, id: 'a' })
-      expect(await after(session.tasks.wait('a'), clock)).toMatchObject({ value: { state: 'succeeded', outcome: { value: { n: 1 } } } })
       expect(runs).toBe(1)
     })
 
     for (const rest of ['parks', 'hangs'] as const) {
-      test(`TASK-7: a terminal event makes the end of the task, also where its body ${rest} after it`, async () => {
+      test(`TASK-7: a terminal event ends the task although its body ${rest} afterwards`, async () => {
         const { clock, store } = fresh()
-        const t = tool({
-          name: 't',
-          description: 'd',
-          input,
-          onCrash: 'rerun',
-          background: { events: { done: { terminal: 'succeeded' } } },
-          async execute(_, ctx): Promise<unknown> {
+        const t = rerunTool(
+          't',
+          { background: { events: { done: { terminal: 'succeeded' } } } },
+          async (_, ctx): Promise<unknown> => {
             await ctx.emit('done', { n: 1 })
             return rest === 'parks' ? ctx.later({ deadline: '30d' }) : ctx.task?.signal('never', { deadline: '30d' })
           },
+        )
+        const session = await startTask(t, { store, clock })
+        expect(await after(session.tasks.wait('a'), clock)).toMatchObject({
+          value: { state: 'succeeded', outcome: { value: { n: 1 } } },
         })
-        const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
-        const session = runtime.session('s')
-        await session.tasks.start({ tool: t, id: 'a' })
-        expect(await after(session.tasks.wait('a'), clock)).toMatchObject({ value: { state: 'succeeded', outcome: { value: { n: 1 } } } })
       })
     }
 
-    test('TASK-7 TASK-2: a terminal event, then a cancel: the end that was told stands', async () => {
+    test('TASK-7 TASK-2: a cancel after a terminal event does not change the result', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: { events: { done: { terminal: 'succeeded' } } },
-        async execute(_, ctx) {
-          await ctx.emit('done', { n: 1 })
-          return hang()
-        },
+      const t = simpleTool('t', { background: { events: { done: { terminal: 'succeeded' } } } }, async (_, ctx) => {
+        await ctx.emit('done', { n: 1 })
+        return hang()
       })
-      const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
-      const session = runtime.session('s')
-      await session.tasks.start({ tool: t, id: 'a' })
+      const session = await startTask(t, { store, clock })
       await clock.advance(100)
       await session.tasks.cancel('a')
-      expect(await after(session.tasks.wait('a'), clock)).toMatchObject({ value: { state: 'succeeded', outcome: { value: { n: 1 } } } })
+      expect(await after(session.tasks.wait('a'), clock)).toMatchObject({
+        value: { state: 'succeeded', outcome: { value: { n: 1 } } },
+      })
     })
 
-    test('TASK-7: the payload of a terminal event is the result: it is as the tool declares its results', async () => {
+    test('TASK-7: the payload of a terminal event must match the output schema', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        output: { type: 'object', properties: { rows: { type: 'number' } }, required: ['rows'] },
-        background: { events: { done: { terminal: 'succeeded' } } },
-        async execute(_, ctx) {
+      const t = simpleTool(
+        't',
+        {
+          output: { type: 'object', properties: { rows: { type: 'number' } }, required: ['rows'] },
+          background: { events: { done: { terminal: 'succeeded' } } },
+        },
+        async (_, ctx) => {
           await ctx.emit('done', 'no rows here')
           return { rows: 1 }
         },
-      })
-      const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet })
-      const session = runtime.session('s')
-      await session.tasks.start({ tool: t, id: 'a' })
+      )
+      const session = await startTask(t, { store, clock })
       const ended = await after(session.tasks.wait('a'), clock)
       expect(ended).not.toMatchObject({ value: { state: 'succeeded', outcome: { value: 'no rows here' } } })
     })

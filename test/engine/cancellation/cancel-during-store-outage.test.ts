@@ -1,72 +1,63 @@
-// The store is away for one read or write while calls are cancelled, or while a batch holds its order.
-import { createRuntime, fail, PawlError, tool } from 'pawl'
+// One read or write of the store fails while calls are cancelled or while a batch keeps its order.
+import { type CallOutcome, createRuntime, fail, type Runtime, tool } from 'pawl'
+import type { ManualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import { type Faults, after, faulty, freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { after, type Faults, faulty, lost, quiet } from '../../kit/stores/fresh-store.ts'
+import { rerunTool, simpleTool } from '../../kit/simple-tools.ts'
+import { closeDuringCall } from '../../kit/interrupted-calls.ts'
+import { stores } from '../../kit/open-runtime.ts'
 
 const input = { type: 'object' } as const
-const lost = (): never => {
-  throw new PawlError('store_unavailable', 'planted')
-}
-/** What the docs tell the host to do: ask again after store_unavailable. */
 const hour = 3_600_000
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`cancelling while the store is away for a moment, on ${kind}`, () => {
+/** Starts a call in session `s` and aborts its batch 10 ms later, after `before`. */
+async function abortSoon(
+  runtime: Runtime,
+  clock: ManualClock,
+  name: string,
+  before: () => void,
+): Promise<{ ended: Promise<CallOutcome[]> }> {
+  const stop = new AbortController()
+  const ended = runtime.session('s').run([{ id: '1', name }], { signal: stop.signal })
+  await clock.advance(10)
+  before()
+  stop.abort(new Error('enough'))
+  return { ended }
+}
+
+for (const [kind, fresh] of stores) {
+  describe(`cancels during a store outage on ${kind}`, () => {
     for (const read of ['call', 'wait'] as const) {
-      test(`TIME-3 CALL-2: a parked call is cancelled and store.${read} fails once: the batch ends, as cancelled or with store_unavailable`, async () => {
+      test(`TIME-3 CALL-2: cancelling a parked call ends the batch although store.${read} fails once`, async () => {
         const { clock, store } = fresh()
         let failing = 0
         const faults: Faults = { on: { [read]: () => (failing-- > 0 ? lost() : undefined) } }
         const t = tool({ name: 't', description: 'd', input, execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
         const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
-        const stop = new AbortController()
-        const run = runtime.session('s').run([{ id: '1', name: 't' }], { signal: stop.signal })
-        await clock.advance(10)
-        failing = 1
-        stop.abort(new Error('enough'))
+        const { ended: run } = await abortSoon(runtime, clock, 't', () => (failing = 1))
         await clock.advance(10)
         expect(failing).toBe(0)
         expect(await after(run, clock, hour)).not.toBe('hangs')
       })
     }
-    test('TIME-3 CALL-2: the write that cancels a parked call fails once: the batch ends, as cancelled or with store_unavailable', async () => {
+    test('TIME-3 CALL-2: cancelling a parked call ends the batch although its write fails once', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { onCommit: (change) => (change.resolveWait && failing-- > 0 ? lost() : undefined) }
       const t = tool({ name: 't', description: 'd', input, execute: async (_, ctx) => ctx.later({ deadline: '7d' }) })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
-      const stop = new AbortController()
-      const run = runtime.session('s').run([{ id: '1', name: 't' }], { signal: stop.signal })
-      await clock.advance(10)
-      failing = 1
-      stop.abort(new Error('enough'))
+      const { ended: run } = await abortSoon(runtime, clock, 't', () => (failing = 1))
       expect(await after(run, clock, hour)).not.toBe('hangs')
     })
-    test("CALL-3 CALL-2: onFailure 'stop' and a parked sibling, one read fails: the batch ends, and does not wait 7 days for the sibling", async () => {
+    test('CALL-3 CALL-2: onFailure stop ends a batch with a parked sibling although one read fails', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { on: { call: () => (failing-- > 0 ? lost() : undefined) } }
-      const parks = tool({
-        name: 'parks',
-        description: 'd',
-        input,
-        concurrency: 'parallel',
-        execute: async (_, ctx) => ctx.later({ deadline: '7d' }),
-      })
-      const bad = tool({
-        name: 'bad',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        concurrency: 'parallel',
-        async execute(_, ctx) {
-          await ctx.sleep('1s')
-          failing = 1
-          throw fail('no', { code: 'no' })
-        },
+      const parks = simpleTool('parks', { concurrency: 'parallel' }, async (_, ctx) => ctx.later({ deadline: '7d' }))
+      const bad = rerunTool('bad', { concurrency: 'parallel' }, async (_, ctx) => {
+        await ctx.sleep('1s')
+        failing = 1
+        throw fail('no', { code: 'no' })
       })
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [parks, bad], logger: quiet })
       const run = runtime.session('s').run(
@@ -78,84 +69,55 @@ for (const [kind, fresh] of [
       )
       expect(await after(run, clock, hour)).not.toBe('hangs')
     })
-    test('TIME-3: a call is cancelled whose nested call is parked, and one read fails: the nested one is not left behind', async () => {
+    test('TIME-3: cancelling a call also cancels its parked nested call although one read fails', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { on: { call: () => (failing-- > 0 ? lost() : undefined) } }
-      const inner = tool({
-        name: 'inner',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => ctx.later({ deadline: '7d' }),
-      })
-      const outer = tool({
-        name: 'outer',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => (await ctx.call(inner, {})).status,
-      })
+      const inner = rerunTool('inner', async (_, ctx) => ctx.later({ deadline: '7d' }))
+      const outer = rerunTool('outer', async (_, ctx) => (await ctx.call(inner, {})).status)
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [inner, outer], logger: quiet })
-      const stop = new AbortController()
-      const run = runtime.session('s').run([{ id: '1', name: 'outer' }], { signal: stop.signal })
-      await clock.advance(10)
-      failing = 1
-      stop.abort(new Error('enough'))
+      const { ended: run } = await abortSoon(runtime, clock, 'outer', () => (failing = 1))
       expect(await after(run, clock, hour)).toMatchObject({ value: [{ status: 'cancelled' }] })
       await clock.advance('1h')
-      expect((await store.unsettled({ after: '', limit: 10 })).map(({ tool: name, state }) => `${name} ${state}`)).toEqual([])
+      expect(
+        (await store.unsettled({ after: '', limit: 10 })).map(({ tool: name, state }) => `${name} ${state}`),
+      ).toEqual([])
     })
-    test('TIME-3 DUR-3: a recovered call could not be read at first and is cancelled before it is taken up: the cancel is not forgotten', async () => {
+    test('TIME-3 DUR-3: a cancel of a recovered call that could not be read yet is not lost', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        timeout: '10h',
-        execute: (_, ctx) =>
-          new Promise<string>((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
-      })
+      const t = rerunTool(
+        't',
+        { timeout: '10h' },
+        (_, ctx) =>
+          new Promise<string>((_resolve, reject) =>
+            ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error)),
+          ),
+      )
       const one = await createRuntime({ store: { ...store, close: async () => {} }, clock, tools: [t], logger: quiet })
-      one
-        .session('s')
-        .run([{ id: '1', name: 't' }])
-        .catch(() => {})
-      await clock.advance(100)
-      const closing = one.close({ grace: 0 })
-      await clock.advance(100)
-      await closing
+      await closeDuringCall(one, clock, { id: '1', name: 't' })
       let failing = 1
       const faults: Faults = { on: { steps: () => (failing-- > 0 ? lost() : undefined) } }
       const two = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
       expect(failing).toBe(0)
       const stop = new AbortController()
       const run = two.session('s').run([{ id: '1', name: 't' }], { signal: stop.signal })
-      stop.abort(new Error('enough')) // the call is on record as this worker's; nobody drives it until the next sweep
+      stop.abort(new Error('enough')) // this worker owns the call but does not drive it until the next sweep
       expect(await after(run, clock, hour)).not.toBe('hangs')
     })
-    test("WAIT-4: the write of a cancel fails and that of its wait does not: the call ends as cancelled and the tool's cancel is told", async () => {
+    test("WAIT-4: a cancel whose write fails once ends the call later and runs the tool's cancel", async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = {
         onCommit: (change) => (change.steps?.some(({ key }) => key === 'cancel') && failing-- > 0 ? lost() : undefined),
       }
       let told = 0
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        cancel: () => void told++,
-        execute: async (_, ctx) => (await ctx.later<string>({ deadline: '7d' })).value,
-      })
+      const t = rerunTool(
+        't',
+        { cancel: () => void told++ },
+        async (_, ctx) => (await ctx.later<string>({ deadline: '7d' })).value,
+      )
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
-      const stop = new AbortController()
-      const run = runtime.session('s').run([{ id: '1', name: 't' }], { signal: stop.signal })
-      await clock.advance(10)
-      failing = 1
-      stop.abort(new Error('enough'))
+      const { ended: run } = await abortSoon(runtime, clock, 't', () => (failing = 1))
       expect(await after(run, clock, hour)).toMatchObject({ error: { code: 'store_unavailable' } })
       const again = new AbortController()
       const asked = runtime.session('s').run([{ id: '1', name: 't' }], { signal: again.signal })
@@ -167,7 +129,7 @@ for (const [kind, fresh] of [
     })
   })
 
-  describe(`the order of a batch while the store is away for a moment, on ${kind}`, () => {
+  describe(`batch order during a store outage on ${kind}`, () => {
     const order = async (
       faultsOf: (armed: { failing: number }) => Faults,
       onFailure: 'continue' | 'stop',
@@ -175,19 +137,18 @@ for (const [kind, fresh] of [
       const { clock, store } = fresh()
       const did: string[] = []
       const armed = { failing: 1 }
-      const first = tool({
-        name: 'first',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        async execute() {
-          did.push('first')
-          if (onFailure === 'stop') throw fail('no', { code: 'no' })
-          return 'first'
-        },
+      const first = rerunTool('first', async () => {
+        did.push('first')
+        if (onFailure === 'stop') throw fail('no', { code: 'no' })
+        return 'first'
       })
       const second = tool({ name: 'second', description: 'd', input, execute: () => void did.push('second') })
-      const runtime = await createRuntime({ store: faulty(store, faultsOf(armed)), clock, tools: [first, second], logger: quiet })
+      const runtime = await createRuntime({
+        store: faulty(store, faultsOf(armed)),
+        clock,
+        tools: [first, second],
+        logger: quiet,
+      })
       const ask = () =>
         runtime.session('s').run(
           [
@@ -199,14 +160,18 @@ for (const [kind, fresh] of [
       expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
       return { did, ends: await after(ask(), clock) }
     }
-    test('SCHED-1: the first of two barriers could not be read once: the second does not run before it', async () => {
-      const { did } = await order((armed) => ({ on: { callAt: () => (armed.failing-- > 0 ? lost() : undefined) } }), 'continue')
+    test('SCHED-1: a failed read of the first barrier does not let the second run before it', async () => {
+      const { did } = await order(
+        (armed) => ({ on: { callAt: () => (armed.failing-- > 0 ? lost() : undefined) } }),
+        'continue',
+      )
       expect(did).toEqual(['first', 'second'])
     })
-    test("SCHED-1 CALL-3: the outcome of a failed first could not be written once, onFailure 'stop': the second never runs", async () => {
+    test('SCHED-1 CALL-3: onFailure stop holds although the write of the first outcome fails once', async () => {
       const { did } = await order(
         (armed) => ({
-          onCommit: (change) => (change.updateCall?.progress.state === 'settled' && armed.failing-- > 0 ? lost() : undefined),
+          onCommit: (change) =>
+            change.updateCall?.progress.state === 'settled' && armed.failing-- > 0 ? lost() : undefined,
         }),
         'stop',
       )

@@ -1,5 +1,5 @@
-// A tool that computes for long blocks the event loop, and with it the heartbeat of its worker. A thread keeps the lease meanwhile, so that
-// another worker does not take the call; but not for ever.
+// A tool that blocks the event loop also blocks the heartbeat of its worker. A thread renews the lease meanwhile, for a
+// limited time, so that no other worker takes over the call.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -27,13 +27,14 @@ afterAll(() => server?.stop())
 
 function fresh(kind: (typeof kinds)[number]): Omit<Orders, 'blockMs'> {
   dir = mkdtempSync(join(tmpdir(), 'pawl-blocked-'))
-  const place = kind === 'sqlite' ? { file: join(dir, 'a.db') } : { connection: server.connection, schema: `blocked_${++tests}` }
+  const place =
+    kind === 'sqlite' ? { file: join(dir, 'a.db') } : { connection: server.connection, schema: `blocked_${++tests}` }
   return { place, leaseMs, ledger: join(dir, 'ledger') }
 }
 
 interface Worker {
   readonly pid: number
-  /** What it says next. */
+  /** Resolves with the next message of the worker. */
   hears(): Promise<Word>
   send(order: 'run' | 'close'): void
   readonly ended: Promise<unknown>
@@ -48,28 +49,39 @@ async function start(orders: Orders): Promise<Worker> {
   const ended = new Promise((resolve) => child.once('exit', resolve))
   const gone = ended.then(() => Promise.reject(new Error('The worker ended')))
   gone.catch(() => {})
-  const hears = (): Promise<Word> => Promise.race([gone, new Promise<Word>((resolve) => child.once('message', resolve))])
+  const hears = (): Promise<Word> =>
+    Promise.race([gone, new Promise<Word>((resolve) => child.once('message', resolve))])
   expect(await hears()).toEqual({ says: 'ready' })
   return { pid: child.pid as number, hears, send: (order) => void child.send(order), ended }
 }
 
 const linesOf = ({ ledger }: { ledger: string }): string[] => readFileSync(ledger, 'utf8').trim().split('\n')
 
-test.for(kinds)('DUR-7: on %s a tool that blocks the event loop for a few leases keeps its call', { timeout: 60_000 }, async (kind) => {
-  const orders = fresh(kind)
-  const blocked = await start({ ...orders, blockMs: 2.5 * leaseMs })
-  const watching = await start({ ...orders, blockMs: 0 })
-  blocked.send('run')
-  expect(await blocked.hears()).toEqual({ says: 'done', status: 'success', value: blocked.pid, attempts: 1, stopped: false })
-  expect(linesOf(orders)).toEqual([`start ${blocked.pid}`, `awake ${blocked.pid}`, `effect ${blocked.pid}`])
-  // Threads are no reason to stay.
-  blocked.send('close')
-  watching.send('close')
-  await Promise.all([blocked.ended, watching.ended])
-})
+test.for(kinds)(
+  'DUR-7: on %s a tool that blocks the event loop for a few leases keeps its call',
+  { timeout: 60_000 },
+  async (kind) => {
+    const orders = fresh(kind)
+    const blocked = await start({ ...orders, blockMs: 2.5 * leaseMs })
+    const watching = await start({ ...orders, blockMs: 0 })
+    blocked.send('run')
+    expect(await blocked.hears()).toEqual({
+      says: 'done',
+      status: 'success',
+      value: blocked.pid,
+      attempts: 1,
+      stopped: false,
+    })
+    expect(linesOf(orders)).toEqual([`start ${blocked.pid}`, `awake ${blocked.pid}`, `effect ${blocked.pid}`])
+    // The threads must not keep the processes alive.
+    blocked.send('close')
+    watching.send('close')
+    await Promise.all([blocked.ended, watching.ended])
+  },
+)
 
 test.for(kinds)(
-  'DUR-7: on %s a tool that blocks for too long loses its call, and starts nothing more',
+  'DUR-7: on %s a tool that blocks for too long loses its call and starts nothing more',
   { timeout: 60_000 },
   async (kind) => {
     const orders = fresh(kind)
@@ -77,7 +89,7 @@ test.for(kinds)(
     const watching = await start({ ...orders, blockMs: 0 })
     blocked.send('run')
     const done = await blocked.hears()
-    // What the other worker made of it is the outcome, here too.
+    // The outcome comes from the other worker, here too.
     expect(done).toEqual({ says: 'done', status: 'success', value: watching.pid, attempts: 2, stopped: true })
     const other = [`start ${watching.pid}`, `awake ${watching.pid}`, `effect ${watching.pid}`]
     expect(linesOf(orders)).toEqual([`start ${blocked.pid}`, ...other, `awake ${blocked.pid}`])

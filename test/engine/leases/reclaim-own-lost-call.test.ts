@@ -1,14 +1,10 @@
-// A worker that lost a call and claims it back itself: what is left of the lost execution must not stand in the way of the new one (DUR-7).
+// A worker that loses a call and claims it again: the rest of the lost execution must not disturb the new one.
 
-import { PawlError, tool, type ToolContext } from 'pawl'
+import { tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
 import { type FreshWorld, mortalWorld } from '../../kit/worker-takeover.ts'
-import { type Faults, faulty } from '../../kit/stores/fresh-store.ts'
-
-const lost = (): never => {
-  throw new PawlError('store_unavailable', 'planted')
-}
+import { type Faults, faulty, lost } from '../../kit/stores/fresh-store.ts'
 
 interface Body {
   readonly on: string
@@ -16,13 +12,13 @@ interface Body {
   end(value: string): void
 }
 
-describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
+describe.each(['memory', 'sqlite'] as const)('reclaiming a lost call on %s', (kind) => {
   let world: FreshWorld
   const { start, open } = mortalWorld(kind, (fresh) => {
     world = fresh
   })
 
-  /** What runs until the test says so, or until its signal does if it listens; on whichever worker. */
+  /** Bodies on any worker; each runs until the test ends it, or until its signal aborts if it listens. */
   const bodies: Body[] = []
   const work = (on: string, listens: boolean, alone: { concurrency?: 'exclusive' } = { concurrency: 'exclusive' }) =>
     tool({
@@ -39,7 +35,7 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
         }),
     })
 
-  /** The call runs on A; A cannot renew, so B takes it and is gone again; A can renew, and takes it back. */
+  /** The call runs on A; A cannot renew, so B claims it and closes; A can renew again and reclaims it. */
   async function claimedBack(listens: boolean, losesClaim = false) {
     bodies.length = 0
     const { clock, store } = world
@@ -75,8 +71,8 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
   }
   const record = () => world.store.callAt({ tenant: 'default', session: 's', batch: '', id: 'c', occurrence: 0 })
 
-  describe.each([true, false])('a body that hears of it: %s', (listens) => {
-    test('it runs, and its outcome is the one that counts', async () => {
+  describe.each([true, false])('a body that listens to its signal: %s', (listens) => {
+    test('the new execution runs, and its outcome counts', async () => {
       const { first, third, outcome } = await claimedBack(listens)
       expect(bodies.map(({ on }) => on)).toEqual(['a', 'b', 'a'])
       expect(first.ctx.signal.aborted).toBe(true)
@@ -87,7 +83,7 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
       expect(await outcome).toMatchObject([{ status: 'success', value: 'new' }])
     })
 
-    test('it hears of a cancel', async () => {
+    test('a cancel reaches the new execution', async () => {
       const { a, third, outcome } = await claimedBack(listens)
       expect(third?.ctx.signal.aborted).toBe(false)
       expect(await a.session('s').cancel('Enough')).toBe(1)
@@ -96,7 +92,7 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
       expect(await outcome).toMatchObject([{ status: 'cancelled' }])
     })
 
-    test('it is waited for when the worker closes', async () => {
+    test('close() waits for the new execution in its grace period', async () => {
       const { a, third } = await claimedBack(listens)
       let closed = false
       const closing = a.close({ grace: '1m' }).then(() => (closed = true))
@@ -109,7 +105,7 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
       expect(await record()).toMatchObject({ state: 'settled', outcome: expect.stringContaining('new') })
     })
 
-    test('it is given back when the worker does not wait', async () => {
+    test('close() without a grace period hands the call back', async () => {
       const { a, third } = await claimedBack(listens)
       await a.close({ grace: 0 })
       open.splice(open.indexOf(a), 1)
@@ -117,7 +113,7 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
       expect(await record()).toMatchObject({ owner: null })
     })
 
-    test('the answer to the claim is lost: it is found and driven all the same', async () => {
+    test('a reclaimed call is driven although the answer to the claim was lost', async () => {
       const { third, outcome } = await claimedBack(listens, true)
       third?.end('new')
       await passes(2)
@@ -126,7 +122,7 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
     })
   })
 
-  test('the end of the lost execution is refused only when the new one runs: a cancel is heard all the same', async () => {
+  test('a cancel reaches the new execution although the old outcome is rejected late', async () => {
     bodies.length = 0
     const { clock, store } = world
     let cut = false
@@ -158,34 +154,37 @@ describe.each(['memory', 'sqlite'] as const)('%s', (kind) => {
     expect(await outcome).toMatchObject([{ status: 'cancelled' }])
   })
 
-  // B claims the line whole, and gives it back whole; A's own run still gathers it.
-  test.each(['meanwhile', 'only when it claims'])('SCHED-1: the batch keeps its order; A learns %s that it had lost it', async (learns) => {
-    bodies.length = 0
-    const { clock, store } = world
-    let cut = false
-    const a = await start([work('a', true, {})], faulty(store, { on: { renew: () => (cut ? lost() : undefined) } }))
-    open.push(a)
-    const calls = ['1', '2'].map((id) => ({ id, name: 'work', input: {} }))
-    const outcome = a.session('s').run(calls, { batch: 'm' })
-    await clock.advance(10)
-    cut = true
-    await clock.advance('31s')
-    const b = await start([work('b', true, {})])
-    await clock.advance(1_000)
-    if (learns === 'meanwhile') cut = false
-    await passes(learns === 'meanwhile' ? 15 : 0)
-    expect(bodies[0]?.ctx.signal.aborted).toBe(learns === 'meanwhile')
-    await b.close({ grace: 0 })
-    open.splice(open.indexOf(b), 1)
-    cut = false
-    await passes(60)
-    const ran = (): string[] => bodies.map(({ on, ctx }) => `${on}${ctx.callId}`)
-    expect(ran()).toEqual(['a1', 'b1', 'a1'])
-    bodies[2]?.end('one')
-    await passes(2)
-    expect(ran()).toEqual(['a1', 'b1', 'a1', 'a2'])
-    bodies[3]?.end('two')
-    await passes(2)
-    expect(await outcome).toMatchObject([{ value: 'one' }, { value: 'two' }])
-  })
+  // B claims and hands back the whole batch; A's own run is still waiting for it.
+  test.each(['meanwhile', 'only when it claims'])(
+    'SCHED-1: the batch keeps its order; A learns %s that it had lost it',
+    async (learns) => {
+      bodies.length = 0
+      const { clock, store } = world
+      let cut = false
+      const a = await start([work('a', true, {})], faulty(store, { on: { renew: () => (cut ? lost() : undefined) } }))
+      open.push(a)
+      const calls = ['1', '2'].map((id) => ({ id, name: 'work', input: {} }))
+      const outcome = a.session('s').run(calls, { batch: 'm' })
+      await clock.advance(10)
+      cut = true
+      await clock.advance('31s')
+      const b = await start([work('b', true, {})])
+      await clock.advance(1_000)
+      if (learns === 'meanwhile') cut = false
+      await passes(learns === 'meanwhile' ? 15 : 0)
+      expect(bodies[0]?.ctx.signal.aborted).toBe(learns === 'meanwhile')
+      await b.close({ grace: 0 })
+      open.splice(open.indexOf(b), 1)
+      cut = false
+      await passes(60)
+      const ran = (): string[] => bodies.map(({ on, ctx }) => `${on}${ctx.callId}`)
+      expect(ran()).toEqual(['a1', 'b1', 'a1'])
+      bodies[2]?.end('one')
+      await passes(2)
+      expect(ran()).toEqual(['a1', 'b1', 'a1', 'a2'])
+      bodies[3]?.end('two')
+      await passes(2)
+      expect(await outcome).toMatchObject([{ value: 'one' }, { value: 'two' }])
+    },
+  )
 })

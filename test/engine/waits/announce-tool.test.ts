@@ -1,21 +1,21 @@
-// WAIT-5 on all three stores: what a body announces with a wait reaches the host, with the key, if and only if the call waits.
+// An announcement of a wait is delivered to the host with the wait key, if and only if the call waits. On all three
+// stores.
 
-import { type Announcement, type FeedEvent, type Runtime, tool } from 'pawl'
+import { type Announcement, type FeedEvent, type Runtime } from 'pawl'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEveryStore, until } from '../../kit/stores/all-stores.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
+import { argumentTool } from '../../kit/simple-tools.ts'
 
 const gates = new Map<string, Promise<void>>()
 const keys = new Map<string, string>()
 
-const asks = tool({
-  name: 'asks',
-  description: 'Asks a person',
-  input: z.object({ how: z.enum(['parks', 'inside', 'both', 'never']) }),
-  onCrash: 'rerun',
-  concurrency: 'parallel',
-  timeout: '30d',
-  async execute({ how }, ctx) {
+const asks = argumentTool(
+  'asks',
+  z.object({ how: z.enum(['parks', 'inside', 'both', 'never']) }),
+  { onCrash: 'rerun', concurrency: 'parallel', timeout: '30d' },
+  async ({ how }, ctx) => {
     const announce = { type: 'question', payload: { text: 'May I?', session: ctx.session } }
     const later = await ctx.later<unknown>({ name: 'permission', deadline: '1h', announce })
     keys.set(ctx.session, later.key)
@@ -25,7 +25,7 @@ const asks = tool({
     if (how === 'both') await Promise.race([later.value, ctx.step('look', () => 'not yet')])
     return later
   },
-})
+)
 
 const idOf = (session: string) => ({ id: 'a', name: 'asks', input: { how: session.split(' ')[0] as 'parks' } })
 
@@ -39,13 +39,13 @@ onEveryStore('announcements', (ground) => {
     until(async () => (await runtime.session(session).calls.get('a'))?.state === 'parked')
   const eventsOf = async (session: string): Promise<FeedEvent[]> =>
     (await ground.store.events({ after: 0, limit: 10_000, of: { tenant: 'default', session } })) as FeedEvent[]
-  /** The deliveries that are not through. */
+  /** The open deliveries. */
   const deliveries = async () =>
     (await ground.store.unsettled({ after: '', limit: 1_000 })).filter(({ tool: name }) => name === 'pawl:announce')
   const open = async (): Promise<number> => (await deliveries()).length
 
   test.for(['parks', 'inside', 'both'])(
-    'WAIT-5: %s: announced once, with the key, which answers it; the feed has it without',
+    'WAIT-5: %s: the announcement is delivered once with the key; the feed has no key',
     async (session) => {
       const { runtime } = await ground.worker({ tools: [asks], announce: take })
       const run = runtime.session(session).run([idOf(session)])
@@ -81,23 +81,27 @@ onEveryStore('announcements', (ground) => {
     },
   )
 
-  test.for(['parks early', 'inside early', 'never'])('WAIT-5: %s: a call that does not come to wait announces nothing', async (session) => {
-    const gate = Promise.withResolvers<void>()
-    gates.set(session, gate.promise)
-    const { runtime } = await ground.worker({ tools: [asks], announce: take })
-    const run = runtime.session(session).run([idOf(session)])
-    await until(() => keys.has(session))
-    if (session !== 'never') expect(await runtime.resolve(keys.get(session) as string, { value: 'yes' })).toEqual({ answer: 'accepted' })
-    gate.resolve()
-    expect(await run).toMatchObject([{ status: 'success' }])
-    expect((await eventsOf(session)).filter(({ type }) => type === 'wait.announced')).toEqual([])
-    expect(await open()).toBe(0)
-    expect(of(session)).toEqual([])
-    await runtime.close()
-  })
+  test.for(['parks early', 'inside early', 'never'])(
+    'WAIT-5: %s: a call that does not wait announces nothing',
+    async (session) => {
+      const gate = Promise.withResolvers<void>()
+      gates.set(session, gate.promise)
+      const { runtime } = await ground.worker({ tools: [asks], announce: take })
+      const run = runtime.session(session).run([idOf(session)])
+      await until(() => keys.has(session))
+      if (session !== 'never')
+        expect(await runtime.resolve(keys.get(session) as string, { value: 'yes' })).toEqual({ answer: 'accepted' })
+      gate.resolve()
+      expect(await run).toMatchObject([{ status: 'success' }])
+      expect((await eventsOf(session)).filter(({ type }) => type === 'wait.announced')).toEqual([])
+      expect(await open()).toBe(0)
+      expect(of(session)).toEqual([])
+      await runtime.close()
+    },
+  )
 
   test.for(['parks and fails', 'inside and fails'])(
-    'WAIT-5: %s: an announcer that fails is asked again, later and later; the call waits on',
+    'WAIT-5: %s: a failing announcer is retried with backoff while the call waits',
     async (session) => {
       let tries = 0
       const announce = (announcement: Announcement): Promise<void> | void => {
@@ -108,14 +112,16 @@ onEveryStore('announcements', (ground) => {
       const run = runtime.session(session).run([idOf(session)])
       for (const [index, wait] of (['1s', '2s', '4s'] as const).entries()) {
         await until(() => tries === index + 1)
-        // Its delay is on record before it counts.
+        // The delay is recorded before it starts.
         await until(async () => (await deliveries()).filter(({ state }) => state === 'queued').length === 1)
         await clock.advance(0)
         expect(tries).toBe(index + 1)
         await clock.advance(wait)
       }
       await until(() => of(session).length === 1)
-      expect(ground.logged.filter(({ message }) => message.includes('announcement was not taken')).length).toBeGreaterThanOrEqual(3)
+      expect(
+        ground.logged.filter(({ message }) => message.includes('`announce` failed')).length,
+      ).toBeGreaterThanOrEqual(3)
       await runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
       expect(await run).toMatchObject([{ status: 'success', value: 'yes' }])
       await until(async () => (await open()) === 0)
@@ -124,10 +130,13 @@ onEveryStore('announcements', (ground) => {
     },
   )
 
-  test('WAIT-5: an announcer that always fails is not asked for ever: the answer ends it', async () => {
+  test('WAIT-5: resolving the wait ends the retries of a failing announcer', async () => {
     const session = 'parks and nobody hears'
     let tries = 0
-    const { runtime } = await ground.worker({ tools: [asks], announce: () => Promise.reject(new Error(`No line ${++tries}`)) })
+    const { runtime } = await ground.worker({
+      tools: [asks],
+      announce: () => Promise.reject(new Error(`No line ${++tries}`)),
+    })
     const run = runtime.session(session).run([idOf(session)])
     await until(() => tries === 1)
     await runtime.resolve(keys.get(session) as string, { value: 'by another way' })
@@ -140,15 +149,12 @@ onEveryStore('announcements', (ground) => {
   })
 
   test.for(['parks and crashes', 'inside and crashes'])(
-    'WAIT-5: %s: not taken before the crash, it is delivered after it, under the same id',
+    'WAIT-5: %s: an undelivered announcement is delivered after a crash, with the same id',
     async (session) => {
       const seen: Announcement[] = []
       const hangs = (announcement: Announcement): Promise<void> => (seen.push(announcement), new Promise(() => {}))
       const first = await ground.worker({ tools: [asks], announce: hangs })
-      first.runtime
-        .session(session)
-        .run([idOf(session)])
-        .catch(() => {})
+      ignoreResult(first.runtime.session(session).run([idOf(session)]))
       await until(() => seen.length === 1)
       await first.die()
       const second = await ground.worker({ tools: [asks], announce: take })
@@ -156,7 +162,7 @@ onEveryStore('announcements', (ground) => {
       expect(of(session)).toEqual(seen)
       await until(async () => (await open()) === 0)
       await second.die()
-      // Taken: the next worker has nothing to tell.
+      // Delivered: the next worker does not deliver it again.
       const third = await ground.worker({ tools: [asks], announce: take })
       const run = third.runtime.session(session).run([idOf(session)])
       await third.runtime.resolve(seen[0]?.key as string, { value: 'yes' })
@@ -166,7 +172,7 @@ onEveryStore('announcements', (ground) => {
     },
   )
 
-  test('WAIT-5: a runtime without announce leaves it to one that has it; of several one delivers', async () => {
+  test('WAIT-5: a runtime without announce leaves the delivery to others, and one delivers', async () => {
     const session = 'parks elsewhere'
     const asking = await ground.worker({ tools: [asks] })
     const run = asking.runtime.session(session).run([idOf(session)])

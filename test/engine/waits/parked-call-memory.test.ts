@@ -1,15 +1,16 @@
-// WAIT-1: "Parked calls cost no worker slot and no timer each; 10,000 are ordinary": nor does a worker remember a task that it has let go of.
+// Parked calls and tasks cost no memory after their runtime is closed.
 
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { createRuntime, tool } from 'pawl'
+import { createRuntime } from 'pawl'
 import { expect, test, vi } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
+import { argumentTool } from '../../kit/simple-tools.ts'
 
 setFlagsFromString('--expose-gc')
 const gc = runInNewContext('gc') as () => void
@@ -25,18 +26,16 @@ const bytes = 500_000
 
 for (const background of [false, true])
   test(
-    `WAIT-1: ${many} ${background ? 'tasks' : 'calls'} that are parked are not kept in memory once their runtime is closed`,
+    `WAIT-1: ${many} parked ${background ? 'tasks' : 'calls'} use no memory after close()`,
     { timeout: 120_000 },
     async () => {
       const file = join(mkdtempSync(join(tmpdir(), 'adv-leak-')), 'a.db')
-      const parks = tool({
-        name: 'parks',
-        description: 'd',
-        input: { type: 'object', properties: { text: { type: 'string' } } },
-        onCrash: 'rerun',
-        background: true,
-        execute: (_, ctx) => ctx.later() as never,
-      })
+      const parks = argumentTool(
+        'parks',
+        { type: 'object', properties: { text: { type: 'string' } } },
+        { onCrash: 'rerun', background: true },
+        (_, ctx) => ctx.later() as never,
+      )
       const cycle = async (count: number): Promise<void> => {
         const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
         const runtime = await createRuntime({ store, tools: [parks], logger: quiet })
@@ -48,7 +47,11 @@ for (const background of [false, true])
         }
         await vi.waitUntil(
           async () => {
-            const open = await store.unsettled({ of: { tenant: 'default', session: `s${count}` }, after: '', limit: 200 })
+            const open = await store.unsettled({
+              of: { tenant: 'default', session: `s${count}` },
+              after: '',
+              limit: 200,
+            })
             return open.length === count && open.every(({ state }) => state === 'parked')
           },
           { timeout: 60_000, interval: 20 },
@@ -56,7 +59,7 @@ for (const background of [false, true])
         await runtime.close()
         await store.close()
       }
-      await cycle(5) // what is compiled and prepared once
+      await cycle(5) // warm up one-time allocations
       const before = await heap()
       await cycle(many)
       const grown = (await heap()) - before

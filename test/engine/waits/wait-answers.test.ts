@@ -1,42 +1,30 @@
-// WAIT: one primitive for everything outside: a secret key, one answer, the first one.
+// Waits: a secret key, and the first answer wins.
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, tool, WaitError } from 'pawl'
+import { createRuntime, WaitError } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
-
-const empty = z.object({})
+import { argumentTool, rerunTool } from '../../kit/simple-tools.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
 
 onEachStore('waits', (bench) => {
   const keys: string[] = []
-  const parks = tool({
-    name: 'parks',
-    description: 'Parks',
-    input: empty,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      const later = await ctx.later<unknown>()
-      keys.push(later.key)
-      return later
-    },
+  const parks = rerunTool('parks', async (_, ctx) => {
+    const later = await ctx.later<unknown>()
+    keys.push(later.key)
+    return later
   })
   const caught: unknown[] = []
-  const inside = tool({
-    name: 'inside',
-    description: 'Waits inside',
-    input: z.object({ catch: z.boolean() }),
-    onCrash: 'rerun',
-    async execute(input, ctx) {
-      const later = await ctx.later<unknown>({ deadline: '2h' })
-      keys.push(later.key)
-      if (!input.catch) return { got: await later.value }
-      return { got: await later.value.catch((error: unknown) => void caught.push(error)) }
-    },
+  const inside = argumentTool('inside', z.object({ catch: z.boolean() }), { onCrash: 'rerun' }, async (input, ctx) => {
+    const later = await ctx.later<unknown>({ deadline: '2h' })
+    keys.push(later.key)
+    if (!input.catch) return { got: await later.value }
+    return { got: await later.value.catch((error: unknown) => void caught.push(error)) }
   })
   const nextKey = async (): Promise<string> => {
     while (keys.length === 0) await new Promise((resolve) => setImmediate(resolve))
@@ -44,7 +32,7 @@ onEachStore('waits', (bench) => {
   }
 
   test.for([[false], [0], [''], [null], [{ $pawl: 'attachment', ref: { id: 'x', mediaType: 'y', bytes: 1 } }]])(
-    'WAIT-2 VAL-1: %j is a value like any other, parked or inside',
+    'WAIT-2 VAL-1: %j is a valid answer, parked or inside the body',
     async ([value]) => {
       const runtime = await bench.open([parks, inside])
       const parked = runtime.session('s').run([{ id: 'a', name: 'parks' }])
@@ -56,7 +44,7 @@ onEachStore('waits', (bench) => {
     },
   )
 
-  test('WAIT-2: of 100 answers at once one is accepted and all hear the same', async () => {
+  test('WAIT-2: one of 100 concurrent answers is accepted, and all report the same result', async () => {
     const runtime = await bench.open([parks])
     const run = runtime.session('s').run([{ id: 'a', name: 'parks' }])
     const key = await nextKey()
@@ -69,7 +57,7 @@ onEachStore('waits', (bench) => {
     )
   })
 
-  test('WAIT-2: failure and cancellation keep their words; uncaught they are not internal', async () => {
+  test('WAIT-2: failures and cancellations keep their message and are not internal', async () => {
     const runtime = await bench.open([parks, inside])
     const session = runtime.session('s')
     for (const [name, input] of [
@@ -78,7 +66,9 @@ onEachStore('waits', (bench) => {
     ] as const) {
       const failed = session.run([{ id: `${name} failed`, name, input }])
       await runtime.resolve(await nextKey(), { failure: { code: 'declined', message: 'The card was declined' } })
-      expect((await failed)[0]).toMatchObject({ failure: { class: 'external', code: 'declined', message: 'The card was declined' } })
+      expect((await failed)[0]).toMatchObject({
+        failure: { class: 'external', code: 'declined', message: 'The card was declined' },
+      })
       const cancelled = session.run([{ id: `${name} cancelled`, name, input }])
       await runtime.resolve(await nextKey(), { cancelled: 'not needed' })
       expect((await cancelled)[0]).toMatchObject({ status: 'cancelled', cancellation: { message: 'not needed' } })
@@ -89,7 +79,7 @@ onEachStore('waits', (bench) => {
     expect(caught.pop()).toSatisfy((error) => error instanceof WaitError && error.code === 'declined')
   })
 
-  test('WAIT-1: deadlines are instants: silence ends in a timeout, and an answer after it comes too late', async () => {
+  test('WAIT-1: a wait without an answer times out at its deadline, and later answers are rejected', async () => {
     const clock = manualClock()
     const runtime = await bench.open([parks, inside], { clock })
     const run = runtime.session('s').run([
@@ -105,27 +95,27 @@ onEachStore('waits', (bench) => {
     expect(settled).toBe(0)
     await clock.advance('1d')
     const outcomes = await run
-    expect(outcomes.map((outcome) => outcome.status === 'failure' && outcome.failure.code)).toEqual(['wait_timeout', 'wait_timeout'])
-    expect(await runtime.resolve(key as string, { value: 1 })).toEqual({ answer: 'already_resolved', terminal: { timeout: true } })
+    expect(outcomes.map((outcome) => outcome.status === 'failure' && outcome.failure.code)).toEqual([
+      'wait_timeout',
+      'wait_timeout',
+    ])
+    expect(await runtime.resolve(key as string, { value: 1 })).toEqual({
+      answer: 'already_resolved',
+      terminal: { timeout: true },
+    })
   })
 
-  test('WAIT-1: the same name is the same wait and key; other names are other waits; a blank one is refused', async () => {
+  test('WAIT-1: equal names share a wait and key, other names do not, blank names are rejected', async () => {
     const seen: string[][] = []
-    const named = tool({
-      name: 'named',
-      description: 'Several waits',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const [a, b, again] = await Promise.all([
-          ctx.later<number>({ name: 'a' }),
-          ctx.later<number>({ name: 'b' }),
-          ctx.later<number>({ name: 'a' }),
-        ])
-        const blank = await ctx.later({ name: ' ' }).catch((error: { code: string }) => error.code)
-        seen.push([a.key, b.key, again.key, blank as string])
-        return [await b.value, await a.value, await again.value]
-      },
+    const named = rerunTool('named', async (_, ctx) => {
+      const [a, b, again] = await Promise.all([
+        ctx.later<number>({ name: 'a' }),
+        ctx.later<number>({ name: 'b' }),
+        ctx.later<number>({ name: 'a' }),
+      ])
+      const blank = await ctx.later({ name: ' ' }).catch((error: { code: string }) => error.code)
+      seen.push([a.key, b.key, again.key, blank as string])
+      return [await b.value, await a.value, await again.value]
     })
     const runtime = await bench.open([named])
     const run = runtime.session('s').run([{ id: 'x', name: 'named' }])
@@ -139,11 +129,20 @@ onEachStore('waits', (bench) => {
     expect((await run)[0]).toMatchObject({ value: [2, 1, 1] })
   })
 
-  test('WAIT-2: a malformed answer is refused and leaves the wait open', async () => {
+  test('WAIT-2: a malformed answer is rejected and leaves the wait open', async () => {
     const runtime = await bench.open([parks])
     const run = runtime.session('s').run([{ id: 'a', name: 'parks' }])
     const key = await nextKey()
-    for (const bad of [undefined, null, {}, 'yes', { value: 1, cancelled: 'x' }, { failure: 'x' }, { cancelled: 1 }, { timeout: true }]) {
+    for (const bad of [
+      undefined,
+      null,
+      {},
+      'yes',
+      { value: 1, cancelled: 'x' },
+      { failure: 'x' },
+      { cancelled: 1 },
+      { timeout: true },
+    ]) {
       expect(await runtime.resolve(key, bad as never)).toMatchObject({
         answer: 'invalid',
         problems: [expect.stringContaining('still open')],
@@ -159,7 +158,16 @@ onEachStore('waits', (bench) => {
     const run = runtime.session('s').run([{ id: 'a', name: 'parks' }])
     const key = await nextKey()
     const almost = key.slice(0, -1) + (key.endsWith('A') ? 'B' : 'A')
-    for (const wrong of [almost, key.toLowerCase(), `${key} `, '', 'pawl_', `pawl_${'A'.repeat(43)}`, 7 as never, null as never]) {
+    for (const wrong of [
+      almost,
+      key.toLowerCase(),
+      `${key} `,
+      '',
+      'pawl_',
+      `pawl_${'A'.repeat(43)}`,
+      7 as never,
+      null as never,
+    ]) {
       expect(await runtime.resolve(wrong, { value: 1 })).toEqual({ answer: 'unknown_or_revoked' })
     }
     expect(key).toMatch(/^pawl_[A-Za-z0-9_-]{43}$/) // 43 characters of base64url: 256 bits
@@ -168,32 +176,25 @@ onEachStore('waits', (bench) => {
   })
 })
 
-test('WAIT-3: the key stands nowhere in the files of the store; another secret is refused', async () => {
+test('WAIT-3: the store files do not contain the key; another secret is rejected', async () => {
   const dir = mkdtempSync(join(tmpdir(), 'pawl-keys-'))
   let key = ''
-  const parks = tool({
-    name: 'parks',
-    description: 'Parks',
-    input: empty,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      const later = await ctx.later()
-      key = later.key
-      return later
-    },
+  const parks = rerunTool('parks', async (_, ctx) => {
+    const later = await ctx.later()
+    key = later.key
+    return later
   })
   const store = `sqlite:${join(dir, 'agent.db')}`
   const runtime = await createRuntime({ store, tools: [parks] })
-  runtime
-    .session('s')
-    .run([{ id: 'a', name: 'parks' }])
-    .catch(() => {})
+  ignoreResult(runtime.session('s').run([{ id: 'a', name: 'parks' }]))
   for await (const event of runtime.events()) if (event.type === 'call.parked') break
   const secretPart = Buffer.from(key.slice('pawl_'.length))
   const files = readdirSync(dir)
   expect(files.length).toBeGreaterThan(2)
   for (const file of files) expect(readFileSync(join(dir, file)).includes(secretPart)).toBe(false)
   await runtime.close()
-  await expect(createRuntime({ store, keys: { secret: 'x'.repeat(32) } })).rejects.toMatchObject({ code: 'keys_mismatch' })
+  await expect(createRuntime({ store, keys: { secret: 'x'.repeat(32) } })).rejects.toMatchObject({
+    code: 'keys_mismatch',
+  })
   rmSync(dir, { recursive: true })
 })

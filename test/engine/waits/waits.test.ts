@@ -1,16 +1,17 @@
-// WAIT on all three stores: what silence and a cancel mean, answers that must fit, keys that say nothing, thousands that wait.
+// Waits on all three stores: timeouts, cancels, checked answers, secret keys, and thousands of parked calls.
 
 import { randomBytes } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type LaterOptions, type Runtime, tool } from 'pawl'
+import { type LaterOptions, type Runtime } from 'pawl'
 import pg from 'pg'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEveryStore, until } from '../../kit/stores/all-stores.ts'
+import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
 
-const empty = z.object({})
-/** By the session that asks, as they were handed out. */
+/** Wait keys by session. */
 const keys = new Map<string, string>()
 const keyOf = async (session: string): Promise<string> => {
   await until(() => keys.has(session))
@@ -19,32 +20,31 @@ const keyOf = async (session: string): Promise<string> => {
 const parked = (runtime: Runtime, session: string, id = 'a'): Promise<void> =>
   until(async () => (await runtime.session(session).calls.get(id))?.state === 'parked')
 
-/** Whose key was handed out last. */
+/** Id of the call whose key was created last. */
 let lastAsked = ''
 
 const asks = (options: LaterOptions = {}) =>
-  tool({
-    name: 'asks',
-    description: 'Asks the outside',
-    input: z.object({ inside: z.boolean().default(false) }),
-    onCrash: 'rerun',
-    concurrency: 'parallel',
-    timeout: '30d',
-    async execute({ inside }, ctx) {
+  argumentTool(
+    'asks',
+    z.object({ inside: z.boolean().default(false) }),
+    { onCrash: 'rerun', concurrency: 'parallel', timeout: '30d' },
+    async ({ inside }, ctx) => {
       const later = await ctx.later<unknown>(options)
       keys.set(ctx.session, later.key)
       lastAsked = ctx.callId
       return inside ? await later.value : later
     },
-  })
-const works = tool({
-  name: 'works',
-  description: 'Works on until it is told to stop',
-  input: empty,
-  timeout: '30d',
-  concurrency: 'parallel',
-  execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
-})
+  )
+const works = simpleTool(
+  'works',
+  {
+    description: 'Works on until it is told to stop',
+    timeout: '30d',
+    concurrency: 'parallel',
+  },
+  (_, ctx) =>
+    new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
+)
 
 onEveryStore('waits', (ground) => {
   const { clock } = ground
@@ -55,7 +55,7 @@ onEveryStore('waits', (ground) => {
     [true, 'result'],
     [false, 'fail'],
     [true, 'fail'],
-  ] as const)('WAIT-4: inside %s, onTimeout %s: silence fails the call or the turn, on record', async ([inside, onTimeout]) => {
+  ] as const)('WAIT-4: inside %s, onTimeout %s: a timeout fails the call or the turn', async ([inside, onTimeout]) => {
     const session = `silence ${onTimeout} ${inside}`
     const { runtime } = await ground.worker({ tools: [asks({ deadline: '1h', onTimeout }), works] })
     const run = runtime.session(session).run([
@@ -71,89 +71,107 @@ onEveryStore('waits', (ground) => {
     expect(await outcome()).toMatchObject({
       failure: { class: 'timeout', code: fails ? 'turn_aborted' : 'wait_timeout', source: 'runtime' },
     })
-    // Failing the turn stops the sibling; failing the call leaves it alone.
+    // Failing the turn cancels the sibling; failing the call does not.
     if (!fails) await runtime.session(session).cancel('By hand')
     const [, other] = await run
-    expect(other).toMatchObject({ status: 'cancelled', cancellation: { message: fails ? "Stopped because 'a' failed" : 'By hand' } })
+    expect(other).toMatchObject({
+      status: 'cancelled',
+      cancellation: { message: fails ? "Stopped because 'a' failed" : 'By hand' },
+    })
     const terminal = fails ? { timeout: true, failsTurn: true } : { timeout: true }
-    expect(await runtime.resolve(keys.get(session) as string, { value: 1 })).toEqual({ answer: 'already_resolved', terminal })
+    expect(await runtime.resolve(keys.get(session) as string, { value: 1 })).toEqual({
+      answer: 'already_resolved',
+      terminal,
+    })
     await runtime.close()
   })
 
   const heard: { session: string; key: string; name: string; input: unknown; reason: unknown }[] = []
   const stoppable = (onCancel: LaterOptions['onCancel'], cancel: () => unknown = () => {}) =>
-    tool({
-      name: 'stoppable',
-      description: 'Waits for the outside, which can be stopped',
-      input: z.object({ inside: z.boolean(), what: z.string() }),
-      onCrash: 'rerun',
-      async execute({ inside }, ctx) {
+    argumentTool(
+      'stoppable',
+      z.object({ inside: z.boolean(), what: z.string() }),
+      {
+        description: 'Waits for the outside, which can be stopped',
+        onCrash: 'rerun',
+        cancel({ key, name, input }, ctx) {
+          heard.push({ session: ctx.session, key, name, input, reason: ctx.attempt })
+          return cancel()
+        },
+      },
+      async ({ inside }, ctx) => {
         const later = await ctx.later<unknown>({ name: 'job', ...(onCancel ? { onCancel } : {}) })
         keys.set(ctx.session, later.key)
         return inside ? await later.value : later
       },
-      cancel({ key, name, input }, ctx) {
-        heard.push({ session: ctx.session, key, name, input, reason: ctx.attempt })
-        return cancel()
-      },
-    })
+    )
 
   test.for([
     [false, undefined],
     [true, undefined],
     [false, 'ignore'],
     [true, 'ignore'],
-  ] as const)('WAIT-4: inside %s, onCancel %s: the tool is told once, with the key and the arguments', async ([inside, onCancel]) => {
-    const session = `cancel ${onCancel} ${inside}`
-    const { runtime } = await ground.worker({ tools: [stoppable(onCancel)] })
-    const input = { inside, what: 'paint' }
-    const run = runtime.session(session).run([{ id: 'a', name: 'stoppable', input }])
-    const key = await keyOf(session)
-    if (!inside) await parked(runtime, session)
-    await runtime.session(session).cancel('Changed our mind', 'user:ada')
-    expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Changed our mind' } }])
-    const told = heard.filter((each) => each.session === session)
-    expect(told).toMatchObject(onCancel === 'ignore' ? [] : [{ key, name: 'job', input }])
-    expect(await runtime.resolve(key, { value: 1 })).toEqual({ answer: 'already_resolved', terminal: { cancelled: 'Changed our mind' } })
-    await runtime.close()
-  })
+  ] as const)(
+    "WAIT-4: inside %s, onCancel %s: the tool's cancel runs once with key and arguments",
+    async ([inside, onCancel]) => {
+      const session = `cancel ${onCancel} ${inside}`
+      const { runtime } = await ground.worker({ tools: [stoppable(onCancel)] })
+      const input = { inside, what: 'paint' }
+      const run = runtime.session(session).run([{ id: 'a', name: 'stoppable', input }])
+      const key = await keyOf(session)
+      if (!inside) await parked(runtime, session)
+      await runtime.session(session).cancel('Changed our mind', 'user:ada')
+      expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Changed our mind' } }])
+      const told = heard.filter((each) => each.session === session)
+      expect(told).toMatchObject(onCancel === 'ignore' ? [] : [{ key, name: 'job', input }])
+      expect(await runtime.resolve(key, { value: 1 })).toEqual({
+        answer: 'already_resolved',
+        terminal: { cancelled: 'Changed our mind' },
+      })
+      await runtime.close()
+    },
+  )
 
-  test('WAIT-4: who cancels from outside is not told to stop', async () => {
+  test("WAIT-4: a cancel through resolve() does not run the tool's cancel", async () => {
     const { runtime } = await ground.worker({ tools: [stoppable(undefined)] })
-    const run = runtime.session('from outside').run([{ id: 'a', name: 'stoppable', input: { inside: false, what: 'x' } }])
+    const run = runtime
+      .session('from outside')
+      .run([{ id: 'a', name: 'stoppable', input: { inside: false, what: 'x' } }])
     await runtime.resolve(await keyOf('from outside'), { cancelled: 'Shop closed' })
     expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Shop closed' } }])
     expect(heard.filter(({ session }) => session === 'from outside')).toEqual([])
     await runtime.close()
   })
 
-  test.for(['throws', 'hangs'])('WAIT-4: a cancel that %s changes nothing about the outcome, and is logged', async (how) => {
-    const cancel = how === 'throws' ? () => Promise.reject(new Error('No line')) : () => new Promise(() => {})
-    const { runtime } = await ground.worker({ tools: [stoppable(undefined, cancel)] })
-    const run = runtime.session(how).run([{ id: 'a', name: 'stoppable', input: { inside: false, what: 'x' } }])
-    await keyOf(how)
-    await parked(runtime, how)
-    await runtime.session(how).cancel('Enough')
-    await until(() => heard.some(({ session }) => session === how))
-    if (how === 'hangs') {
-      await clock.advance('5s')
-      await clock.advance('1s')
-    }
-    expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Enough' } }])
-    await until(() =>
-      ground.logged.some(({ message }) => message.includes(how === 'throws' ? 'cancel of a tool threw' : 'cancel of a tool did not')),
-    )
-    await runtime.close()
-  })
+  test.for(['throws', 'hangs'])(
+    "WAIT-4: a tool's cancel that %s is logged and does not change the outcome",
+    async (how) => {
+      const cancel = how === 'throws' ? () => Promise.reject(new Error('No line')) : () => new Promise(() => {})
+      const { runtime } = await ground.worker({ tools: [stoppable(undefined, cancel)] })
+      const run = runtime.session(how).run([{ id: 'a', name: 'stoppable', input: { inside: false, what: 'x' } }])
+      await keyOf(how)
+      await parked(runtime, how)
+      await runtime.session(how).cancel('Enough')
+      await until(() => heard.some(({ session }) => session === how))
+      if (how === 'hangs') {
+        await clock.advance('5s')
+        await clock.advance('1s')
+      }
+      expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Enough' } }])
+      await until(() =>
+        ground.logged.some(({ message }) =>
+          message.includes(how === 'throws' ? '`cancel` of a tool threw' : '`cancel` of a tool did not'),
+        ),
+      )
+      await runtime.close()
+    },
+  )
 
-  test.for([false, true])('WAIT-4: inside %s: a crash before the cancel is through: the tool is told again', async (inside) => {
+  test.for([false, true])("WAIT-4: inside %s: the tool's cancel runs again after a crash", async (inside) => {
     const session = `told again ${inside}`
     const first = await ground.worker({ tools: [stoppable(undefined, () => new Promise(() => {}))] })
     const ask = { id: 'a', name: 'stoppable', input: { inside, what: 'x' } }
-    first.runtime
-      .session(session)
-      .run([ask])
-      .catch(() => {})
+    ignoreResult(first.runtime.session(session).run([ask]))
     const key = await keyOf(session)
     if (!inside) await parked(first.runtime, session)
     await first.runtime.session(session).cancel('Enough')
@@ -161,19 +179,17 @@ onEveryStore('waits', (ground) => {
     await until(() => told().length === 1)
     await first.die()
     const { runtime } = await ground.worker({ tools: [stoppable(undefined)] })
-    expect(await runtime.session(session).run([ask])).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Enough' } }])
+    expect(await runtime.session(session).run([ask])).toMatchObject([
+      { status: 'cancelled', cancellation: { message: 'Enough' } },
+    ])
     expect(told().map((each) => each.key)).toEqual([key, key])
     await runtime.close()
   })
 
-  test('WAIT-4 TIME-3: a cancelled parent takes what its calls wait for along', async () => {
-    const above = tool({
-      name: 'above',
-      description: 'Calls another',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.run([{ id: 'x', name: 'stoppable', input: { inside: false, what: 'nested' } }]),
-    })
+  test('WAIT-4 TIME-3: cancelling a parent cancels the waits of its nested calls', async () => {
+    const above = rerunTool('above', (_, ctx) =>
+      ctx.run([{ id: 'x', name: 'stoppable', input: { inside: false, what: 'nested' } }]),
+    )
     const { runtime } = await ground.worker({ tools: [above, stoppable(undefined)] })
     const run = runtime.session('nested').run([{ id: 'a', name: 'above' }])
     const key = await keyOf('nested')
@@ -185,23 +201,14 @@ onEveryStore('waits', (ground) => {
     await runtime.close()
   })
 
-  test('DUR-13: closing does not wait for a body that waits only for calls that wait', async () => {
+  test('DUR-13: close() does not wait for a body whose nested calls only wait', async () => {
     const above = (name: string, below: string) =>
-      tool({
-        name,
-        description: 'Calls another',
-        input: empty,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => ctx.run([{ id: 'x', name: below, input: {} }]),
-      })
+      rerunTool(name, async (_, ctx) => ctx.run([{ id: 'x', name: below, input: {} }]))
     const tools = [above('top', 'middle'), above('middle', 'asks'), asks()]
     const { runtime } = await ground.worker({ tools })
-    runtime
-      .session('idle')
-      .run([{ id: 'a', name: 'top' }])
-      .catch(() => {})
+    ignoreResult(runtime.session('idle').run([{ id: 'a', name: 'top' }]))
     await until(async () => (await runtime.session('idle').calls.list({ status: 'parked' })).length === 1)
-    // Time stands still: had it to wait for its grace, it would never end.
+    // The clock does not advance: if close() used its grace period, it would never end.
     await runtime.close({ grace: '1h' })
     const next = await ground.worker({ tools })
     const run = next.runtime.session('idle').run([{ id: 'a', name: 'top' }])
@@ -210,43 +217,48 @@ onEveryStore('waits', (ground) => {
     await next.runtime.close()
   })
 
-  const order = tool({
-    name: 'order',
-    description: 'Orders',
-    input: empty,
-    output: z.object({ id: z.string(), items: z.array(z.object({ count: z.number() })) }),
-    onCrash: 'rerun',
-    async execute(_, ctx) {
+  const order = rerunTool(
+    'order',
+    { output: z.object({ id: z.string(), items: z.array(z.object({ count: z.number() })) }) },
+    async (_, ctx) => {
       const later = await ctx.later<{ id: string; items: { count: number }[] }>()
       keys.set(ctx.session, later.key)
       return later
     },
-  })
+  )
 
-  test('WAIT-6: a value that the output schema refuses leaves the wait open, and the answer says where it is wrong', async () => {
+  test('WAIT-6: a value that violates the output schema is rejected and the wait stays open', async () => {
     const { runtime } = await ground.worker({ tools: [order] })
     const run = runtime.session('fits').run([{ id: 'a', name: 'order' }])
     const key = await keyOf('fits')
     await parked(runtime, 'fits')
     expect(await runtime.resolve(key, { value: { id: 7, items: [{ count: 1 }, { count: 'two' }] } })).toMatchObject({
       answer: 'invalid',
-      problems: [expect.stringMatching(/^value\.id: .*string/), expect.stringMatching(/^value\.items\[1\]\.count: .*number/)],
+      problems: [
+        expect.stringMatching(/^value\.id: .*string/),
+        expect.stringMatching(/^value\.items\[1\]\.count: .*number/),
+      ],
     })
-    expect(await runtime.resolve(key, { value: 'no' })).toMatchObject({ answer: 'invalid', problems: [expect.stringMatching(/^value: /)] })
+    expect(await runtime.resolve(key, { value: 'no' })).toMatchObject({
+      answer: 'invalid',
+      problems: [expect.stringMatching(/^value: /)],
+    })
     expect((await runtime.session('fits').calls.get('a'))?.state).toBe('parked')
     const value = { id: 'o1', items: [{ count: 2 }] }
     expect(await runtime.resolve(key, { value })).toEqual({ answer: 'accepted' })
     expect(await run).toMatchObject([{ status: 'success', value }])
-    // What is no value need not fit.
+    // Failures are not checked against the schema.
     const other = runtime.session('declined').run([{ id: 'a', name: 'order' }])
     const second = await keyOf('declined')
     await parked(runtime, 'declined')
-    expect(await runtime.resolve(second, { failure: { code: 'declined', message: 'No' } })).toEqual({ answer: 'accepted' })
+    expect(await runtime.resolve(second, { failure: { code: 'declined', message: 'No' } })).toEqual({
+      answer: 'accepted',
+    })
     expect(await other).toMatchObject([{ failure: { code: 'declined' } }])
     await runtime.close()
   })
 
-  test('WAIT-6: a runtime that does not have the tool takes nothing it cannot check, and what needs no check', async () => {
+  test('WAIT-6: a runtime without the tool accepts only answers that need no check', async () => {
     const { runtime } = await ground.worker({ tools: [order, asks()] })
     const door = await ground.worker({})
     const strict = runtime.session('strict').run([{ id: 'a', name: 'order' }])
@@ -265,20 +277,13 @@ onEveryStore('waits', (ground) => {
     await door.runtime.close()
   })
 
-  test('WAIT-6: an answer that comes before the call parks is kept, and checked when it lands', async () => {
+  test('WAIT-6: an answer before the park is stored, and checked when the call parks', async () => {
     const gate = Promise.withResolvers<void>()
-    const early = tool({
-      name: 'early',
-      description: 'Parks late',
-      input: empty,
-      output: z.string(),
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const later = await ctx.later<string>()
-        keys.set(ctx.session, later.key)
-        await gate.promise
-        return later
-      },
+    const early = rerunTool('early', { output: z.string() }, async (_, ctx) => {
+      const later = await ctx.later<string>()
+      keys.set(ctx.session, later.key)
+      await gate.promise
+      return later
     })
     const { runtime } = await ground.worker({ tools: [early] })
     const run = runtime.session('early').run([{ id: 'a', name: 'early' }])
@@ -288,20 +293,20 @@ onEveryStore('waits', (ground) => {
     await runtime.close()
   })
 
-  test.for([[0], [''], [false], [null]])('WAIT-6: %j is a value, and is checked like one', async ([value]) => {
+  test.for([[0], [''], [false], [null]])('WAIT-6: %j is a value and is checked', async ([value]) => {
     const session = `falsy ${JSON.stringify(value)}`
-    const falsy = tool({
-      name: 'falsy',
-      description: 'Takes what is falsy',
-      input: empty,
-      output: z.union([z.literal(0), z.literal(''), z.literal(false), z.null()]),
-      onCrash: 'rerun',
-      async execute(_, ctx) {
+    const falsy = rerunTool(
+      'falsy',
+      {
+        description: 'Takes what is falsy',
+        output: z.union([z.literal(0), z.literal(''), z.literal(false), z.null()]),
+      },
+      async (_, ctx) => {
         const later = await ctx.later<0 | '' | false | null>()
         keys.set(ctx.session, later.key)
         return later
       },
-    })
+    )
     const { runtime } = await ground.worker({ tools: [falsy] })
     const run = runtime.session(session).run([{ id: 'a', name: 'falsy' }])
     const key = await keyOf(session)
@@ -312,19 +317,19 @@ onEveryStore('waits', (ground) => {
     await runtime.close()
   })
 
-  test('WAIT-1: an option that does not exist, or a word that means nothing, is refused where it stands', async () => {
-    const wrongs = [{ onTimout: 'fail' }, { onTimeout: 'error' }, { onCancel: 'stop' }, { announce: {} }, { announce: { type: '' } }]
+  test('WAIT-1: ctx.later rejects unknown options and values', async () => {
+    const wrongs = [
+      { onTimout: 'fail' },
+      { onTimeout: 'error' },
+      { onCancel: 'stop' },
+      { announce: {} },
+      { announce: { type: '' } },
+    ]
     const codes: unknown[] = []
-    const wrong = tool({
-      name: 'wrong',
-      description: 'Asks wrongly',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        for (const each of wrongs)
-          await ctx.later(each as never).catch((error: { code: string; message: string }) => codes.push(error.message))
-        return null
-      },
+    const wrong = rerunTool('wrong', async (_, ctx) => {
+      for (const each of wrongs)
+        await ctx.later(each as never).catch((error: { code: string; message: string }) => codes.push(error.message))
+      return null
     })
     const { runtime } = await ground.worker({ tools: [wrong] })
     await runtime.session('wrong').run([{ id: 'a', name: 'wrong' }])
@@ -338,38 +343,39 @@ onEveryStore('waits', (ground) => {
     await runtime.close()
   })
 
-  // A round trip each on PostgreSQL, where the answer is the same code.
+  // Fewer rounds on PostgreSQL, where each guess is a round trip; the code is the same.
   const rounds = ground.kind === 'postgres' ? 10 : 1_000
 
-  test(`WAIT-3: ${rounds * 100} guesses are refused alike; of 100 holders of the key one is first`, { timeout: 60_000 }, async () => {
-    const { runtime } = await ground.worker({ tools: [asks()] })
-    const run = runtime.session('guessed', { tenant: 'one' }).run([{ id: 'a', name: 'asks' }])
-    const key = await keyOf('guessed')
-    await until(async () => (await runtime.session('guessed', { tenant: 'one' }).calls.get('a'))?.state === 'parked')
-    for (let round = 0; round < rounds; round++) {
-      const guesses = Array.from({ length: 100 }, () => runtime.resolve(`pawl_${randomBytes(32).toString('base64url')}`, { value: 1 }))
-      for (const answer of await Promise.all(guesses)) if (answer.answer !== 'unknown_or_revoked') expect(answer).toBe('refused')
-    }
-    const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => runtime.resolve(key, { value: n })))
-    expect(answers.filter(({ answer }) => answer === 'accepted')).toHaveLength(1)
-    const [outcome] = await run
-    const terminal = { value: (outcome as unknown as { value: number }).value }
-    expect(answers.filter((each) => each.answer === 'already_resolved')).toEqual(
-      Array.from({ length: 99 }, () => ({ answer: 'already_resolved', terminal })),
-    )
-    await runtime.close()
-  })
+  test(
+    `WAIT-3: ${rounds * 100} guessed keys are rejected alike; of 100 valid answers one wins`,
+    { timeout: 60_000 },
+    async () => {
+      const { runtime } = await ground.worker({ tools: [asks()] })
+      const run = runtime.session('guessed', { tenant: 'one' }).run([{ id: 'a', name: 'asks' }])
+      const key = await keyOf('guessed')
+      await until(async () => (await runtime.session('guessed', { tenant: 'one' }).calls.get('a'))?.state === 'parked')
+      for (let round = 0; round < rounds; round++) {
+        const guesses = Array.from({ length: 100 }, () =>
+          runtime.resolve(`pawl_${randomBytes(32).toString('base64url')}`, { value: 1 }),
+        )
+        for (const answer of await Promise.all(guesses))
+          if (answer.answer !== 'unknown_or_revoked') expect(answer).toBe('refused')
+      }
+      const answers = await Promise.all(Array.from({ length: 100 }, (_, n) => runtime.resolve(key, { value: n })))
+      expect(answers.filter(({ answer }) => answer === 'accepted')).toHaveLength(1)
+      const [outcome] = await run
+      const terminal = { value: (outcome as unknown as { value: number }).value }
+      expect(answers.filter((each) => each.answer === 'already_resolved')).toEqual(
+        Array.from({ length: 99 }, () => ({ answer: 'already_resolved', terminal })),
+      )
+      await runtime.close()
+    },
+  )
 
-  test('WAIT-3: the key of a call that ended without it is revoked', async () => {
-    const leaves = tool({
-      name: 'leaves',
-      description: 'Does not wait after all',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        keys.set(ctx.session, (await ctx.later()).key)
-        return 'done'
-      },
+  test('WAIT-3: the key of a call that ended without waiting is revoked', async () => {
+    const leaves = rerunTool('leaves', { description: 'Does not wait after all' }, async (_, ctx) => {
+      keys.set(ctx.session, (await ctx.later()).key)
+      return 'done'
     })
     const { runtime } = await ground.worker({ tools: [leaves] })
     await runtime.session('leaves').run([{ id: 'a', name: 'leaves' }])
@@ -379,40 +385,50 @@ onEveryStore('waits', (ground) => {
 
   const many = ground.kind === 'memory' ? 10_000 : 500
 
-  test(`WAIT-1: ${many} parked calls: no timer each, and what another worker writes costs what it wrote`, { timeout: 60_000 }, async () => {
-    const { runtime } = await ground.worker({ tools: [asks()] })
-    let reads = 0
-    const { store } = ground
-    const counted = { ...store, call: (uid: string) => (reads++, store.call(uid)), wait: (id: string) => (reads++, store.wait(id)) }
-    const watching = await ground.worker({ store: counted, tools: [asks()] })
-    const calls = Array.from({ length: many }, (_, n) => ({ id: `${n}`, name: 'asks' }))
-    const before = clock.pending
-    const batch = { batch: 'many', until: 'waiting' } as const
-    expect((await runtime.session('many').run(calls, batch)).filter(({ status }) => status !== 'waiting')).toEqual([])
-    // Another worker watches them all.
-    const watched = watching.runtime.session('many').run(calls, { batch: 'many' })
-    watched.catch(() => {})
-    await clock.advance(0)
-    expect(clock.pending - before).toBeLessThanOrEqual(4)
-    // One look at all of them may come first; from then on one answer costs one look.
-    const last = keys.get('many') as string
-    await clock.advance('1s')
-    // Asked of the same store, in turn: what it was asked before is answered by then.
-    for (let same = 0, had = -1; same < 50; same = reads === had ? same + 1 : 0) {
-      had = reads
-      await store.lastPosition()
-      await new Promise((resolve) => setImmediate(resolve))
-    }
-    reads = 0
-    expect(await runtime.resolve(last, { value: 'one' })).toEqual({ answer: 'accepted' })
-    await until(async () => (await runtime.session('many').calls.get(lastAsked, { batch: 'many' }))?.state === 'settled')
-    for (let turn = 0; turn < 20; turn++) await clock.advance(0)
-    expect(reads).toBeLessThan(20)
-    await runtime.close({ grace: 0 })
-    await watching.runtime.close({ grace: 0 })
-  })
+  test(
+    `WAIT-1: ${many} parked calls use no timers, and a remote write costs only its own reads`,
+    { timeout: 60_000 },
+    async () => {
+      const { runtime } = await ground.worker({ tools: [asks()] })
+      let reads = 0
+      const { store } = ground
+      const counted = {
+        ...store,
+        call: (uid: string) => (reads++, store.call(uid)),
+        wait: (id: string) => (reads++, store.wait(id)),
+      }
+      const watching = await ground.worker({ store: counted, tools: [asks()] })
+      const calls = Array.from({ length: many }, (_, n) => ({ id: `${n}`, name: 'asks' }))
+      const before = clock.pending
+      const batch = { batch: 'many', until: 'waiting' } as const
+      expect((await runtime.session('many').run(calls, batch)).filter(({ status }) => status !== 'waiting')).toEqual([])
+      // The second worker watches all calls.
+      const watched = watching.runtime.session('many').run(calls, { batch: 'many' })
+      watched.catch(() => {})
+      await clock.advance(0)
+      expect(clock.pending - before).toBeLessThanOrEqual(4)
+      // One read of all calls may come first; after that one answer costs one read.
+      const last = keys.get('many') as string
+      await clock.advance('1s')
+      // Queries are answered in order, so that all earlier reads have finished.
+      for (let same = 0, had = -1; same < 50; same = reads === had ? same + 1 : 0) {
+        had = reads
+        await store.lastPosition()
+        await new Promise((resolve) => setImmediate(resolve))
+      }
+      reads = 0
+      expect(await runtime.resolve(last, { value: 'one' })).toEqual({ answer: 'accepted' })
+      await until(
+        async () => (await runtime.session('many').calls.get(lastAsked, { batch: 'many' }))?.state === 'settled',
+      )
+      for (let turn = 0; turn < 20; turn++) await clock.advance(0)
+      expect(reads).toBeLessThan(20)
+      await runtime.close({ grace: 0 })
+      await watching.runtime.close({ grace: 0 })
+    },
+  )
 
-  test('WAIT-3 WAIT-5: no key stands in the database, its log, the feed or the logs', async () => {
+  test('WAIT-3 WAIT-5: keys are not in the database, its log, the feed or the logs', async () => {
     const { runtime } = await ground.worker({ tools: [], announce: () => {} })
     const secrets = [...keys.values()].map((key) => key.slice('pawl_'.length))
     expect(secrets.length).toBeGreaterThan(0)

@@ -1,4 +1,4 @@
-// From the call that a model asks for to the first attempt: resolve, hooks, arguments, prepare, policy, budgets.
+// From the requested call to its first attempt: tool resolution, hooks, arguments, prepare, policy, budgets.
 
 import type { Hook, RuntimeOptions, Tool } from 'pawl'
 import type { Scenario, World } from '../scenario.ts'
@@ -11,7 +11,7 @@ const order = {
   additionalProperties: false,
 }
 
-/** One batch on one worker, with these tools. */
+/** Runs one batch on one worker with these tools. */
 const once =
   (tools: readonly Tool[], asked: readonly object[] = calls, options: Partial<RuntimeOptions> = {}): Scenario =>
   async (world: World) => {
@@ -34,10 +34,15 @@ export const admission: Readonly<Record<string, Scenario>> = {
       throw new Error('broken hook')
     },
   }),
-  'the after hook replaces the outcome': hooked({ after: () => ({ replace: { status: 'success', value: 'replaced' } }) }),
+  'the after hook replaces the outcome': hooked({
+    after: () => ({ replace: { status: 'success', value: 'replaced' } }),
+  }),
   'the after hook aborts the turn': hooked({ after: () => ({ abort: 'Seen enough' }) }),
   'invalid arguments': once([work(() => 1, { input: order })], [{ id: 'a', name: 'work', input: { n: 0, m: 1 } }]),
-  'argument text that is not JSON': once([work(() => 1, { input: order })], [{ id: 'a', name: 'work', input: '{"n": 1' }]),
+  'argument text that is not JSON': once(
+    [work(() => 1, { input: order })],
+    [{ id: 'a', name: 'work', input: '{"n": 1' }],
+  ),
   'argument text is repaired': once(
     [work((input) => input, { input: order, repair: (raw: string) => JSON.parse(`${raw}}`) as unknown })],
     [{ id: 'a', name: 'work', input: '{"n": 1' }],
@@ -59,7 +64,9 @@ export const admission: Readonly<Record<string, Scenario>> = {
       },
     }),
   ]),
-  'the policy denies': once([work(() => 1)], calls, { policy: { rules: [{ tool: 'work', then: 'deny', reason: 'Closed today' }] } }),
+  'the policy denies': once([work(() => 1)], calls, {
+    policy: { rules: [{ tool: 'work', then: 'deny', reason: 'Closed today' }] },
+  }),
   'the policy of the session denies': async (world) => {
     const runtime = await world.run([work(() => 1)])
     const session = runtime.session('s', { policy: { rules: [{ tool: 'work', then: 'deny' }] } })
@@ -79,12 +86,15 @@ export const admission: Readonly<Record<string, Scenario>> = {
   },
   'a budget of invalid arguments': async (world) => {
     const runtime = await world.run([work(() => 'same', { input: order })], { budgets: { session: { invalid: 1 } } })
-    for (const name of ['b1', 'b2']) await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: {} }], { batch: name }))
+    for (const name of ['b1', 'b2'])
+      await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: {} }], { batch: name }))
   },
   'a call is asked for again with other arguments': async (world) => {
     const runtime = await world.run([work((input) => input)])
     await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: { n: 1 } }], batch))
-    return await world.outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: { n: 2 } }], batch)).catch(String)
+    return await world
+      .outcome(runtime.session('s').run([{ id: 'a', name: 'work', input: { n: 2 } }], batch))
+      .catch(String)
   },
   'an idempotency key names the place, and meta comes back': once(
     [work((input) => input)],
@@ -94,5 +104,7 @@ export const admission: Readonly<Record<string, Scenario>> = {
     [work((input) => ({ pin: input.pin }), { sensitive: true, input: object })],
     [{ id: 'a', name: 'work', input: { pin: '1234' } }],
   ),
-  'encrypt seals all calls': once([work((_, ctx) => ctx.step('s', () => 1), { onCrash: 'rerun' })], calls, { encrypt: true }),
+  'encrypt seals all calls': once([work((_, ctx) => ctx.step('s', () => 1), { onCrash: 'rerun' })], calls, {
+    encrypt: true,
+  }),
 }

@@ -1,4 +1,5 @@
-// From the first attempt to the outcome: results, failures, retries, clocks, cancels, steps, sleeps, batches and queues.
+// From the first attempt to the outcome: results, failures, retries, timeouts, cancels, steps, sleeps, batches and
+// queues.
 
 import { fail, result, retry, type RuntimeOptions, type Tool } from 'pawl'
 import { failingTool, flakyTool, hangingTool } from 'pawl/testing'
@@ -6,13 +7,19 @@ import type { Scenario, World } from '../scenario.ts'
 import { batch, calls, never, work } from './kit.ts'
 
 const run =
-  (tools: readonly Tool[], asked: readonly object[] = calls, how: object = {}, options: Partial<RuntimeOptions> = {}): Scenario =>
+  (
+    tools: readonly Tool[],
+    asked: readonly object[] = calls,
+    how: object = {},
+    options: Partial<RuntimeOptions> = {},
+  ): Scenario =>
   async (world: World) => {
     const runtime = await world.run(tools, options)
     return world.outcome(runtime.session('s').run(asked as typeof calls, { ...batch, ...how }))
   }
 const rerun = { onCrash: 'rerun', timeout: '10h' } as const
-const named = (...names: string[]): object[] => names.map((name, index) => ({ id: String.fromCharCode(97 + index), name, input: {} }))
+const named = (...names: string[]): object[] =>
+  names.map((name, index) => ({ id: String.fromCharCode(97 + index), name, input: {} }))
 
 export const attempts: Readonly<Record<string, Scenario>> = {
   success: run([work(() => ({ done: true }))]),
@@ -152,13 +159,19 @@ export const attempts: Readonly<Record<string, Scenario>> = {
   ),
   'a nested call fails': run(
     [
-      work(async (_, ctx) => (await ctx.run([{ id: 'x', name: 'leaf' }])).map(({ status }) => status), { ...rerun, name: 'tree' }),
+      work(async (_, ctx) => (await ctx.run([{ id: 'x', name: 'leaf' }])).map(({ status }) => status), {
+        ...rerun,
+        name: 'tree',
+      }),
       failingTool({ name: 'leaf' }),
     ],
     named('tree'),
   ),
   'a batch with a barrier': run(
-    [work((_, ctx) => ctx.callId, { name: 'read', hints: { readOnly: true } }), work((_, ctx) => ctx.callId, { name: 'write' })],
+    [
+      work((_, ctx) => ctx.callId, { name: 'read', hints: { readOnly: true } }),
+      work((_, ctx) => ctx.callId, { name: 'write' }),
+    ],
     named('read', 'read', 'write', 'read'),
   ),
   'a failure stops the batch': run(
@@ -179,7 +192,13 @@ export const attempts: Readonly<Record<string, Scenario>> = {
     named('keyed', 'keyed', 'alone'),
   ),
   'the queue clock runs out': run(
-    [work(() => new Promise(() => {}), { timeout: { attempt: '20s', queue: '5s' }, concurrency: 'parallel', limits: { concurrent: 1 } })],
+    [
+      work(() => new Promise(() => {}), {
+        timeout: { attempt: '20s', queue: '5s' },
+        concurrency: 'parallel',
+        limits: { concurrent: 1 },
+      }),
+    ],
     named('work', 'work'),
   ),
   'the queue is full': run(

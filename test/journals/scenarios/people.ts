@@ -1,8 +1,8 @@
-// What is asked of people and of the caller: approvals, questions, connections, findings, client tools.
+// Requests to people and to the client: approvals, questions, connections, unknown outcomes, client tools.
 
 import { connectionRequired, type InboxDecision, type Runtime, type RuntimeOptions, type Tool } from 'pawl'
 import type { Scenario, World } from '../scenario.ts'
-import { batch, bodiless, calls, never, work } from './kit.ts'
+import { batch, bodiless, calls, dieInCalls, never, work } from './kit.ts'
 
 const approved = work((input) => ({ ran: input }), {
   approval: 'always',
@@ -10,9 +10,13 @@ const approved = work((input) => ({ ran: input }), {
 })
 const asked = [{ id: 'a', name: 'work', input: { n: 1 } }]
 
-/** Runs the call until it asks, then these people decide. */
+/** Runs the call until it needs a decision, then makes these decisions. */
 const decided =
-  (decisions: readonly InboxDecision[], tools: readonly Tool[] = [approved], options: Partial<RuntimeOptions> = {}): Scenario =>
+  (
+    decisions: readonly InboxDecision[],
+    tools: readonly Tool[] = [approved],
+    options: Partial<RuntimeOptions> = {},
+  ): Scenario =>
   async (world) => {
     const runtime = await world.run(tools, options)
     const session = runtime.session('s', { principal: 'user:ada' })
@@ -49,7 +53,12 @@ export const people: Readonly<Record<string, Scenario>> = {
   'an approval with other arguments': decided([{ approve: true, edit: { n: 2 }, by: 'user:bea' }]),
   'changed arguments go through hooks and prepare again': decided(
     [{ approve: true, edit: { n: 2 }, by: 'user:bea' }],
-    [work((input) => input, { approval: 'always', prepare: (input) => ({ input: { ...(input as object), prepared: true } }) })],
+    [
+      work((input) => input, {
+        approval: 'always',
+        prepare: (input) => ({ input: { ...(input as object), prepared: true } }),
+      }),
+    ],
     { hooks: [{ name: 'guard', before: ({ input }) => ({ replace: { ...(input as object), seen: true } }) }] },
   ),
   'an approval expires': decided([], [approved], { policy: { approvals: { expires: '10m' } } }),
@@ -65,7 +74,11 @@ export const people: Readonly<Record<string, Scenario>> = {
       { approve: true, by: 'user:cem' },
     ],
     [work((input) => input)],
-    { policy: { rules: [{ tool: 'work', then: 'ask', quorum: 2, approvers: ['user:*'], separate: true, reason: 'Large order' }] } },
+    {
+      policy: {
+        rules: [{ tool: 'work', then: 'ask', quorum: 2, approvers: ['user:*'], separate: true, reason: 'Large order' }],
+      },
+    },
   ),
   'an approval is remembered, used and revoked': async (world) => {
     const runtime = await world.run([approved])
@@ -73,7 +86,11 @@ export const people: Readonly<Record<string, Scenario>> = {
     const first = session.run(asked, { batch: 'b1' })
     await world.advance('1s')
     const [item] = await runtime.inbox()
-    await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea', remember: { scope: 'session', when: { n: 1 }, for: '1h' } })
+    await runtime.decide(item?.id ?? '', {
+      approve: true,
+      by: 'user:bea',
+      remember: { scope: 'session', when: { n: 1 }, for: '1h' },
+    })
     await world.outcome(first)
     await world.outcome(session.run(asked, { batch: 'b2' }))
     const [rule] = await runtime.rules.list({ tenant: 'default', session: 's' })
@@ -122,9 +139,13 @@ export const people: Readonly<Record<string, Scenario>> = {
   'a secret is asked for': decided(
     [{ answer: 'hunter2-hunter2', by: 'user:bea' }],
     [
-      work(async (_, ctx) => JSON.stringify((await (await ctx.ask({ text: 'Password?', secret: true })).value).answer).length, {
-        onCrash: 'rerun',
-      }),
+      work(
+        async (_, ctx) =>
+          JSON.stringify((await (await ctx.ask({ text: 'Password?', secret: true })).value).answer).length,
+        {
+          onCrash: 'rerun',
+        },
+      ),
     ],
   ),
   'a call parks on a question': decided(
@@ -139,13 +160,21 @@ export const people: Readonly<Record<string, Scenario>> = {
     const of = { provider: 'github', principal: 'user:ada' }
     const resumed = await runtime.connections.set(of, { token: 'ghp_0123456789', by: 'user:ada' })
     const outcomes = await world.outcome(running)
-    return { item, resumed, outcomes, listed: await runtime.connections.list(), removed: await runtime.connections.remove(of) }
+    return {
+      item,
+      resumed,
+      outcomes,
+      listed: await runtime.connections.list(),
+      removed: await runtime.connections.remove(of),
+    }
   },
   'a person refuses to connect': decided([{ deny: true, by: 'user:ada' }], [connects]),
   'nobody knows what an attempt did, and a person says that it ran': async (world) =>
     unknown(world, { answer: 'It was paid', by: 'user:bea' }),
-  'nobody knows what an attempt did, and a person lets it run again': async (world) => unknown(world, { approve: true, by: 'user:bea' }),
-  'nobody knows what an attempt did, and a person leaves it': async (world) => unknown(world, { deny: true, by: 'user:bea' }),
+  'nobody knows what an attempt did, and a person lets it run again': async (world) =>
+    unknown(world, { approve: true, by: 'user:bea' }),
+  'nobody knows what an attempt did, and a person leaves it': async (world) =>
+    unknown(world, { deny: true, by: 'user:bea' }),
   'a client tool is answered by the caller': async (world) => {
     const runtime = await world.run([bodiless({ client: true, output: { type: 'string' } })])
     const session = runtime.session('s')
@@ -169,13 +198,10 @@ export const people: Readonly<Record<string, Scenario>> = {
   },
 }
 
-/** A worker dies in a body that must not run twice, and a person is asked. */
+/** A worker dies in a body that must not run twice, and a person resolves the unknown outcome. */
 async function unknown(world: World, decision: InboxDecision): Promise<unknown> {
   const tools = [work((_, ctx) => (ctx.attempt === 1 ? never() : 'paid again'), { onUnknown: 'ask' })]
-  const first = await world.open({ tools })
-  void first.runtime.session('s').run(calls, batch)
-  await world.advance('1s')
-  first.die()
+  await dieInCalls(world, tools)
   const runtime = await world.run(tools)
   await world.advance('31s')
   const answers = await decide(world, runtime, [decision])

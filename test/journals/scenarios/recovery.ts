@@ -1,33 +1,34 @@
-// Worker deaths: before and after each write of a call, and what the next worker makes of it.
+// Worker deaths before and after each write of a call, and the recovery by the next worker.
 
 import { retry, type Tool } from 'pawl'
 import type { Death, Scenario } from '../scenario.ts'
-import { batch, calls, never, work } from './kit.ts'
+import { batch, calls, dieInCalls, never, work } from './kit.ts'
 
 const rerun = { onCrash: 'rerun', timeout: '10h' } as const
 
-/** The first worker dies there; the second one takes the call over when the lease has run out. */
+/** The first worker dies at this point; the second takes the call over when the lease has run out. */
 const dies =
   (death: Death, tools: readonly Tool[], after?: readonly Tool[]): Scenario =>
   async (world) => {
-    const first = await world.open({ tools }, death)
-    void first.runtime.session('s').run(calls, batch)
-    await world.advance('1s')
-    first.die()
+    await dieInCalls(world, tools, death)
     const runtime = await world.run(after ?? tools)
     await world.advance('31s')
     return world.outcome(runtime.session('s').run(calls, batch))
   }
-/** It dies when its body is under way and everything it did is on record. */
+/** The worker dies while its body runs and all its effects are recorded. */
 const inBody: Death = {}
 
 const plain = work((_, ctx) => ctx.attempt)
 const again = work((_, ctx) => ctx.attempt, rerun)
 const steps = work(
-  async (_, ctx) => [await ctx.step('one', { n: 1 }, () => ctx.attempt), await ctx.step('two', () => ctx.attempt, { once: true })],
+  async (_, ctx) => [
+    await ctx.step('one', { n: 1 }, () => ctx.attempt),
+    await ctx.step('two', () => ctx.attempt, { once: true }),
+  ],
   rerun,
 )
-const hangsFirst = (more: object): Tool => work((_, ctx) => (ctx.attempt === 1 ? never() : `attempt ${ctx.attempt}`), more)
+const hangsFirst = (more: object): Tool =>
+  work((_, ctx) => (ctx.attempt === 1 ? never() : `attempt ${ctx.attempt}`), more)
 
 export const recovery: Readonly<Record<string, Scenario>> = {
   'before the call is on record': dies({ event: 'call.received', when: 'before' }, [plain]),
@@ -35,8 +36,13 @@ export const recovery: Readonly<Record<string, Scenario>> = {
   'before the start is on record': dies({ event: 'call.started', when: 'before' }, [plain]),
   'after the start, of a tool that must not run twice': dies({ event: 'call.started', when: 'after' }, [plain]),
   'after the start, of a tool that may run again': dies({ event: 'call.started', when: 'after' }, [again]),
-  'before the outcome is on record, of a tool that must not run twice': dies({ event: 'call.settled', when: 'before' }, [plain]),
-  'before the outcome is on record, of a tool that may run again': dies({ event: 'call.settled', when: 'before' }, [again]),
+  'before the outcome is on record, of a tool that must not run twice': dies(
+    { event: 'call.settled', when: 'before' },
+    [plain],
+  ),
+  'before the outcome is on record, of a tool that may run again': dies({ event: 'call.settled', when: 'before' }, [
+    again,
+  ]),
   'when the outcome is on record': dies({ event: 'call.settled', when: 'after' }, [plain]),
   'before the first step is on record': dies({ event: 'step.done', when: 'before' }, [steps]),
   'after the first step': dies({ event: 'step.done', when: 'after' }, [steps]),
@@ -44,7 +50,9 @@ export const recovery: Readonly<Record<string, Scenario>> = {
   'after the step that must not run twice': dies({ event: 'step.done', nth: 2, when: 'after' }, [steps]),
   'before a failed step is on record': dies({ event: 'step.failed', when: 'before' }, [
     work(async (_, ctx) => {
-      const caught = await ctx.step('bad', () => Promise.reject(new Error('no'))).catch((error: { code: string }) => error.code)
+      const caught = await ctx
+        .step('bad', () => Promise.reject(new Error('no')))
+        .catch((error: { code: string }) => error.code)
       return ctx.step('good', () => caught)
     }, rerun),
   ]),
@@ -65,7 +73,9 @@ export const recovery: Readonly<Record<string, Scenario>> = {
     hangsFirst({ reconcile: () => ({ failure: { message: 'It was declined', code: 'declined' } }) }),
   ]),
   'the tool lets the attempt be made again': dies(inBody, [hangsFirst({ reconcile: () => ({ rerun: true }) })]),
-  'the tool cannot find out what the attempt did': dies(inBody, [hangsFirst({ reconcile: () => Promise.reject(new Error('no')) })]),
+  'the tool cannot find out what the attempt did': dies(inBody, [
+    hangsFirst({ reconcile: () => Promise.reject(new Error('no')) }),
+  ]),
   'the input of a recorded step has changed': dies(
     inBody,
     [work(async (_, ctx) => (await ctx.step('charge', { cents: 1 }, () => 1), never()), rerun)],

@@ -1,4 +1,4 @@
-// Schedules and triggers: what is on record of them, what fires, and what a lost worker leaves.
+// Schedules and triggers: their records, what fires, and what a dead worker leaves.
 
 import type { Session, Tool } from 'pawl'
 import type { Scenario, World } from '../scenario.ts'
@@ -8,11 +8,15 @@ const report = work((input) => input, { name: 'report', onCrash: 'rerun', backgr
 const cron = { tool: 'report', input: { of: 'sales' }, cron: '*/30 * * * *', id: 'half', title: 'Sales' } as const
 
 const on =
-  (happens: (session: Session, world: World) => Promise<unknown>, tools: readonly Tool[] = [report], options: object = {}): Scenario =>
+  (
+    happens: (session: Session, world: World) => Promise<unknown>,
+    tools: readonly Tool[] = [report],
+    options: object = {},
+  ): Scenario =>
   async (world) =>
     happens((await world.run(tools, options)).session('s', { principal: 'user:ada' }), world)
 
-/** Nobody is there for two hours and a half minute. */
+/** No worker runs for two hours and half a minute. */
 const missed =
   (more: object): Scenario =>
   async (world) => {
@@ -45,7 +49,11 @@ export const schedules: Readonly<Record<string, Scenario>> = {
     await world.advance('1s')
     await schedules.resume('half')
     await world.advance('30m')
-    return { byHand, history: await schedules.history('half'), cancelled: [await schedules.cancel('half'), await schedules.cancel('half')] }
+    return {
+      byHand,
+      history: await schedules.history('half'),
+      cancelled: [await schedules.cancel('half'), await schedules.cancel('half')],
+    }
   }),
   'a due slot is missed by a pause': on(async ({ schedules }, world) => {
     await schedules.create({ ...cron, tool: 'report' })
@@ -89,7 +97,10 @@ export const schedules: Readonly<Record<string, Scenario>> = {
     })
     const { schedules, tasks } = (await world.run([strict])).session('s')
     await world.advance('31m')
-    return { history: await schedules.history('half'), tasks: (await tasks.list()).map(({ state, summary }) => [state, summary]) }
+    return {
+      history: await schedules.history('half'),
+      tasks: (await tasks.list()).map(({ state, summary }) => [state, summary]),
+    }
   },
   'a worker dies before a slot is on record': async (world) => {
     const first = await world.open({ tools: [report] }, { event: 'schedule.fired', when: 'before' })
@@ -121,7 +132,13 @@ export const schedules: Readonly<Record<string, Scenario>> = {
   'an event starts a task and tells a message': async (world) => {
     const runtime = await world.run([report])
     const [one, two] = [runtime.session('one'), runtime.session('two')]
-    await one.triggers.subscribe({ event: 'order.paid', tool: 'report', input: { of: 'north' }, payloadTo: 'order', id: 'starts' })
+    await one.triggers.subscribe({
+      event: 'order.paid',
+      tool: 'report',
+      input: { of: 'north' },
+      payloadTo: 'order',
+      id: 'starts',
+    })
     await two.triggers.subscribe({ event: 'order.paid', message: 'An order was paid', id: 'tells', title: 'Orders' })
     const emitted = [
       await runtime.emit('order.paid', { id: 7 }, { key: 'paid-7' }),

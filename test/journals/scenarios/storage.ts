@@ -1,4 +1,4 @@
-// What a session stores beside its calls: files, values, secrets, pins of providers; and how it is forgotten.
+// Data that a session stores besides its calls: files, values, secrets, provider pins; and its erasure.
 
 import type { Provider, Session } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
@@ -11,10 +11,16 @@ const on =
   async (world) =>
     happens((await world.run([])).session('s'), world)
 
-/** A session with a bit of everything. */
+/** Creates a session with data of every kind. */
 async function filled(world: World): Promise<{ session: Session; runtime: Awaited<ReturnType<World['run']>> }> {
-  const tools = [work((input) => input), work((_, ctx) => ctx.task?.id, { name: 'report', onCrash: 'rerun', background: true })]
-  const runtime = await world.run(tools, { models: [scriptedModel(['Hello.'], { name: 'm' })], budgets: { session: { calls: 100 } } })
+  const tools = [
+    work((input) => input),
+    work((_, ctx) => ctx.task?.id, { name: 'report', onCrash: 'rerun', background: true }),
+  ]
+  const runtime = await world.run(tools, {
+    models: [scriptedModel(['Hello.'], { name: 'm' })],
+    budgets: { session: { calls: 100 } },
+  })
   const session = runtime.session('s')
   await world.outcome(session.run(calls, batch))
   await session.files.write('/a.txt', 'a')
@@ -44,12 +50,20 @@ export const storage: Readonly<Record<string, Scenario>> = {
     await files.makeDirectory('/empty')
     await files.move('/notes/a.md', '/empty/b.md')
     await files.write('/big.bin', new Uint8Array(300_000))
-    return [changed, await files.remove('/empty', { recursive: true }), await files.remove('/none'), (await files.list('/')).entries]
+    return [
+      changed,
+      await files.remove('/empty', { recursive: true }),
+      await files.remove('/none'),
+      (await files.list('/')).entries,
+    ]
   }),
   'a body writes a file, dies and writes it again': async (world) => {
-    const writes = work(async (_, ctx) => ((await ctx.files.write('/a.txt', `attempt ${ctx.attempt}`)).path, ctx.attempt), {
-      onCrash: 'rerun',
-    })
+    const writes = work(
+      async (_, ctx) => ((await ctx.files.write('/a.txt', `attempt ${ctx.attempt}`)).path, ctx.attempt),
+      {
+        onCrash: 'rerun',
+      },
+    )
     const first = await world.open({ tools: [writes] }, { event: 'call.settled', when: 'before' })
     void first.runtime.session('s').run(calls, batch)
     await world.advance('1s')
@@ -94,7 +108,12 @@ export const storage: Readonly<Record<string, Scenario>> = {
     const session = (await world.run([uses])).session('s')
     await session.secrets.set('token', 'a-secret-of-the-host', { tools: ['work'] })
     const outcomes = await world.outcome(session.run(calls, batch))
-    return [outcomes, await session.secrets.list(), await session.secrets.delete('own'), await session.secrets.delete('none')]
+    return [
+      outcomes,
+      await session.secrets.list(),
+      await session.secrets.delete('own'),
+      await session.secrets.delete('none'),
+    ]
   },
   'a provider changes a tool, which is in quarantine until it is accepted': async (world) => {
     const before = await world.open({ providers: [provider('Buys')] })
@@ -107,7 +126,11 @@ export const storage: Readonly<Record<string, Scenario>> = {
     const [change] = await runtime.quarantine.list()
     const { provider: of = '', tool = '', now = '' } = change ?? {}
     await runtime.quarantine.accept({ provider: of, tool, fingerprint: now, by: 'user:ada' })
-    return { change, refused, after: await world.outcome(session.run([{ id: 'a', name: 'buy', input: {} }], { batch: 'b3' })) }
+    return {
+      change,
+      refused,
+      after: await world.outcome(session.run([{ id: 'a', name: 'buy', input: {} }], { batch: 'b3' })),
+    }
   },
   'old calls are pruned': async (world) => {
     const { runtime, session } = await filled(world)

@@ -1,14 +1,15 @@
-// Tasks: how they start, what they tell, what is sent to them, how they end, and what is left of them when a worker dies.
+// Tasks: start, notices, messages to them, end, and recovery after a worker dies.
 
 import type { Runtime, Session, Tool, ToolContext } from 'pawl'
 import type { Death, Scenario, World } from '../scenario.ts'
 import { batch, never, object, work } from './kit.ts'
 
 const rerun = { onCrash: 'rerun', background: true } as const
-const task = (execute: (ctx: ToolContext) => unknown, more: object = {}): Tool => work((_, ctx) => execute(ctx), { ...rerun, ...more })
+const task = (execute: (ctx: ToolContext) => unknown, more: object = {}): Tool =>
+  work((_, ctx) => execute(ctx), { ...rerun, ...more })
 const start = { tool: 'work', id: 'task-1', title: 'The work' } as const
 
-/** One task on one worker; `meanwhile` is what happens to it. */
+/** Runs one task on one worker; `meanwhile` acts on it while it runs. */
 const one =
   (
     tool: Tool,
@@ -27,7 +28,7 @@ const one =
     return { meantime, task: await session.tasks.get('task-1'), notices }
   }
 
-/** The first worker dies over a task; the second one takes it over. */
+/** The first worker dies during a task; the second takes it over. */
 const lost =
   (tool: Tool, death: Death = {}, more: object = {}): Scenario =>
   async (world) => {
@@ -76,7 +77,11 @@ export const tasks: Readonly<Record<string, Scenario>> = {
   'a task with a body of its own': one(
     work(() => 'as a call', {
       background: {
-        execute: async (_input: unknown, _ctx: unknown, sink: { status(text: string): void; message(text: string): Promise<void> }) => {
+        execute: async (
+          _input: unknown,
+          _ctx: unknown,
+          sink: { status(text: string): void; message(text: string): Promise<void> },
+        ) => {
           sink.status('Rendering')
           await sink.message('Ready')
           return 'as a task'
@@ -128,7 +133,10 @@ export const tasks: Readonly<Record<string, Scenario>> = {
   ),
   'a signal does not come in time': one(task((ctx) => ctx.task?.signal('go', { deadline: '1m' }))),
   'a task is cancelled': one(
-    task((ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error)))),
+    task(
+      (ctx) =>
+        new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(ctx.signal.reason as Error))),
+    ),
     async ({ tasks }) => [
       await tasks.cancel('task-1', 'No longer needed', 'user:ada'),
       await tasks.cancel('task-1', 'No longer needed', 'user:ada'),
@@ -226,10 +234,16 @@ export const tasks: Readonly<Record<string, Scenario>> = {
     const session = (await world.run([slow])).session('s')
     const outcomes = await world.outcome(session.run([{ id: 'a', name: 'work' }], batch))
     await world.advance('2m')
-    return { outcomes, notices: await session.notices.list(), again: await session.run([{ id: 'a', name: 'work' }], batch) }
+    return {
+      outcomes,
+      notices: await session.notices.list(),
+      again: await session.run([{ id: 'a', name: 'work' }], batch),
+    }
   },
   'a call is moved to the background by its caller': async (world) => {
-    const slow = work(() => new Promise((resolve) => void world.clock.timer(30_000, () => resolve('late'))), { background: true })
+    const slow = work(() => new Promise((resolve) => void world.clock.timer(30_000, () => resolve('late'))), {
+      background: true,
+    })
     const session = (await world.run([slow])).session('s')
     const running = session.run([{ id: 'a', name: 'work' }], batch)
     await world.advance('1s')
@@ -284,7 +298,9 @@ export const tasks: Readonly<Record<string, Scenario>> = {
     {},
     { wake: 'on_activity' },
   ),
-  'a worker dies over a task that is bound to its owner': lost(task(never, { background: { recovery: 'owner_bound' } })),
+  'a worker dies over a task that is bound to its owner': lost(
+    task(never, { background: { recovery: 'owner_bound' } }),
+  ),
   'a worker dies before a task is on record': async (world) => {
     const first = await world.open({ tools: [task(() => 1)] }, { event: 'task.created', when: 'before' })
     void first.runtime.session('s').tasks.start(start)
@@ -319,5 +335,7 @@ export const tasks: Readonly<Record<string, Scenario>> = {
     }),
     ({ tasks }) => tasks.cancel('task-1', 'Job was dropped'),
   ),
-  'a task has a deadline': one(task(never, { background: { grace: '1s' } }), undefined, { deadline: Date.UTC(2026, 0, 1, 0, 5) }),
+  'a task has a deadline': one(task(never, { background: { grace: '1s' } }), undefined, {
+    deadline: Date.UTC(2026, 0, 1, 0, 5),
+  }),
 }

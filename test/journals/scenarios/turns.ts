@@ -1,4 +1,4 @@
-// Turns: what the model loop writes, what people and tasks add to it, and where a worker may die in it. Agents, frames, capabilities.
+// Turns: the writes of the model loop, decisions and tasks within it, and worker deaths. Agents, frames, capabilities.
 
 import { agent, result, type RuntimeOptions, type Session, type StartTurn, type Tool } from 'pawl'
 import { type Line, scriptedModel, type ScriptedModelOptions } from 'pawl/testing'
@@ -14,13 +14,17 @@ const calls = (...names: string[]): Line => ({ say: 'I look.', call: names.map((
 const seen = async (session: Session): Promise<unknown> =>
   (await session.messages.list()).map(({ number, message, turn: of }) => ({ number, turn: of, message }))
 
-/** One turn on one worker; `meanwhile` is what happens while it is open. */
+/** Runs one turn on one worker; `meanwhile` acts while it is open. */
 const one =
   (
     lines: readonly Line[],
     tools: readonly Tool[] = [look],
     how: { turn?: Partial<StartTurn>; model?: ScriptedModelOptions; options?: Partial<RuntimeOptions> } = {},
-    meanwhile?: (session: Session, world: World, open: { cancel(reason?: string, by?: string): Promise<boolean> }) => Promise<unknown>,
+    meanwhile?: (
+      session: Session,
+      world: World,
+      open: { cancel(reason?: string, by?: string): Promise<boolean> },
+    ) => Promise<unknown>,
   ): Scenario =>
   async (world) => {
     const runtime = await world.run(tools, { models: [model(lines, how.model)], ...how.options })
@@ -30,29 +34,46 @@ const one =
       await world.advance('1s')
       await meanwhile(session, world, open)
     }
-    return { outcome: await world.outcome(open.outcome), messages: await seen(session), usage: (await session.usage()).total }
+    return {
+      outcome: await world.outcome(open.outcome),
+      messages: await seen(session),
+      usage: (await session.usage()).total,
+    }
   }
 
-/** The first worker dies over a turn; the second one goes on with it. */
+/** Starts the turn on a worker that dies during it. */
+async function dieInTurn(world: World, tools: readonly Tool[], lines: readonly Line[], death?: Death): Promise<void> {
+  const worker = await world.open({ tools, models: [model(lines)] }, death)
+  void worker.runtime
+    .session('s')
+    .turn(turn)
+    .outcome.catch(() => {})
+  await world.advance('1s')
+  worker.die()
+}
+
+/** The first worker dies during a turn; the second continues it. */
 const dies =
   (death: Death, lines: readonly Line[], tools: readonly Tool[] = [look]): Scenario =>
   async (world) => {
-    const first = await world.open({ tools, models: [model(lines)] }, death)
-    void first.runtime
-      .session('s')
-      .turn(turn)
-      .outcome.catch(() => {})
-    await world.advance('1s')
-    first.die()
+    await dieInTurn(world, tools, lines, death)
     const asked = model(lines)
     const session = (await world.run(tools, { models: [asked] })).session('s')
     await world.advance('1m')
-    return { outcome: await world.outcome(session.turn(turn).outcome), messages: await seen(session), asked: asked.asked }
+    return {
+      outcome: await world.outcome(session.turn(turn).outcome),
+      messages: await seen(session),
+      asked: asked.asked,
+    }
   }
 
 const twice: readonly Line[] = [calls('look', 'look'), 'Found it.']
 const approved = work(() => 'refunded', { name: 'refund', approval: 'always' })
-const exports = work(async (_, ctx) => (await ctx.sleep('1m'), 'exported'), { name: 'export', onCrash: 'rerun', background: true })
+const exports = work(async (_, ctx) => (await ctx.sleep('1m'), 'exported'), {
+  name: 'export',
+  onCrash: 'rerun',
+  background: true,
+})
 const spawns: Line = { call: { name: 'spawn_background', input: { tool: 'export', args: {} } } }
 
 export const turns: Readonly<Record<string, Scenario>> = {
@@ -62,7 +83,9 @@ export const turns: Readonly<Record<string, Scenario>> = {
     const session = (await world.run([look], { models: [model(['Hello.', 'Again.'])] })).session('s')
     const first = await world.outcome(session.turn(turn).outcome)
     const same = await world.outcome(session.turn(turn).outcome)
-    const other = await session.turn({ ...turn, message: 'Something else' }).outcome.catch((error: { code: string }) => error.code)
+    const other = await session
+      .turn({ ...turn, message: 'Something else' })
+      .outcome.catch((error: { code: string }) => error.code)
     const next = await world.outcome(session.turn({ ...turn, id: 'turn-2', message: 'Next' }).outcome)
     return { first, same, other, next }
   },
@@ -93,23 +116,37 @@ export const turns: Readonly<Record<string, Scenario>> = {
       await world.advance('1s')
     },
   ),
-  'a client tool in a turn': one([calls('camera'), 'Nice.'], [bodiless({ name: 'camera', client: true })], {}, async (session, world) => {
-    const [handed] = await session.pendingClientCalls()
-    await session.answer(handed?.callId ?? '', { value: 'a picture' })
-    await world.advance('1s')
-  }),
-  'a turn is cancelled while a call runs': one([calls('slow'), 'Never said.'], [work(never, { name: 'slow' })], {}, (_, __, open) =>
-    open.cancel('Stop it', 'user:ada'),
+  'a client tool in a turn': one(
+    [calls('camera'), 'Nice.'],
+    [bodiless({ name: 'camera', client: true })],
+    {},
+    async (session, world) => {
+      const [handed] = await session.pendingClientCalls()
+      await session.answer(handed?.callId ?? '', { value: 'a picture' })
+      await world.advance('1s')
+    },
+  ),
+  'a turn is cancelled while a call runs': one(
+    [calls('slow'), 'Never said.'],
+    [work(never, { name: 'slow' })],
+    {},
+    (_, __, open) => open.cancel('Stop it', 'user:ada'),
   ),
   'a turn is cancelled while the model is asked': one(['Never said.'], [], { model: { wait: never } }, (_, __, open) =>
     open.cancel('Stop it'),
   ),
   'the model fails and is asked again': one([{ say: 'Hello.', fails: { times: 2, afterMs: 1_000 } }]),
   'the model fails for good': one([{ say: 'Hello.', fails: { times: 99, retryable: false, what: 'no such model' } }]),
-  'a turn reaches its limit of steps': one([calls('look'), calls('look'), 'Never said.'], [look], { turn: { limits: { steps: 2 } } }),
-  'a turn reaches its limit of time': one([calls('slow'), 'Never said.'], [work(never, { name: 'slow', timeout: '1h' })], {
-    turn: { limits: { time: '1m' } },
+  'a turn reaches its limit of steps': one([calls('look'), calls('look'), 'Never said.'], [look], {
+    turn: { limits: { steps: 2 } },
   }),
+  'a turn reaches its limit of time': one(
+    [calls('slow'), 'Never said.'],
+    [work(never, { name: 'slow', timeout: '1h' })],
+    {
+      turn: { limits: { time: '1m' } },
+    },
+  ),
   'too many invalid calls in a row': one(
     [calls('strict'), calls('strict'), 'x'],
     [work(() => 1, { name: 'strict', input: { type: 'object', required: ['x'] } })],
@@ -121,7 +158,8 @@ export const turns: Readonly<Record<string, Scenario>> = {
     const long = 'word '.repeat(300)
     const lines: Line[] = [{ when: /User: /, say: 'They talked.' }, long, 'Second.', 'Third.']
     const session = (await world.run([], { models: [model(lines, { contextTokens: 1_000 })] })).session('s')
-    for (const n of [1, 2, 3]) await world.outcome(session.turn({ ...turn, id: `turn-${n}`, message: `${n} ${long}` }).outcome)
+    for (const n of [1, 2, 3])
+      await world.outcome(session.turn({ ...turn, id: `turn-${n}`, message: `${n} ${long}` }).outcome)
     return (await session.messages.list()).map(({ message }) => message.role)
   },
   'the model says that it was given too much': one([
@@ -134,7 +172,9 @@ export const turns: Readonly<Record<string, Scenario>> = {
     [work((input) => result('Placed', { control: { finish: { n: input.n as number } } }), { name: 'order' })],
   ),
   'a tool hands the turn to another frame': async (world) => {
-    const hand = work(() => result('Handed over', { control: { switchFrame: { frame: 'expert', task: 'Kettles' } } }), { name: 'hand' })
+    const hand = work(() => result('Handed over', { control: { switchFrame: { frame: 'expert', task: 'Kettles' } } }), {
+      name: 'hand',
+    })
     const expert = scriptedModel(['The red one.'], { name: 'expert' })
     const frames = [{ name: 'expert', model: expert, instructions: 'You know kettles.', tools: ['look'] }]
     const session = (await world.run([hand, look], { models: [model([calls('hand')])], frames })).session('s')
@@ -154,23 +194,42 @@ export const turns: Readonly<Record<string, Scenario>> = {
     await world.advance('5m')
     return seen(session)
   },
-  'the session ends while a turn is open': one([calls('slow'), 'Never said.'], [work(never, { name: 'slow' })], {}, (session) =>
-    session.end({ reason: 'Over', by: 'user:ada' }),
+  'the session ends while a turn is open': one(
+    [calls('slow'), 'Never said.'],
+    [work(never, { name: 'slow' })],
+    {},
+    (session) => session.end({ reason: 'Over', by: 'user:ada' }),
   ),
   'a message with a file': one(['A picture.'], [], {
-    turn: { message: { text: 'What is this?', attachments: [{ data: 'bytes', mediaType: 'image/png', name: 'shot.png' }] } },
+    turn: {
+      message: { text: 'What is this?', attachments: [{ data: 'bytes', mediaType: 'image/png', name: 'shot.png' }] },
+    },
   }),
   'a tool is found with tool_search': one(
     [{ call: { name: 'tool_search', input: { query: 'weather' } } }, calls('weather'), 'Sunny.'],
-    [look, work(() => 'sun', { name: 'weather', description: 'The weather of a place', defer: 'always', hints: { readOnly: true } })],
+    [
+      look,
+      work(() => 'sun', {
+        name: 'weather',
+        description: 'The weather of a place',
+        defer: 'always',
+        hints: { readOnly: true },
+      }),
+    ],
   ),
   'a body asks a model': one(
     [calls('sum'), 'Done.'],
     [
-      work(async (_, ctx) => [(await ctx.complete('Sum up')).text, (await ctx.complete({ prompt: 'Sum up', name: 'named' })).text], {
-        name: 'sum',
-        onCrash: 'rerun',
-      }),
+      work(
+        async (_, ctx) => [
+          (await ctx.complete('Sum up')).text,
+          (await ctx.complete({ prompt: 'Sum up', name: 'named' })).text,
+        ],
+        {
+          name: 'sum',
+          onCrash: 'rerun',
+        },
+      ),
     ],
     { options: { models: [model([{ when: 'Sum up', say: 'A sum.' }, calls('sum'), 'Done.'])] } },
   ),
@@ -188,7 +247,11 @@ export const turns: Readonly<Record<string, Scenario>> = {
     return { outcome: await world.outcome(session.turn(turn).outcome), usage: await session.usage() }
   },
   'an agent asks a person, and its caller is cancelled': async (world) => {
-    const helper = agent({ name: 'research', description: 'Finds out', model: scriptedModel([calls('refund'), 'x'], { name: 'helper' }) })
+    const helper = agent({
+      name: 'research',
+      description: 'Finds out',
+      model: scriptedModel([calls('refund'), 'x'], { name: 'helper' }),
+    })
     const lines: Line[] = [{ call: { name: 'research', input: { task: 'Refund' } } }, 'Never said.']
     const runtime = await world.run([helper, approved], { models: [model(lines)] })
     const open = runtime.session('s').turn(turn)
@@ -208,7 +271,10 @@ export const turns: Readonly<Record<string, Scenario>> = {
       look,
     ]
     const lines: Line[] = [{ call: { name: 'research', input: { task: 'Kettles' } } }, 'Done.']
-    const first = await world.open({ tools: open(), models: [model(lines)] }, { event: 'turn.answered', nth: 3, when: 'before' })
+    const first = await world.open(
+      { tools: open(), models: [model(lines)] },
+      { event: 'turn.answered', nth: 3, when: 'before' },
+    )
     void first.runtime
       .session('s')
       .turn(turn)
@@ -220,7 +286,9 @@ export const turns: Readonly<Record<string, Scenario>> = {
   },
   'a capability is switched on and off': async (world) => {
     const capabilities = [{ name: 'files', tools: [look], instructions: 'Look first.', limits: { steps: 3 } }]
-    const session = (await world.run([], { models: [model(['Nothing.', calls('look'), 'Found.', 'Gone.'])], capabilities })).session('s')
+    const session = (
+      await world.run([], { models: [model(['Nothing.', calls('look'), 'Found.', 'Gone.'])], capabilities })
+    ).session('s')
     await world.outcome(session.turn({ ...turn, id: 'turn-1' }).outcome)
     await session.capabilities.switchOn('files')
     await world.outcome(session.turn({ ...turn, id: 'turn-2' }).outcome)
@@ -241,13 +309,7 @@ export const turns: Readonly<Record<string, Scenario>> = {
   'a worker dies when the last answer is on record': dies({ event: 'turn.answered', nth: 2, when: 'after' }, twice),
   'a worker dies while a call of a turn waits for a person': async (world) => {
     const lines = [calls('refund'), 'Done.']
-    const first = await world.open({ tools: [approved], models: [model(lines)] })
-    void first.runtime
-      .session('s')
-      .turn(turn)
-      .outcome.catch(() => {})
-    await world.advance('1s')
-    first.die()
+    await dieInTurn(world, [approved], lines)
     const runtime = await world.run([approved], { models: [model(lines)] })
     await world.advance('1m')
     const [item] = await runtime.inbox()

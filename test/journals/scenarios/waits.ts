@@ -1,12 +1,12 @@
-// Calls that wait for the outside: parked on a later, or with it in the body.
+// Calls that wait for an external answer: parked on a returned later, or awaiting it in the body.
 
 import type { Tool, ToolContext } from 'pawl'
 import type { Scenario, World } from '../scenario.ts'
-import { batch, calls, work } from './kit.ts'
+import { batch, calls, dieInCalls, work } from './kit.ts'
 
 type Later = Awaited<ReturnType<ToolContext['later']>>
 
-/** A tool that gives its key to the test before it returns, or waits for, its later. */
+/** A tool that passes its wait key to the test before it returns or awaits its later. */
 function later(how: 'parks' | 'waits', options: object = {}, more: object = {}): { tool: Tool; keys: string[] } {
   const keys: string[] = []
   const body = async (_: unknown, ctx: ToolContext): Promise<unknown> => {
@@ -32,7 +32,9 @@ const answered =
 
 export const waits: Readonly<Record<string, Scenario>> = {
   'a parked call is answered': answered('parks', { value: { paid: true } }),
-  'a parked call is answered with a failure': answered('parks', { failure: { code: 'declined', message: 'The card was declined' } }),
+  'a parked call is answered with a failure': answered('parks', {
+    failure: { code: 'declined', message: 'The card was declined' },
+  }),
   'an answer does not match the output schema': answered('parks', { value: 'text' }, { output: { type: 'number' } }),
   'a body waits and is answered': answered('waits', { value: 'yes' }),
   'a body waits and is answered with a failure': answered('waits', { failure: { code: 'declined', message: 'No' } }),
@@ -103,10 +105,7 @@ export const waits: Readonly<Record<string, Scenario>> = {
   },
   'a worker dies while a call is parked, and the answer lands on another one': async (world) => {
     const { tool, keys } = later('parks')
-    const first = await world.open({ tools: [tool] })
-    void first.runtime.session('s').run(calls, batch)
-    await world.advance('1s')
-    first.die()
+    await dieInCalls(world, [tool])
     const runtime = await world.run([tool])
     await world.advance('31s')
     await runtime.resolve(keys[0] ?? '', { value: 'landed' })
@@ -114,10 +113,7 @@ export const waits: Readonly<Record<string, Scenario>> = {
   },
   'a worker dies while its body waits, and the answer comes before the next one': async (world) => {
     const { tool, keys } = later('waits')
-    const first = await world.open({ tools: [tool] })
-    void first.runtime.session('s').run(calls, batch)
-    await world.advance('1s')
-    first.die()
+    await dieInCalls(world, [tool])
     const door = await world.run([tool], { worker: false })
     await door.resolve(keys[0] ?? '', { value: 'early' })
     const runtime = await world.run([tool])

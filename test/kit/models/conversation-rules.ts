@@ -1,5 +1,6 @@
-// What OpenAI and Anthropic ask of a list of messages, as one checker: what is wrong with it, a sentence each. The stricter of the two counts: results come
-// right after their calls, one each and in their order; no text is blank; no message ends with a thought; names are what both take.
+// Checks a list of messages against the rules of OpenAI and Anthropic and returns the violations. The stricter of the
+// two counts: results come right after their calls, one each and in order; no text is blank; no message ends with
+// reasoning; both must accept the names.
 
 import type { ModelMessage } from 'pawl'
 
@@ -28,8 +29,9 @@ export function problemsIn(messages: readonly ModelMessage[]): string[] {
           if (part.type === 'text' && part.text.trim() === '') wrong.push(`message ${index} has an empty text`)
         for (const { id, name } of calls) {
           if (!name64.test(name)) wrong.push(`a call of message ${index} has the name ${JSON.stringify(name)}`)
-          // Provider packages look names up in plain objects, and find what every object has.
-          if (name in Object.prototype) wrong.push(`a call of message ${index} has a name that every object has: ${name}`)
+          // Provider packages look names up in plain objects and would find inherited properties.
+          if (name in Object.prototype)
+            wrong.push(`a call of message ${index} has a name that every object has: ${name}`)
           if (ids.has(id)) wrong.push(`the id ${id} is used twice`)
           ids.add(id)
           if (id === '' || name === '') wrong.push(`a call of message ${index} has no id or name`)

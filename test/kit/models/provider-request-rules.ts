@@ -1,5 +1,6 @@
-// What the APIs of OpenAI (chat completions) and Anthropic (messages) refuse of a request, as their servers do: what is wrong, a sentence each.
-/* oxlint-disable typescript/no-explicit-any -- bodies as they came over the wire */
+// Checks a request against the rules that the servers of OpenAI (chat completions) and Anthropic (messages) enforce,
+// and returns the violations.
+/* oxlint-disable typescript/no-explicit-any -- request bodies as received */
 
 const isToolName = (name: unknown): boolean => typeof name === 'string' && /^[A-Za-z0-9_-]{1,64}$/.test(name)
 
@@ -29,7 +30,8 @@ export function openaiProblems({ messages = [], tools = [] }: any): string[] {
     }
     for (const { id } of calls ?? []) {
       const result = messages[++at]
-      if (result?.role !== 'tool' || result.tool_call_id !== id) wrong.push(`the call ${id} is not followed by its result`)
+      if (result?.role !== 'tool' || result.tool_call_id !== id)
+        wrong.push(`the call ${id} is not followed by its result`)
       if (typeof result?.content !== 'string') wrong.push(`the result of ${id} is not a text`)
     }
   }
@@ -41,8 +43,10 @@ function openaiContent(content: any, at: number): string[] {
   if (!Array.isArray(content) || content.length === 0) return [`message ${at} has no content`]
   return content.flatMap((part: any) => {
     if (part.type === 'text') return part.text.trim() === '' ? [`message ${at} has an empty text`] : []
-    if (part.type === 'image_url') return /^data:image\/\w+;base64,[\w+/=]+$/.test(part.image_url.url) ? [] : [`message ${at} has no image`]
-    if (part.type === 'file') return part.file.file_data.startsWith('data:application/pdf;base64,') ? [] : [`message ${at} has no file`]
+    if (part.type === 'image_url')
+      return /^data:image\/\w+;base64,[\w+/=]+$/.test(part.image_url.url) ? [] : [`message ${at} has no image`]
+    if (part.type === 'file')
+      return part.file.file_data.startsWith('data:application/pdf;base64,') ? [] : [`message ${at} has no file`]
     return [`message ${at} has a part ${part.type}`]
   })
 }
@@ -62,19 +66,25 @@ export function anthropicProblems({ messages = [], tools = [] }: any): string[] 
   if (messages[0]?.role !== 'user') wrong.push('the first message is not of the user')
   if (messages.at(-1)?.role === 'assistant') wrong.push('the last message is of the assistant')
   for (const { name } of tools) if (!isToolName(name)) wrong.push(`the tool ${name} has a name that is not taken`)
-  if (tools.length === 0 && JSON.stringify(messages).includes('"tool_use')) wrong.push('there are calls and no tools are defined')
+  if (tools.length === 0 && JSON.stringify(messages).includes('"tool_use'))
+    wrong.push('there are calls and no tools are defined')
   for (const [at, { role, content }] of messages.entries()) {
     const next = messages[at + 1]
     if (role !== 'user' && role !== 'assistant') wrong.push(`the role ${role} at ${at}`)
     if (next?.role === role) wrong.push(`two messages of the ${role} at ${at}`)
     const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : content
     if (blocks.length === 0) wrong.push(`message ${at} is empty`)
-    for (const block of blocks) if (block.type === 'text' && block.text.trim() === '') wrong.push(`message ${at} has an empty text`)
+    for (const block of blocks)
+      if (block.type === 'text' && block.text.trim() === '') wrong.push(`message ${at} has an empty text`)
     if (role === 'user') {
-      const called = (messages[at - 1]?.content ?? []).filter(({ type }: any) => type === 'tool_use').map(({ id }: any) => id)
+      const called = (messages[at - 1]?.content ?? [])
+        .filter(({ type }: any) => type === 'tool_use')
+        .map(({ id }: any) => id)
       const told = blocks.filter(({ type }: any) => type === 'tool_result').map(({ tool_use_id: id }: any) => id)
-      if (called.join(' ') !== told.join(' ')) wrong.push(`at ${at} there are results of [${told}] for calls [${called}]`)
-      if (blocks.slice(0, told.length).some(({ type }: any) => type !== 'tool_result')) wrong.push(`results are not first at ${at}`)
+      if (called.join(' ') !== told.join(' '))
+        wrong.push(`at ${at} there are results of [${told}] for calls [${called}]`)
+      if (blocks.slice(0, told.length).some(({ type }: any) => type !== 'tool_result'))
+        wrong.push(`results are not first at ${at}`)
       continue
     }
     if (/thinking/.test(blocks.at(-1)?.type)) wrong.push(`message ${at} ends with a thought`)
@@ -85,7 +95,8 @@ export function anthropicProblems({ messages = [], tools = [] }: any): string[] 
       ids.add(block.id)
       if (!/^[a-zA-Z0-9_-]+$/.test(block.id)) wrong.push(`the id ${block.id} is not taken`)
       if (!isToolName(block.name)) wrong.push(`a call of ${at} has the name ${block.name}`)
-      if (typeof block.input !== 'object' || block.input === null || Array.isArray(block.input)) wrong.push(`a call of ${at} has no object`)
+      if (typeof block.input !== 'object' || block.input === null || Array.isArray(block.input))
+        wrong.push(`a call of ${at} has no object`)
     }
   }
   return wrong

@@ -1,26 +1,27 @@
-// A provider on loopback: answers in the order in which they are given, streams them as server-sent events, and refuses what the real one refuses.
-/* oxlint-disable typescript/no-explicit-any -- bodies as they came over the wire */
+// A fake provider on loopback: streams the given replies in order as server-sent events and rejects invalid requests
+// like the real one.
+/* oxlint-disable typescript/no-explicit-any -- request bodies as received */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
 export interface Reply {
-  /** Of an error; else what is streamed. */
+  /** The status of an error reply; otherwise the events are streamed. */
   readonly status?: number
   readonly headers?: Record<string, string>
   readonly body?: unknown
   readonly events?: readonly (object | string)[]
-  /** What becomes of the connection after the events: 'break' tears it down, 'hang' leaves it open. */
+  /** The connection after the events: 'break' closes it abruptly, 'hang' leaves it open. */
   readonly then?: 'break' | 'hang'
 }
 
 export interface ProviderServer {
   readonly url: string
-  /** The bodies that it was sent. */
+  /** The request bodies received. */
   readonly asked: any[]
-  /** What it would have refused. */
+  /** The rule violations found in the requests. */
   readonly problems: string[]
-  /** How many connections the other side closed before the answer was whole. */
+  /** Number of connections that the client closed before the reply was complete. */
   readonly dropped: number
   close(): Promise<void>
 }
@@ -40,10 +41,15 @@ export async function providerServer(
     const next = replies[asked.push(body) - 1]
     problems.push(...rules(body).map((each) => `request ${asked.length}: ${each}`))
     response.on('close', () => void (response.writableFinished || dropped++))
-    const reply = typeof next === 'function' ? next(body) : (next ?? { status: 400, body: { error: { message: 'nothing more to say' } } })
+    const reply =
+      typeof next === 'function'
+        ? next(body)
+        : (next ?? { status: 400, body: { error: { message: 'nothing more to say' } } })
     if (reply.status !== undefined) {
       response.writeHead(reply.status, { 'content-type': 'application/json', ...reply.headers })
-      return void response.end(JSON.stringify(reply.body ?? { error: { message: 'SECRET of the provider', type: 'server_error' } }))
+      return void response.end(
+        JSON.stringify(reply.body ?? { error: { message: 'SECRET of the provider', type: 'server_error' } }),
+      )
     }
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     for (const event of reply.events ?? []) {
@@ -86,8 +92,13 @@ export interface Said {
 
 const pieces = (text: string): string[] => text.match(/[^]{1,5}/g) ?? []
 
-/** An answer of the chat completions protocol, piece by piece. */
-export function chat({ think = '', say = '', calls = [], finish = calls.length > 0 ? 'tool_calls' : 'stop' }: Said): Reply {
+/** A reply of the chat completions protocol, in chunks. */
+export function chat({
+  think = '',
+  say = '',
+  calls = [],
+  finish = calls.length > 0 ? 'tool_calls' : 'stop',
+}: Said): Reply {
   const events: (object | string)[] = [chunk({ role: 'assistant', content: '' })]
   for (const piece of pieces(think)) events.push(chunk({ reasoning_content: piece }))
   for (const piece of pieces(say)) events.push(chunk({ content: piece }))
@@ -108,10 +119,13 @@ export function chat({ think = '', say = '', calls = [], finish = calls.length >
   return { events }
 }
 
-/** The same, up to a piece of it: and then something happens. */
-export const upTo = (reply: Reply, count: number, then: 'break' | 'hang'): Reply => ({ events: reply.events?.slice(0, count) ?? [], then })
+/** The first events of a reply, followed by a broken or hanging connection. */
+export const upTo = (reply: Reply, count: number, then: 'break' | 'hang'): Reply => ({
+  events: reply.events?.slice(0, count) ?? [],
+  then,
+})
 
-/** An answer of the messages protocol. */
+/** A reply of the messages protocol. */
 export function message({
   think,
   say,
@@ -140,14 +154,21 @@ export function message({
     events.push({ type: 'content_block_stop', index: index++ })
   }
   if (think !== undefined)
-    block({ type: 'thinking', thinking: '', signature: '' }, ...pieces(think).map((thinking) => ({ type: 'thinking_delta', thinking })), {
-      type: 'signature_delta',
-      signature: `signed(${think})`,
-    })
+    block(
+      { type: 'thinking', thinking: '', signature: '' },
+      ...pieces(think).map((thinking) => ({ type: 'thinking_delta', thinking })),
+      {
+        type: 'signature_delta',
+        signature: `signed(${think})`,
+      },
+    )
   if (redacted !== undefined) block({ type: 'redacted_thinking', data: redacted })
   if (say !== undefined) block({ type: 'text', text: '' }, ...pieces(say).map((text) => ({ type: 'text_delta', text })))
   for (const { id = 'toolu_x', name, args = '{}' } of calls)
-    block({ type: 'tool_use', id, name, input: {} }, ...pieces(args).map((partial_json) => ({ type: 'input_json_delta', partial_json })))
+    block(
+      { type: 'tool_use', id, name, input: {} },
+      ...pieces(args).map((partial_json) => ({ type: 'input_json_delta', partial_json })),
+    )
   events.push(
     { type: 'message_delta', delta: { stop_reason: finish, stop_sequence: null }, usage: { output_tokens: 20 } },
     { type: 'message_stop' },

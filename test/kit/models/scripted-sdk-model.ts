@@ -1,4 +1,4 @@
-// A model that says what it is told to, for generateText and streamText alike, and the prompts it was given.
+// A scripted model for generateText and streamText that records its prompts.
 
 import type { LanguageModelV4CallOptions, LanguageModelV4Content, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { generateText, isStepCount, type StopCondition, streamText, type ToolSet } from 'ai'
@@ -35,15 +35,19 @@ export function scripted(...script: Said[]) {
       const said = next()
       return { content: contentOf(said), finishReason: finishOf(said), usage, warnings: [] }
     },
-    doStream: async () => ({ stream: simulateReadableStream({ chunks: streamOf(next()), initialDelayInMs: null, chunkDelayInMs: null }) }),
+    doStream: async () => ({
+      stream: simulateReadableStream({ chunks: streamOf(next()), initialDelayInMs: null, chunkDelayInMs: null }),
+    }),
   })
 }
 
-/** What the model was shown as the results of its calls in its last prompt: [call id, output]. */
+/** The tool results in the model's last prompt: [call id, output]. */
 export function resultsShown(prompts: readonly LanguageModelV4CallOptions[]): [string, unknown][] {
   const last = prompts.at(-1)?.prompt.at(-1)
   if (last?.role !== 'tool') return []
-  return last.content.flatMap((part) => (part.type === 'tool-result' ? [[part.toolCallId, part.output] as [string, unknown]] : []))
+  return last.content.flatMap((part) =>
+    part.type === 'tool-result' ? [[part.toolCallId, part.output] as [string, unknown]] : [],
+  )
 }
 
 interface Options {
@@ -54,7 +58,7 @@ interface Options {
   onToolExecutionStart?: (event: { toolCall: { toolCallId: string } }) => void | Promise<void>
 }
 
-/** The two loops of the SDK, seen alike. */
+/** The two loops of the SDK behind one signature. */
 export const loops = {
   async generateText(model: MockLanguageModelV4, tools: ToolSet, options: Options = {}) {
     const result = await generateText({ model, tools, prompt: 'Go', stopWhen: isStepCount(8), ...options })

@@ -1,5 +1,5 @@
-// Loaded into a program before it starts (node --import): kills it with SIGKILL at its n-th point (KILL_AT). Points lie before and after every
-// commit of a SQLite transaction and every line that is appended to a file: before and after what is remembered, and what is done outside.
+// Preloaded into a program (node --import): kills it with SIGKILL at its n-th point (KILL_AT). Points are before and
+// after every SQLite commit and every line appended to a file, that is, around every record and every effect.
 
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'

@@ -1,4 +1,5 @@
-// A process with a runtime, on its worst day. It does what it is told over IPC and tells what came of it; whatever happens, it must not die.
+// A process with a runtime whose store fails. It runs commands received over IPC, reports the results, and must never
+// crash.
 
 import { createRuntime, type Runtime, tool } from 'pawl'
 
@@ -39,7 +40,9 @@ async function obey(order: Order): Promise<Told> {
     }
     case 'run': {
       const text = 'x'.repeat(order.bytes ?? 10)
-      const outcomes = await (runtime as Runtime).session('s').run(order.ids.map((id) => ({ id, name: 'works', input: { text } })))
+      const outcomes = await (runtime as Runtime)
+        .session('s')
+        .run(order.ids.map((id) => ({ id, name: 'works', input: { text } })))
       return { outcomes: outcomes.map(({ callId, status, attempts }) => ({ id: callId, status, attempts })) }
     }
     case 'read': {
@@ -61,7 +64,8 @@ async function obey(order: Order): Promise<Told> {
 process.on('message', (order: Order) => {
   obey(order).then(
     (told) => process.send?.(told),
-    (error: Error & { code?: string }) => process.send?.({ code: error.code ?? error.name, message: error.message } satisfies Told),
+    (error: Error & { code?: string }) =>
+      process.send?.({ code: error.code ?? error.name, message: error.message } satisfies Told),
   )
 })
 process.on('disconnect', () => process.exit())

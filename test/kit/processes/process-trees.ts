@@ -1,9 +1,10 @@
-// Process trees to be ended, and how to see that nothing of them is left: every process of a tree carries a mark of the test.
+// Process trees for termination tests, and checks that none of their processes is left. Every process of a tree carries
+// a marker of the test in its environment.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 
-/** Shell programs; each says 'up' when its tree stands. */
+/** Shell programs; each prints 'up' when its tree is complete. */
 export const trees = {
   'background sleeps': 'sleep 999 & echo up; sleep 999',
   'three levels': 'sh -c "sh -c \'sleep 999 & sleep 999\' & sleep 999" & echo up; wait',
@@ -13,11 +14,12 @@ export const trees = {
   'a child that ignores SIGTERM and writes elsewhere':
     'sh -c \'trap "" TERM; while :; do sleep 1; done\' >/dev/null 2>&1 & echo up; sleep 999',
   'a session of its own': 'setsid sh -c "sleep 999 & sleep 999" & echo up; sleep 999',
-  'a daemon that writes elsewhere': '(setsid sh -c "sleep 999 & sleep 999" </dev/null >/dev/null 2>&1 &); echo up; sleep 999',
+  'a daemon that writes elsewhere':
+    '(setsid sh -c "sleep 999 & sleep 999" </dev/null >/dev/null 2>&1 &); echo up; sleep 999',
   'one that keeps forking': 'echo up; while :; do sleep 999 & sleep 0.01; done',
 } as const
 
-/** The processes that carry a mark; those that have ended and only wait for their parent do not count. */
+/** The processes that carry a marker, without zombies. */
 export function alive(value: string): number[] {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -32,8 +34,8 @@ export function alive(value: string): number[] {
 }
 
 /**
- * Programs that outlive their shell and carry no mark of a test: they have wiped their environment. Each says 'up' when it stands; they are known by how
- * long they sleep.
+ * Programs that outlive their shell and carry no marker, because they cleared their environment. Each prints 'up' when
+ * it runs; they are identified by the duration of their sleep.
  */
 export const wiped = (sleep: string): Record<string, string> => ({
   'env -i setsid': `env -i setsid ${sleep} >/dev/null 2>&1 & sleep 0.3; echo up`,
@@ -45,10 +47,11 @@ export const wiped = (sleep: string): Record<string, string> => ({
 })
 
 let sleeps = 0
-/** A sleep that nobody else sleeps. */
-export const someSleep = (): string => `sleep ${999_000 + (process.pid % 1000)}.${++sleeps}${Math.trunc(performance.now())}`
+/** A sleep command with a unique duration. */
+export const someSleep = (): string =>
+  `sleep ${999_000 + (process.pid % 1000)}.${++sleeps}${Math.trunc(performance.now())}`
 
-/** The processes that run a program with just these words. */
+/** The processes that run exactly this command line. */
 export function running(words: string): number[] {
   const wanted = words.split(' ').join('\0')
   return readdirSync('/proc')
@@ -63,7 +66,7 @@ export function running(words: string): number[] {
     .map(Number)
 }
 
-/** Whether a process runs; one that has ended and only waits for its parent does not. */
+/** True if the process runs and is not a zombie. */
 export function runs(pid: number): boolean {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'))
@@ -72,7 +75,7 @@ export function runs(pid: number): boolean {
   }
 }
 
-/** The watcher that a process has beside it. */
+/** The watcher process of this parent. */
 export function watcherOf(parent: number): number | undefined {
   return readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))
@@ -89,7 +92,7 @@ export function watcherOf(parent: number): number | undefined {
     })
 }
 
-/** Ends what a failed test left, one by one; again while there are any, because some fork. */
+/** Kills the processes left by a failed test, repeatedly because some fork. */
 export function clean(value: string): void {
   for (let round = 0; round < 50; round++) {
     const left = alive(value)
@@ -102,7 +105,7 @@ export function clean(value: string): void {
   }
 }
 
-/** Looks at the outside world until it is so; processes of the system tell nobody. */
+/** Polls until the condition holds, because the operating system does not notify us about processes. */
 export async function until(what: string, so: () => boolean, within = 60_000): Promise<void> {
   const started = performance.now()
   while (!so()) {

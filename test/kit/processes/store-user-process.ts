@@ -1,4 +1,4 @@
-// Starts the child of bad days, with limits or as another user, and speaks with it.
+// Starts child-store-user.ts with resource limits or as another user, and sends it commands.
 
 import { type ChildProcess, fork, spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -20,15 +20,25 @@ export class Unlucky {
     })
   }
 
-  /** `fileBlocks`: no file may grow beyond so many KiB, until `room()`. `uid`: another user, who may not do everything. */
+  /**
+   * `fileBlocks`: limits the size of files in KiB until `room()`. `uid`: runs as another user with fewer permissions.
+   */
   static async start(how: { fileBlocks?: number; uid?: number } = {}): Promise<Unlucky> {
     const file = join(import.meta.dirname, 'child-store-user.ts')
     const node = ['--conditions=@pawl/source', file]
     const stdio = ['ignore', 'ignore', 'pipe', 'ipc'] as ('ignore' | 'pipe' | 'ipc')[]
     const child =
       how.fileBlocks === undefined
-        ? fork(file, { execArgv: node.slice(0, 1), stdio, ...(how.uid === undefined ? {} : { uid: how.uid, gid: how.uid }) })
-        : spawn('bash', ['-c', `trap '' XFSZ; ulimit -S -f ${how.fileBlocks}; exec "$0" "$@"`, process.execPath, ...node], { stdio })
+        ? fork(file, {
+            execArgv: node.slice(0, 1),
+            stdio,
+            ...(how.uid === undefined ? {} : { uid: how.uid, gid: how.uid }),
+          })
+        : spawn(
+            'bash',
+            ['-c', `trap '' XFSZ; ulimit -S -f ${how.fileBlocks}; exec "$0" "$@"`, process.execPath, ...node],
+            { stdio },
+          )
     const unlucky = new Unlucky(child)
     const born = await unlucky.#answer()
     if (born.code !== undefined) throw new Error(born.message)
@@ -42,7 +52,7 @@ export class Unlucky {
     return answer
   }
 
-  /** The disk has room again. */
+  /** Removes the file size limit. */
   async room(): Promise<void> {
     const raised = spawn('prlimit', ['--pid', String(this.child.pid), '--fsize=unlimited:unlimited'])
     const code = await new Promise((resolve) => raised.once('exit', resolve))

@@ -1,4 +1,4 @@
-// Ground to stand on for the tests of waits: each of the three stores, and workers on it that can die in the middle of everything.
+// Runs tests on each of the three stores, with workers that can be killed at any point.
 
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { type Server, startServer } from './postgres-server.ts'
 
 export interface Worker {
   readonly runtime: Runtime
-  /** It is gone from one moment to the next, and everyone knows: its lease is over. */
+  /** Kills the worker and ends its lease at once. */
   die(): Promise<void>
 }
 
@@ -22,14 +22,14 @@ export interface Ground {
   readonly kind: string
   readonly clock: ManualClock
   readonly store: Store
-  /** The folder of the database, where there is one. */
+  /** The folder of the database, if it has one. */
   readonly dir: string
   readonly server: Server['connection'] | undefined
   readonly logged: { message: string; fields: unknown }[]
   worker(options: Partial<Omit<RuntimeOptions, 'store'>> & { store?: Store }): Promise<Worker>
 }
 
-/** One store for all tests of the block; they keep apart by their sessions. */
+/** One store for all tests of the block; the tests use separate sessions. */
 export function onEveryStore(name: string, define: (ground: Ground) => void): void {
   for (const kind of ['memory', 'sqlite', 'postgres'] as const) {
     describe(`${name} on ${kind}`, () => {
@@ -74,14 +74,21 @@ export function onEveryStore(name: string, define: (ground: Ground) => void): vo
             renew: (worker: string, ms: number) => (ids.push(worker), store.renew(worker, ms)),
           }
           const own = mortal(followed(used, busy))
-          const runtime = await createRuntime({ clock, logger, keys: { secret }, lease: '30d', ...options, store: own.store })
+          const runtime = await createRuntime({
+            clock,
+            logger,
+            keys: { secret },
+            lease: '30d',
+            ...options,
+            store: own.store,
+          })
           open.push(runtime)
           return {
             runtime,
             async die() {
               own.die()
               open.splice(open.indexOf(runtime), 1)
-              // What it had sent arrives: only then is it known to be dead, and the next one begins.
+              // Its pending writes arrive first. Only then does its lease end, so that the next worker can start.
               await Promise.allSettled([...busy, store.commit({ guards: [], events: [] })])
               await store.leave(ids[0] as string)
             },
@@ -92,12 +99,12 @@ export function onEveryStore(name: string, define: (ground: Ground) => void): vo
   }
 }
 
-/** Goes round the event loop until it is so; the limit of the test is the limit. */
+/** Spins the event loop until the condition holds; the test timeout is the limit. */
 export async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** The same store; what it has not answered yet is in `busy`. */
+/** Wraps the store and collects its pending promises in `busy`. */
 function followed(store: Store, busy: Set<Promise<unknown>>): Store {
   const follow =
     (method: (...args: never[]) => unknown) =>

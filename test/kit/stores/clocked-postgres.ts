@@ -1,6 +1,6 @@
-// A database whose clock a test moves. PostgreSQL counts leases by its own clock_timestamp(), and functions belong
-// to one database, so only this one is changed. The replaced function reads a row; every question to a store first
-// sets that row to the clock that the store was opened with.
+// A database whose clock a test moves. PostgreSQL uses its own clock_timestamp() for leases, and functions belong to
+// one database, so only this database is changed. The replaced function reads a row; every store call first sets that
+// row to the clock that the store was opened with.
 
 import pg from 'pg'
 import type { Clock } from '../../../src/core/clock.ts'
@@ -16,7 +16,7 @@ const replaceClock = `
 
 export interface ClockedDatabase {
   readonly connection: Connection
-  /** The same store on a server whose clock is this one. */
+  /** Wraps a store so that its server uses this clock. */
   under(store: Store, clock: Clock): Store
   close(): Promise<void>
 }

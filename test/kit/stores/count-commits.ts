@@ -1,11 +1,11 @@
-// Counts the transactions that SQLite commits in this process, the groups that are handed to a store's thread included: in `power` mode each
-// of them is one sync of the WAL.
+// Counts the SQLite transactions committed in this process, including groups passed to a store's thread. In `power`
+// mode each is one sync of the WAL.
 
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 
 export interface CommitCount {
-  /** How many since the last time this was asked. */
+  /** The number of commits since the last call. */
   take(): number
 }
 

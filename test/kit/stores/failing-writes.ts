@@ -1,8 +1,8 @@
-// A store whose writes can be made to fail, to be answered late or not at all, whether somebody waits for them or not.
+// Wraps a store so that its writes fail, or are answered late or never.
 
 import type { Change, Store } from '../../../src/store/store.ts'
 
-/** `fault` gives what a write fails with; nothing of it is written then. */
+/** `fault` returns the error of a write, which is then not written. */
 export const failing = (store: Store, fault: (change: Change) => unknown): Store => ({
   ...store,
   commit(change) {
@@ -16,7 +16,7 @@ export const failing = (store: Store, fault: (change: Change) => unknown): Store
   },
 })
 
-/** `hears` is told of every write that is on record; if it says no, nobody else hears of it. */
+/** `hears` is called for every completed write; if it returns false, the caller gets no answer. */
 export const muted = (store: Store, hears: (change: Change) => boolean): Store => ({
   ...store,
   commit: (change) =>
@@ -25,3 +25,18 @@ export const muted = (store: Store, hears: (change: Change) => boolean): Store =
     }),
   write: (change, heard, how) => store.write(change, (answer) => (hears(change) ? heard(answer) : undefined), how),
 })
+
+/** Holds matching writes back until release(). */
+export function holdWrites(
+  store: Store,
+  isHeld: (change: Change) => unknown,
+): { readonly store: Store; held(): number; release(): void } {
+  const gate = Promise.withResolvers<void>()
+  let held = 0
+  const write: Store['write'] = (change, heard, how) => {
+    if (!isHeld(change)) return store.write(change, heard, how)
+    held++
+    void gate.promise.then(() => store.write(change, heard, how))
+  }
+  return { store: { ...store, write }, held: () => held, release: gate.resolve }
+}

@@ -1,7 +1,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Logger } from 'pawl'
+import { type Logger, PawlError } from 'pawl'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import type { Change, Store, Written } from '../../../src/store/store.ts'
@@ -14,6 +14,10 @@ export interface Faults {
   /** Called before a commit; throw or return a rejected promise to fail it (nothing is written). */
   onCommit?: (change: Change) => void
   on?: Partial<Record<keyof Store, () => void>>
+}
+/** Throws the error of a store that does not answer. */
+export const lost = (): never => {
+  throw new PawlError('store_unavailable', 'planted')
 }
 export function faulty(store: Store, faults: Faults): Store {
   const out: Record<string, unknown> = { ...store }
@@ -50,7 +54,7 @@ export const freshSqlite = (): { clock: ManualClock; store: Store; file: string 
   return { clock, file, store: sqliteStore({ file, clock, commit: 'process' }) }
 }
 
-/** What became of a promise after time went by (default: ten minutes in steps of 10 s). */
+/** The result of a promise after the clock has moved (default: ten minutes in steps of 10 s). */
 export async function after<T>(
   promise: Promise<T>,
   clock: ManualClock,

@@ -1,14 +1,14 @@
-// A crash without a process: a store that, for one of its users, stops answering in the middle of everything. Another user of the
-// same store goes on and finds what had become durable. Real kills are in test/chaos; this is for crashes at a chosen place.
+// Simulates a crash without a process: the store stops answering one of its users. Another user of the same store finds
+// what was durable. For crashes at a chosen point; test/chaos kills real processes.
 
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
-import type { Store } from '../../../src/store/store.ts'
+import type { Change, Store } from '../../../src/store/store.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
 
 export interface Mortal {
   readonly store: Store
-  /** From now on nothing this user asks is answered, and nothing it writes arrives. */
+  /** From now on the store does not answer this user and drops its writes. */
   die(): void
 }
 
@@ -18,7 +18,9 @@ export function mortal(store: Store): Mortal {
   const guarded = Object.fromEntries(
     Object.entries(store).map(([name, method]) => [
       name,
-      typeof method === 'function' ? (...args: never[]) => (dead ? never : (method as (...args: never[]) => unknown)(...args)) : method,
+      typeof method === 'function'
+        ? (...args: never[]) => (dead ? never : (method as (...args: never[]) => unknown)(...args))
+        : method,
     ]),
   ) as unknown as Store
   return {
@@ -27,6 +29,53 @@ export function mortal(store: Store): Mortal {
       dead = true
     },
   }
+}
+
+/** The store of a worker that dies right after it passes such a change to the store. */
+export const dieAfter = ({ store, die }: Mortal, isLast: (change: Change) => unknown): Store => ({
+  ...store,
+  write(change, heard, how) {
+    store.write(change, heard, how)
+    if (isLast(change)) die()
+  },
+  commit(change) {
+    const written = store.commit(change)
+    if (isLast(change)) die()
+    return written
+  },
+})
+
+/** A store whose user dies before or after its commit number `at` (from 0), counted from arm(). */
+export function dieAtCommit(store: Store, at: number, when: 'before' | 'after'): { store: Store; arm(): void } {
+  const life = mortal(store)
+  let [armed, commits] = [false, 0]
+  const commit: Store['commit'] = (change) => {
+    const isLast = armed && commits++ === at
+    if (isLast && when === 'before') life.die()
+    const written = life.store.commit(change)
+    if (isLast) life.die()
+    return isLast ? new Promise(() => {}) : written
+  }
+  return { store: { ...life.store, commit }, arm: () => void (armed = true) }
+}
+
+/** The same store for several runtimes: closing a runtime does not close it. */
+export const keepOpen = (store: Store): Store => ({ ...store, close: async () => {} })
+
+/** The store of a worker whose lease is not renewed a second time, so that it loses its calls without noticing. */
+export function renewOnce(store: Store): Store {
+  let renewed = false
+  return {
+    ...keepOpen(store),
+    renew: (worker, ms) => (renewed ? new Promise<number>(() => {}) : ((renewed = true), store.renew(worker, ms))),
+  }
+}
+
+/** Damages the ciphertext of a task of session `s`. */
+export async function damageTask(store: Store, key: string): Promise<void> {
+  const name = { of: 'task', tenant: 'default', session: 's', key }
+  const row = await store.document(name)
+  await store.commit({ guards: [], documents: [{ ...name, value: `${row?.value.slice(0, -4)}AAAA` }], events: [] })
 }
 
 export type StoreKind = 'memory' | 'sqlite'

@@ -1,4 +1,4 @@
-// Runs the same tests on every store a single process can use, each with a fresh place of its own.
+// Runs the same tests on every store that a single process can use, each test on a fresh store.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -7,7 +7,7 @@ import { createRuntime, type Logger, type Runtime, type RuntimeOptions, type Too
 import { afterEach, describe } from 'vitest'
 
 export interface Bench {
-  /** Opens a runtime on this test's store. Opened again after close (SQLite) it finds what was there. */
+  /** Opens a runtime on this test's store. SQLite keeps its data when it is opened again after close. */
   open(tools: readonly Tool[], options?: Partial<RuntimeOptions>): Promise<Runtime>
   readonly logged: { level: string; message: string; fields: Record<string, unknown> | undefined }[]
   readonly survives: boolean
@@ -19,7 +19,8 @@ export function onEachStore(name: string, define: (bench: Bench) => void): void 
       let dir: string | undefined
       const open: Runtime[] = []
       const logged: Bench['logged'] = []
-      const log = (level: string) => (message: string, fields?: Record<string, unknown>) => void logged.push({ level, message, fields })
+      const log = (level: string) => (message: string, fields?: Record<string, unknown>) =>
+        void logged.push({ level, message, fields })
       const logger: Logger = { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') }
       afterEach(async () => {
         await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))

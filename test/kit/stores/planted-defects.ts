@@ -1,9 +1,9 @@
-// Defects on purpose. A driver that cannot see these is worth nothing, so the tests plant each and expect it to be seen.
+// Deliberate defects. The tests plant each one and expect the driver under test to detect it.
 
 import { type Clock, systemClock } from '../../../src/core/clock.ts'
 import type { Change, Guard, Store } from '../../../src/store/store.ts'
 
-/** What a defect may need to know of the worker it is planted in. */
+/** Information about the worker that a defect is planted in. */
 export interface Soil {
   readonly clock: Clock
 }
@@ -15,7 +15,7 @@ const without = (change: Change, kind: Guard['kind']): Change => ({
   guards: change.guards.filter((guard) => guard.kind !== kind),
 })
 
-/** Every write of the store, whether somebody waits for it or not. */
+/** Applies a change to every write of the store, awaited or not. */
 const writing = (store: Store, change: (change: Change) => Change): Store => ({
   ...store,
   commit: (given) => store.commit(change(given)),
@@ -23,12 +23,14 @@ const writing = (store: Store, change: (change: Change) => Change): Store => ({
 })
 
 export const plants: Readonly<Record<string, Break>> = {
-  /** Writes of a holder are not checked against the fence. */
+  /** The holder's writes are not checked against the fence. */
   'no fence': (store) => writing(store, (change) => without(change, 'holds')),
 
-  /** The key of a step does not hold its call, so siblings meet. */
+  /** A step key does not include its call, so siblings share steps. */
   'step key without its call': (store) => ({
-    ...writing(store, (change) => (change.steps ? { ...change, steps: change.steps.map((step) => ({ ...step, call: '' })) } : change)),
+    ...writing(store, (change) =>
+      change.steps ? { ...change, steps: change.steps.map((step) => ({ ...step, call: '' })) } : change,
+    ),
     steps: () => store.steps(''),
   }),
 
@@ -45,10 +47,10 @@ export const plants: Readonly<Record<string, Break>> = {
     },
   }),
 
-  /** The end of a step is not on record when its value is used. */
+  /** The end of a step is not recorded when its value is used. */
   'step ends are not recorded': (store) => writing(store, (change) => ({ ...change, steps: [] })),
 
-  /** The start of a body that must not run twice is told as durable before it is. */
+  /** The start of a body that must not run twice is acknowledged before it is durable. */
   'intent not durable': (store) => ({
     ...store,
     write: (change, heard, how) => {
@@ -58,7 +60,7 @@ export const plants: Readonly<Record<string, Break>> = {
     },
   }),
 
-  /** How often a body has begun is counted when it has ended. */
+  /** An attempt is counted when its body ends, not when it starts. */
   'attempt counted late': (store) =>
     writing(store, (change) => {
       const { updateCall } = change
@@ -67,13 +69,13 @@ export const plants: Readonly<Record<string, Break>> = {
       return { ...change, updateCall: { ...updateCall, progress: { ...progress, attempt: progress.attempt - 1 } } }
     }),
 
-  /** The end of a lease is told by the clock of the worker's own machine. */
+  /** A lease ends by the local clock of the worker. */
   'lease by the local clock': (store, { clock }) => ({
     ...store,
     renew: (worker, ms) => store.renew(worker, ms - (clock.monotonic() % 5_000)),
   }),
 
-  /** A claim does not ask whether the owner is alive. */
+  /** A claim does not check whether the owner is alive. */
   'claims from the living': (store) => {
     let self = ''
     return {
@@ -90,7 +92,7 @@ export const plants: Readonly<Record<string, Break>> = {
     }
   },
 
-  /** An answer that comes before anybody waits for it is taken and lost. */
+  /** An answer that arrives before the wait is read is accepted and lost. */
   'early answers are lost': (store) => ({
     ...store,
     async commit(change) {
@@ -103,7 +105,7 @@ export const plants: Readonly<Record<string, Break>> = {
   /** The second answer replaces the first. */
   'waits are answered twice': (store) => writing(store, (change) => without(change, 'open')),
 
-  /** What came with a call, such as its deadline, is not read again. */
+  /** The terms of a call, such as its deadline, are lost when it is claimed. */
   'deadline forgotten': (store) => ({
     ...store,
     async claim(worker, tools, limit) {
@@ -113,51 +115,57 @@ export const plants: Readonly<Record<string, Break>> = {
     },
   }),
 
-  /** Facts are left out of the feed. */
+  /** Events are missing from the feed. */
   'events are lost': (store) =>
     writing(store, (change) => (change.events.length > 0 ? { ...change, events: change.events.slice(1) } : change)),
 
-  /** Facts are told twice. */
-  'events are doubled': (store) => writing(store, (change) => ({ ...change, events: [...change.events, ...change.events] })),
+  /** Events appear twice in the feed. */
+  'events are doubled': (store) =>
+    writing(store, (change) => ({ ...change, events: [...change.events, ...change.events] })),
 
-  /** A worker that closes keeps its lease, and with it what it had. */
+  /** A closing worker keeps its lease and its calls. */
   'nothing is handed back': (store) => ({
     ...writing(store, (change) =>
-      change.updateCall?.release && change.updateCall.progress.state !== 'settled' && change.updateCall.progress.state !== 'parked'
+      change.updateCall?.release &&
+      change.updateCall.progress.state !== 'settled' &&
+      change.updateCall.progress.state !== 'parked'
         ? { guards: [], events: [] }
         : change,
     ),
     leave: () => {},
   }),
 
-  /** A cancel is known to the process that was asked, and to nobody after it. */
+  /** A cancel is known only to the process that received it. */
   'cancel forgotten': (store) =>
     writing(store, (change) => ({ ...change, steps: (change.steps ?? []).filter(({ key }) => key !== 'cancel') })),
 
-  /** The instant of the next try is not on record. */
+  /** The time of the next attempt is not recorded. */
   'retry delay forgotten': (store) =>
     writing(store, (change) => ({
       ...change,
       steps: (change.steps ?? []).map((step) => (step.key.startsWith('retry:') ? { ...step, value: '0' } : step)),
     })),
 
-  /** A sleep begins anew, and shorter, whenever it is taken up. */
+  /** A resumed sleep starts again, with a shorter duration. */
   'sleeps are forgotten': (store) =>
     writing(store, (change) => ({
       ...change,
       steps: (change.steps ?? []).map((step) => (step.key.startsWith('sleep:') ? { ...step, value: '0' } : step)),
     })),
 
-  /** Keys and limits are each worker's own. */
-  'keys of one worker only': (store) => writing(store, (change) => ({ ...change, take: undefined, line: undefined }) as unknown as Change),
+  /** Keys and limits apply only within one worker. */
+  'keys of one worker only': (store) =>
+    writing(store, (change) => ({ ...change, takeSlots: undefined, queueForSlot: undefined }) as unknown as Change),
 
   /** A settled call can be settled again. */
   'outcomes are overwritten': (store) => ({
-    ...writing(store, (change) => (change.updateCall?.progress.state === 'settled' ? without(change, 'holds') : change)),
+    ...writing(store, (change) =>
+      change.updateCall?.progress.state === 'settled' ? without(change, 'holds') : change,
+    ),
   }),
 }
 
-/** Workers that a plant has seen, of all that it is planted in. */
+/** All workers seen by a planted defect. */
 const known = new Set<string>()
 
 export const broken = (store: Store, plant: string | undefined, soil: Soil = { clock: systemClock }): Store =>

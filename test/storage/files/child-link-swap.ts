@@ -1,4 +1,4 @@
-// Another process that swaps directories and files of a folder for links to the outside and back, as fast as it can.
+// A process that swaps directories and files of a folder for links to the outside and back, as fast as it can.
 
 import { renameSync, rmSync, symlinkSync, unlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,7 +6,7 @@ import { join } from 'node:path'
 const [root = '', outside = ''] = process.argv.slice(2)
 let swaps = 0
 
-/** What does not work because the other side is at work there too is tried again the next time round. */
+/** Ignores failures caused by concurrent operations; the next round tries again. */
 const attempt = (work: () => void): void => {
   try {
     work()
@@ -22,7 +22,7 @@ function swap(name: string, target: string): void {
   try {
     renameSync(aside, path)
   } catch {
-    // The other side has made a new one meanwhile: then that one is swapped from now on.
+    // A new entry was created at the path meanwhile; from now on that one is swapped.
     rmSync(aside, { recursive: true, force: true })
   }
   swaps++

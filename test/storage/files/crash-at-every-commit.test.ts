@@ -1,9 +1,9 @@
-// A crash at any commit of a change of files leaves all of it or nothing, and what is counted is what is there.
+// A crash at any commit of a file operation applies it entirely or not at all, and the usage count stays correct.
 
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { PawlError } from '../../../src/core/errors.ts'
-import type { SessionFiles } from '../../../src/core/session-files.ts'
+import type { SessionFiles } from '../../../src/core/session-files-interface.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { codeOf } from './file-cases.ts'
 import { type Keeping, keepings } from './file-backends.ts'
@@ -20,7 +20,7 @@ const changes: Readonly<Record<string, (files: SessionFiles) => Promise<unknown>
   'a directory that moves': (files) => files.move('d', 'p/d'),
 }
 
-/** All there is, with its content. Directories that hold nothing are no file of anybody. */
+/** All entries with their hashes; directories are optional. */
 async function allOf(files: SessionFiles, { directories = true } = {}): Promise<string> {
   const lines: string[] = []
   for (const { path, kind } of (await files.glob('**')).entries) {
@@ -34,7 +34,7 @@ const seeded = async (files: SessionFiles): Promise<void> => {
   for (const path of ['d/a', 'd/b/c', 'd/c']) await files.write(path, path.repeat(30_000))
 }
 
-/** Fails the n-th commit: before it is written, or after, when only the answer is lost. */
+/** Fails the n-th commit: before it is written, or after it, so that only the answer is lost. */
 function dying(store: Store, at: number, when: 'before' | 'after'): { store: Store; commits(): number } {
   let commits = 0
   const lost = new PawlError('store_unavailable')
@@ -43,7 +43,7 @@ function dying(store: Store, at: number, when: 'before' | 'after'): { store: Sto
     store: {
       ...store,
       async commit(change) {
-        // Dead is dead: nothing after it arrives either.
+        // The process is dead: later commits fail too.
         if (++commits > at || (commits === at && when === 'before')) throw lost
         const answer = await store.commit(change)
         if (commits === at) throw lost
@@ -54,7 +54,7 @@ function dying(store: Store, at: number, when: 'before' | 'after'): { store: Sto
 }
 
 for (const [name, make] of Object.entries(keepings)) {
-  describe(`in ${name}`, () => {
+  describe(`files in ${name}`, () => {
     let keeping: Keeping
     beforeEach(() => {
       keeping = make()
@@ -63,15 +63,15 @@ for (const [name, make] of Object.entries(keepings)) {
 
     for (const [what, change] of Object.entries(changes)) {
       for (const when of ['before', 'after'] as const) {
-        test(`BOX-2: ${what}, with a crash ${when} each commit: all or nothing`, async () => {
-          // In a folder the directories of a file that was not written may remain: only files are promised whole there.
+        test(`BOX-2: ${what} with a crash ${when} each commit is applied entirely or not at all`, async () => {
+          // In a folder, directories of a file that was not written may remain; only files are atomic there.
           const directories = keeping.folder === undefined
           await seeded(keeping.open())
           const old = await allOf(keeping.open(), { directories })
           for (let at = 1; ; at++) {
             const { store, commits } = dying(keeping.store, at, when)
             const code = await codeOf(change(keeping.open({ store })))
-            // A turn that was not given back ends.
+            // The lock of the crashed process expires.
             await keeping.clock.advance('1m')
             const left = await allOf(keeping.open(), { directories })
             if (code !== 'nothing was thrown') expect(code).toBe('store_unavailable')
@@ -101,7 +101,7 @@ async function reset(keeping: Keeping): Promise<void> {
   await seeded(files)
 }
 
-/** With quotas of exactly what there is, nothing more goes in and everything may be written again: so the count is right. */
+/** Quotas equal to the current usage: one more file is rejected, and one more fits with a quota of one more. */
 async function counted(keeping: Keeping): Promise<void> {
   const all = (await keeping.open().glob('**')).entries
   const quotas = {
@@ -113,11 +113,15 @@ async function counted(keeping: Keeping): Promise<void> {
   }
   const files = keeping.open({ quotas })
   expect(await codeOf(files.write('one-more', ''))).toBe(all.length === 0 ? 'nothing was thrown' : 'files_full')
-  expect(await codeOf(keeping.open({ quotas: { ...quotas, files: quotas.files + 1 } }).write('fits', ''))).toBe('nothing was thrown')
+  expect(await codeOf(keeping.open({ quotas: { ...quotas, files: quotas.files + 1 } }).write('fits', ''))).toBe(
+    'nothing was thrown',
+  )
   await files.remove('fits')
   await files.remove('one-more')
   if (keeping.folder !== undefined)
-    expect(readdirSync(keeping.folder, { recursive: true, encoding: 'utf8' }).filter((each) => each.includes('.pawl-'))).toEqual([])
+    expect(
+      readdirSync(keeping.folder, { recursive: true, encoding: 'utf8' }).filter((each) => each.includes('.pawl-')),
+    ).toEqual([])
   else {
     const parts = await keeping.store.documentsOf({ of: 'file-part', ...keeping.of, after: '', limit: 1000 })
     const bytes = parts.reduce((sum, { value }) => sum + value.length - 1, 0)

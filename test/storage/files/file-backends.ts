@@ -1,15 +1,15 @@
-// A place for the files of a session, for tests: in each store, and in a folder.
+// Locations for session files in tests: each store, and a folder.
 
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FilesOptions, openFiles } from '../../../src/storage/files/session-files.ts'
-import type { FilesOf } from '../../../src/storage/files/file-rows.ts'
-import type { SessionFiles } from '../../../src/core/session-files.ts'
-import { hostSecret } from '../../../src/security/host-keys.ts'
+import type { FileScope } from '../../../src/storage/files/file-rows.ts'
+import type { SessionFiles } from '../../../src/core/session-files-interface.ts'
+import { hostSecret } from '../../../src/security/host-secrets.ts'
 import { Seal } from '../../../src/security/seal.ts'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
-import { sealed } from '../../../src/store/encrypted-store.ts'
+import { encryptedStore } from '../../../src/store/encrypted-store.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { manualClock, type ManualClock } from '../../../src/testing/manual-clock.ts'
@@ -18,10 +18,10 @@ export interface Keeping {
   readonly kind: string
   readonly clock: ManualClock
   readonly store: Store
-  readonly of: FilesOf
-  /** Where the files are, if they are in a folder. */
+  readonly of: FileScope
+  /** The folder, if the files are in one. */
   readonly folder: string | undefined
-  /** Opened again it has the same files. */
+  /** Opens the same files again. */
   open(options?: Partial<FilesOptions>): SessionFiles
   end(): Promise<void>
 }
@@ -37,7 +37,8 @@ export const keepingOn = (kind: string, store: Store, clock: ManualClock, folder
     store,
     of,
     folder,
-    open: (options = {}) => openFiles({ store, clock, ids: countedIds, of, ...(folder === undefined ? {} : { folder }), ...options }),
+    open: (options = {}) =>
+      openFiles({ store, clock, ids: countedIds, of, ...(folder === undefined ? {} : { folder }), ...options }),
     async end() {
       await store.close()
     },
@@ -46,7 +47,7 @@ export const keepingOn = (kind: string, store: Store, clock: ManualClock, folder
 
 export const temporary = (): string => mkdtempSync(join(tmpdir(), 'pawl-files-'))
 
-/** Those that need no server. */
+/** The locations that need no server. */
 export const keepings: Readonly<Record<string, () => Keeping>> = {
   memory() {
     const clock = manualClock()
@@ -56,7 +57,7 @@ export const keepings: Readonly<Record<string, () => Keeping>> = {
     const clock = manualClock()
     const secret = hostSecret(Buffer.alloc(32, 7))
     const seal = new Seal({ current: secret, first: secret, all: [secret] })
-    return keepingOn('memory', sealed(memoryStore({ clock }), { seal, all: true }), clock)
+    return keepingOn('memory', encryptedStore(memoryStore({ clock }), { seal, all: true }), clock)
   },
   sqlite() {
     const clock = manualClock()

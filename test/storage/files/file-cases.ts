@@ -1,17 +1,17 @@
-// What the files of a session promise, as tests that every keeping runs (BOX-2).
+// Tests of session files that every location runs.
 
 import { createHash } from 'node:crypto'
 import { readdirSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { growingLog, rowsOfAppend, rowsOfLog } from '../../../src/storage/files/growing-log.ts'
-import { rowsOfNew } from '../../../src/storage/files/file-rows.ts'
+import { readGrowingLog, appendRows, newLogRows } from '../../../src/storage/files/append-only-log.ts'
+import { newFileRows } from '../../../src/storage/files/file-rows.ts'
 import { PawlError } from '../../../src/core/errors.ts'
-import type { SessionFiles } from '../../../src/core/session-files.ts'
+import type { SessionFiles } from '../../../src/core/session-files-interface.ts'
 import type { Keeping } from './file-backends.ts'
 
 const hash = (content: string | Uint8Array): string => `sha256:${createHash('sha256').update(content).digest('hex')}`
 
-/** The code of what it throws. */
+/** The code of the error it throws. */
 export async function codeOf(work: Promise<unknown>): Promise<string> {
   try {
     await work
@@ -22,8 +22,10 @@ export async function codeOf(work: Promise<unknown>): Promise<string> {
   return 'nothing was thrown'
 }
 
-const namesOf = async (files: SessionFiles, path?: string): Promise<string[]> => (await files.list(path)).entries.map(({ name }) => name)
-const found = async (files: SessionFiles, pattern: string): Promise<string[]> => (await files.glob(pattern)).entries.map(({ path }) => path)
+const namesOf = async (files: SessionFiles, path?: string): Promise<string[]> =>
+  (await files.list(path)).entries.map(({ name }) => name)
+const found = async (files: SessionFiles, pattern: string): Promise<string[]> =>
+  (await files.glob(pattern)).entries.map(({ path }) => path)
 
 export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, { inStore = true } = {}): void {
   describe(`files in ${name}`, () => {
@@ -35,7 +37,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
     })
     afterEach(() => keeping.end())
 
-    test('BOX-2: a file is read as it was written, under any form of its path', async () => {
+    test('BOX-2: a file reads back as written under every form of its path', async () => {
       const stat = await files.write('notes/today.md', '# Grüße\n')
       expect(stat).toMatchObject({
         path: '/notes/today.md',
@@ -65,7 +67,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(await files.stat('notes/today.md/x')).toBeUndefined()
     })
 
-    test('BOX-2: bytes come back as they were: every byte, text with NUL, half characters, a mark at the start, nothing at all', async () => {
+    test('BOX-2: content reads back unchanged: any byte, NUL, lone surrogate, BOM or empty', async () => {
       const every = Uint8Array.from({ length: 200_000 }, (_, n) => (n * 7 + (n >> 8)) & 255)
       const contents: (string | Uint8Array)[] = [
         every,
@@ -92,7 +94,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(given.mediaType).toBe(keeping.folder === undefined ? 'image/x-own' : null)
     })
 
-    test('BOX-2: a file of 16 MiB is kept, one byte more is refused', async () => {
+    test('BOX-2: a file of 16 MiB is stored, and one byte more is rejected', async () => {
       const big = Buffer.alloc(16 * 1024 * 1024, 'pawl ')
       await files.write('big', big)
       expect(Buffer.compare((await files.read('big')).bytes, big)).toBe(0)
@@ -101,7 +103,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(await files.remove('big')).toBe(true)
     })
 
-    test('BOX-2: a write says which version it replaces; another one is refused and nothing is written', async () => {
+    test('BOX-2: a write with ifHash of another version is rejected and writes nothing', async () => {
       const first = await files.write('a', 'one', { ifHash: null })
       expect(await codeOf(files.write('a', 'two', { ifHash: null }))).toBe('file_exists')
       const second = await files.write('a', 'two', { ifHash: first.hash })
@@ -114,7 +116,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(await files.stat('b')).toBeUndefined()
     })
 
-    test('BOX-2: what is a directory is no file, and the other way round', async () => {
+    test('BOX-2: file operations reject directories, and directory operations reject files', async () => {
       await files.write('d/f', 'x')
       expect(await codeOf(files.write('d', 'x'))).toBe('file_is_directory')
       expect(await codeOf(files.write('/', 'x'))).toBe('file_is_directory')
@@ -131,7 +133,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect((await files.read('d/f')).text).toBe('x')
     })
 
-    test('BOX-2: a directory is listed by name and page by page, and only what is in it itself', async () => {
+    test('BOX-2: a directory lists its direct entries by name and in pages', async () => {
       for (const path of ['a/b', 'a/b-c', 'a/b.d', 'a/b0', 'a-/x', 'a0/x', 'a/ü/deep/er', 'a/😀', 'a/ｚ', 'top'])
         await files.write(path, path)
       expect(new Set(await namesOf(files, 'a'))).toEqual(new Set(['b', 'b-c', 'b.d', 'b0', 'ü', 'ｚ', '😀']))
@@ -145,13 +147,16 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
         expect(page.entries).toHaveLength(2)
       }
       expect(paged).toEqual(await namesOf(files, 'a'))
-      expect((await files.list('a')).entries.find(({ name }) => name === 'ü')).toMatchObject({ kind: 'directory', path: '/a/ü' })
+      expect((await files.list('a')).entries.find(({ name }) => name === 'ü')).toMatchObject({
+        kind: 'directory',
+        path: '/a/ü',
+      })
       await files.makeDirectory('empty/dir')
       expect(await files.list('empty/dir')).toEqual({ entries: [], more: false })
       for (const limit of [0, 1001, 1.5]) expect(await codeOf(files.list('/', { limit }))).toBe('config_invalid')
     })
 
-    test('BOX-2: a directory called as the root is has a path that leads back to it', async () => {
+    test('BOX-2: a directory named like the root has a path that leads back to it', async () => {
       const stat = await files.write('workspace/x', 'inner')
       await files.write('x', 'outer')
       expect(stat.path).toBe('/workspace/workspace/x')
@@ -164,7 +169,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect((await files.read('w/x')).text).toBe('inner')
     })
 
-    test('BOX-2: files and directories are found by pattern', async () => {
+    test('BOX-2: glob finds files and directories by pattern', async () => {
       for (const path of ['a.md', 'b.txt', 'd/a.md', 'd/e/a.md', 'd/e/x1', 'd/e/x2', '.hidden/a.md', 'd/.env', 'i[1]'])
         await files.write(path, '')
       expect(await found(files, '*.md')).toEqual(['/a.md'])
@@ -178,13 +183,19 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(await found(files, 'i[[]1]')).toEqual(['/i[1]'])
       expect(await found(files, 'none/*')).toEqual([])
       expect(await found(files, 'a.md/*')).toEqual([])
-      expect(await files.glob('**/*', { limit: 2 })).toMatchObject({ entries: [{ path: '/a.md' }, { path: '/b.txt' }], more: true })
-      expect(await files.glob('**/*', { limit: 1, after: '/a.md' })).toMatchObject({ entries: [{ path: '/b.txt' }], more: true })
+      expect(await files.glob('**/*', { limit: 2 })).toMatchObject({
+        entries: [{ path: '/a.md' }, { path: '/b.txt' }],
+        more: true,
+      })
+      expect(await files.glob('**/*', { limit: 1, after: '/a.md' })).toMatchObject({
+        entries: [{ path: '/b.txt' }],
+        more: true,
+      })
       for (const wrong of ['', 'x'.repeat(513), '[a', '{a', 'a}', '../x', 'a\\*', 'a\0', '{a,b}'.repeat(7)])
         expect(await codeOf(files.glob(wrong)), wrong).toBe('file_pattern_invalid')
     })
 
-    test('BOX-2: a pattern made to be slow is not', async () => {
+    test('BOX-2: adversarial glob patterns are not slow', async () => {
       await files.write(`${'a'.repeat(200)}/${'a'.repeat(200)}/${'a'.repeat(200)}`, '')
       const from = performance.now()
       expect(await found(files, `${'*a'.repeat(120)}b`)).toEqual([])
@@ -193,7 +204,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(performance.now() - from).toBeLessThan(2_000)
     })
 
-    test('BOX-2: a directory is removed with all that is in it only if that is said', async () => {
+    test('BOX-2: a directory with content is removed only with `recursive`', async () => {
       for (const path of ['d/a', 'd/e/b', 'd/e/f/c', 'd-/x', 'd0']) await files.write(path, path)
       expect(await codeOf(files.remove('d'))).toBe('directory_not_empty')
       expect((await files.read('d/e/f/c')).text).toBe('d/e/f/c')
@@ -204,10 +215,18 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(await files.stat('e')).toBeUndefined()
     })
 
-    test('BOX-2: a file or a directory moves whole', async () => {
+    test('BOX-2: a file or directory moves as a whole', async () => {
       for (const path of ['d/a', 'd/e/b', 'f', 'g']) await files.write(path, path)
       expect(await files.move('d', 'new/place')).toMatchObject({ path: '/new/place', kind: 'directory' })
-      expect(await found(files, '**')).toEqual(['/f', '/g', '/new', '/new/place', '/new/place/a', '/new/place/e', '/new/place/e/b'])
+      expect(await found(files, '**')).toEqual([
+        '/f',
+        '/g',
+        '/new',
+        '/new/place',
+        '/new/place/a',
+        '/new/place/e',
+        '/new/place/e/b',
+      ])
       expect((await files.read('new/place/e/b')).text).toBe('d/e/b')
       expect(await codeOf(files.move('f', 'g'))).toBe('file_exists')
       expect(await codeOf(files.move('f', 'new', { replace: true }))).toBe('file_exists')
@@ -227,13 +246,13 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       await files.write('cafe\u0301', 'two')
       expect(await namesOf(files)).toEqual(['caf\u00e9'])
       expect((await files.read('caf\u00e9')).text).toBe('two')
-      // Case is kept, and tells names apart.
+      // Names are case-sensitive.
       await files.write('Case', '1')
       await files.write('case', '2')
       expect([(await files.read('Case')).text, (await files.read('case')).text]).toEqual(['1', '2'])
     })
 
-    test('BOX-2: quotas are exact, and what is removed makes room', async () => {
+    test('BOX-2: quotas are exact, and removing files frees space', async () => {
       files = keeping.open({ quotas: { fileBytes: 60, bytes: 100, files: 4 } })
       expect(await codeOf(files.write('a', 'x'.repeat(61)))).toBe('file_too_large')
       await files.write('a', 'x'.repeat(60))
@@ -252,15 +271,17 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       await files.move('c', 'a', { replace: true })
       await files.write('d/f', 'x'.repeat(59))
       expect(await codeOf(files.write('d/f', 'x'.repeat(60)))).toBe('files_full')
-      // Lowered, it only keeps what would grow.
+      // A lowered quota rejects only growth.
       const less = keeping.open({ quotas: { bytes: 10, files: 1 } })
       await less.write('d/f', 'x'.repeat(58))
       expect(await codeOf(less.write('d/f', 'x'.repeat(59)))).toBe('files_full')
       expect(await less.remove('d', { recursive: true })).toBe(true)
     })
 
-    test('BOX-2: of many who write at once as many succeed as the quota allows', async () => {
-      const many = [0, 1, 2].map(() => keeping.open({ store: { ...keeping.store }, quotas: { files: 10, bytes: 1000 } }))
+    test('BOX-2: concurrent writers succeed exactly up to the quota', async () => {
+      const many = [0, 1, 2].map(() =>
+        keeping.open({ store: { ...keeping.store }, quotas: { files: 10, bytes: 1000 } }),
+      )
       const codes = await Promise.all(
         many.flatMap((each, n) => Array.from({ length: 20 }, (_, i) => codeOf(each.write(`f${n}-${i}`, 'x')))),
       )
@@ -269,9 +290,9 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect((await files.list()).entries).toHaveLength(10)
     })
 
-    test('BOX-2: of many who count in one file no count is lost', async () => {
+    test('BOX-2: concurrent counters in one file lose no update', async () => {
       const each = 10
-      // Each with a store of its own, as other processes have: they do not stand in one line.
+      // Each writer has its own store object, like another process, so no in-process mutex serializes them.
       const writers = Array.from({ length: 6 }, () => keeping.open({ store: { ...keeping.store } }))
       await files.write('count', '0')
       let refused = 0
@@ -291,7 +312,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect(refused).toBeGreaterThan(0)
     })
 
-    test('BOX-2: who reads while others write finds one version or another, never a mixture', async () => {
+    test('BOX-2: a concurrent reader sees one version or another, never a mixture', async () => {
       const version = (n: number): string => String(n % 10).repeat(150_000)
       await files.write('f', version(0))
       let over = false
@@ -301,7 +322,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       }
       const read = async (): Promise<void> => {
         while (!over) {
-          // A read of memory is never outside: others get their turn here.
+          // Memory reads never leave the microtask queue; this yields to the writers.
           await new Promise((resolve) => setImmediate(resolve))
           const { text } = await keeping.open().read('f')
           expect(text === (text as string).slice(0, 1).repeat(150_000)).toBe(true)
@@ -310,38 +331,49 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       await Promise.all([write(), read(), read()])
     })
 
-    test('BOX-2: what the runtime keeps is read by all and written by nobody else', async () => {
+    test('BOX-2: files of the runtime are readable by all and writable by the runtime only', async () => {
       const { store, of, clock } = keeping
       expect(await namesOf(files)).toEqual([])
-      const begun = rowsOfLog(of, '/.background/bg_1/output.log', { at: clock.now(), version: 'v1' })
+      const begun = newLogRows(of, '/.background/bg_1/output.log', { at: clock.now(), version: 'v1' })
       await store.commit({ guards: [], documents: begun.documents, events: [] })
       const lines = Array.from({ length: 40 }, (_, n) => `${n} ${'é'.repeat(n * 150)}${n === 20 ? '\0' : ''}\n`)
       let { log } = begun
       for (const [n, line] of lines.entries()) {
-        const { documents, log: next } = rowsOfAppend(of, log, line, clock.now())
-        // Only the last part, and the row.
+        const { documents, log: next } = appendRows(of, log, line, clock.now())
+        // At most the last part, the row and the usage are written.
         expect(documents.length).toBeLessThanOrEqual(3)
         await store.commit({ guards: [], documents, events: [] })
-        log = n % 7 === 0 ? ((await growingLog(store, of, log.path)) as typeof log) : next
+        log = n % 7 === 0 ? ((await readGrowingLog(store, of, log.path)) as typeof log) : next
         expect(log).toEqual(next)
       }
       expect(log.file.parts).toBeGreaterThan(2)
-      const result = rowsOfNew(of, '/.background/bg_1/result.json', '{}', { at: clock.now(), version: 'v2' })
+      const result = newFileRows(of, '/.background/bg_1/result.json', '{}', { at: clock.now(), version: 'v2' })
       await store.commit({ guards: [], documents: result.documents, events: [] })
-      const again = rowsOfNew(of, '/.background/bg_1/result.json', '{"a":1}', { at: clock.now(), version: 'v3', was: result.file })
+      const again = newFileRows(of, '/.background/bg_1/result.json', '{"a":1}', {
+        at: clock.now(),
+        version: 'v3',
+        was: result.file,
+      })
       await store.commit({ guards: [], documents: again.documents, events: [] })
       expect(await files.read('.background/bg_1/output.log')).toMatchObject({
         text: lines.join(''),
         stat: { hash: hash(lines.join('')), readonly: true },
       })
       expect((await files.read('/workspace/.background/bg_1/result.json')).text).toBe('{"a":1}')
-      expect(await store.documentsOf({ of: 'file-part', ...of, after: 'v2', limit: 10 })).toMatchObject([{ key: 'v3:000000' }])
+      expect(await store.documentsOf({ of: 'file-part', ...of, after: 'v2', limit: 10 })).toMatchObject([
+        { key: 'v3:000000' },
+      ])
       await files.write('zz', 'x')
       await files.write('#a', 'x')
       expect(await namesOf(files)).toEqual(['#a', '.background', 'zz'])
-      expect((await files.list('/', { limit: 1, after: '/#a' })).entries).toMatchObject([{ name: '.background', readonly: true }])
+      expect((await files.list('/', { limit: 1, after: '/#a' })).entries).toMatchObject([
+        { name: '.background', readonly: true },
+      ])
       expect(await namesOf(files, '.background')).toEqual(['bg_1'])
-      expect(await found(files, '.background/*/*.{json,log}')).toEqual(['/.background/bg_1/output.log', '/.background/bg_1/result.json'])
+      expect(await found(files, '.background/*/*.{json,log}')).toEqual([
+        '/.background/bg_1/output.log',
+        '/.background/bg_1/result.json',
+      ])
       expect(await found(files, '**')).toEqual(['/#a', '/zz'])
       expect(await found(files, '**/.*')).toEqual(['/.background'])
       const asked = '/.background/bg_1/output.log'
@@ -358,10 +390,10 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
         files.move('zz', asked, { replace: true }),
       ])
         expect(await codeOf(work)).toBe('file_readonly')
-      expect(() => rowsOfNew(of, '/elsewhere', '', { at: 0, version: 'v' })).toThrow('below /.background')
+      expect(() => newFileRows(of, '/elsewhere', '', { at: 0, version: 'v' })).toThrow('below /.background')
     })
 
-    test('BOX-2: who no longer holds its call writes nothing', async () => {
+    test('BOX-2: a worker that lost its lease cannot write files', async () => {
       const gone = keeping.open({ fence: () => [{ kind: 'holds', call: 'nobody', fence: 1 }] })
       await files.write('a', 'x')
       await files.makeDirectory('d')
@@ -374,13 +406,14 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
         gone.makeDirectory('e'),
       ])
         expect(await codeOf(work)).toBe('lease_lost')
-      // A task is fenced by what is kept of it.
+      // The fence of a task is the revision of its document.
       const past = keeping.open({ fence: () => [{ kind: 'kept', of: 'task', ...keeping.of, key: 'k', revision: 3 }] })
       expect(await codeOf(past.write('a', 'y'))).toBe('lease_lost')
-      // Or it is lost half-way: what was begun is taken away again.
+      // The lease is lost halfway: the partial write is removed.
       let asked = 0
       const losing = keeping.open({
-        fence: () => (keeping.folder !== undefined && asked++ === 0 ? [] : [{ kind: 'holds', call: 'nobody', fence: 1 }]),
+        fence: () =>
+          keeping.folder !== undefined && asked++ === 0 ? [] : [{ kind: 'holds', call: 'nobody', fence: 1 }],
       })
       expect(await codeOf(losing.write('a', 'y'))).toBe('lease_lost')
       if (keeping.folder !== undefined) expect(readdirSync(keeping.folder)).toEqual(['a', 'd'])
@@ -388,7 +421,7 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect((await gone.read('a')).text).toBe('x')
     })
 
-    test.runIf(inStore)('BOX-2: sessions do not see each other', async () => {
+    test.runIf(inStore)("BOX-2: sessions do not see each other's files", async () => {
       await files.write('mine', 'x')
       for (const of of [
         { tenant: 't', session: 'other' },
@@ -402,16 +435,19 @@ export function fileCases(name: string, make: () => Keeping | Promise<Keeping>, 
       expect((await files.read('mine')).text).toBe('x')
     })
 
-    test.runIf(inStore)('BOX-2: files in a store are forgotten with their session, and it begins anew', async () => {
-      const other = keeping.open({ of: { tenant: 't', session: 'other' } })
-      await files.write('d/a', 'x')
-      await other.write('a', 'other')
-      await keeping.store.erase({ of: keeping.of, after: '', limit: 100 })
-      for (const of of ['file', 'file-part', 'file-usage'])
-        expect(await keeping.store.documentsOf({ of, ...keeping.of, after: '', limit: 9 })).toEqual([])
-      await files.write('b', 'y')
-      expect(await found(files, '**')).toEqual(['/b'])
-      expect((await other.read('a')).text).toBe('other')
-    })
+    test.runIf(inStore)(
+      'BOX-2: erasing a session removes its files from the store, and it can start again',
+      async () => {
+        const other = keeping.open({ of: { tenant: 't', session: 'other' } })
+        await files.write('d/a', 'x')
+        await other.write('a', 'other')
+        await keeping.store.erase({ of: keeping.of, after: '', limit: 100 })
+        for (const of of ['file', 'file-part', 'file-usage'])
+          expect(await keeping.store.documentsOf({ of, ...keeping.of, after: '', limit: 9 })).toEqual([])
+        await files.write('b', 'y')
+        expect(await found(files, '**')).toEqual(['/b'])
+        expect((await other.read('a')).text).toBe('other')
+      },
+    )
   })
 }

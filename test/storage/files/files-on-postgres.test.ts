@@ -1,4 +1,4 @@
-// The files of a session on a real PostgreSQL keep the promises they keep elsewhere.
+// Session files behave on PostgreSQL as on the other stores.
 
 import { afterAll, beforeAll } from 'vitest'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'

@@ -1,5 +1,4 @@
-// BOX-2: a folder has the same promises as the store ("or in a real folder, with the same promises but for those that are named there", files.md): what a move would put where
-// no path leads any more is refused in both.
+// A move that would create paths beyond the limits is rejected, in the store and in a folder.
 
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +16,12 @@ describe.each(['store', 'folder'] as const)('files in a %s', (kind) => {
   const open = async () => {
     const { clock, store } = freshMemory()
     const root = mkdtempSync(join(tmpdir(), 'adv-files-'))
-    const runtime = await createRuntime({ store, clock, logger: quiet, ...(kind === 'folder' ? { files: { folder: () => root } } : {}) })
+    const runtime = await createRuntime({
+      store,
+      clock,
+      logger: quiet,
+      ...(kind === 'folder' ? { files: { folder: () => root } } : {}),
+    })
     runtimes.push(runtime)
     return runtime.session('s').files
   }
@@ -38,7 +42,7 @@ describe.each(['store', 'folder'] as const)('files in a %s', (kind) => {
       ['a'.repeat(200), 'b'.repeat(200), 'c'.repeat(200)].join('/'),
       ['x'.repeat(200), 'y'.repeat(200), 'z'.repeat(200)].join('/'),
     ],
-  ])('a directory is not moved to where what is in it would be %s: every file that there is has a path', async (_, deep, target) => {
+  ])('moving a directory so that its files would be %s leaves every file reachable', async (_, deep, target) => {
     const files = await open()
     await files.write(`/top/${deep}/f.txt`, 'kept')
     const moved = await codeOf(files.move('/top', `/${target}/top`))

@@ -1,13 +1,14 @@
-// No path leaves the files of a session: every payload through every operation, in a folder full of traps and in the store, with a canary outside.
+// No path leaves the session files: every payload through every operation, in a folder full of traps and in the store,
+// with a canary file outside.
 
 import { execFileSync } from 'node:child_process'
 import { linkSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { twinOf } from '../../../src/storage/files/case-collision.ts'
+import { caseCollision } from '../../../src/storage/files/case-collision.ts'
 import { filePath } from '../../../src/storage/files/file-path.ts'
-import type { SessionFiles } from '../../../src/core/session-files.ts'
+import type { SessionFiles } from '../../../src/core/session-files-interface.ts'
 import { PawlError } from '../../../src/core/errors.ts'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
@@ -15,7 +16,7 @@ import { codeOf } from './file-cases.ts'
 import { keepingOn } from './file-backends.ts'
 import { long } from '../../kit/long-run.ts'
 import { payloads, planted } from '../../kit/path-escape-payloads.ts'
-import { type Ground, ground, secret } from '../../kit/folder-escape-detector.ts'
+import { escapeLinks, type Ground, ground, secret } from '../../kit/folder-escape-detector.ts'
 
 const grounds: Ground[] = []
 const made = (): Ground => {
@@ -32,7 +33,7 @@ const filesIn = (root?: string): SessionFiles => {
   return keepingOn('', memoryStore({ clock }), clock, root).open()
 }
 
-/** Every operation with this path, and what it gave or threw. */
+/** The answer or error code of every operation on this path. */
 async function everything(files: SessionFiles, path: string): Promise<string[]> {
   const operations: (() => Promise<unknown>)[] = [
     () => files.read(path),
@@ -64,14 +65,19 @@ async function everything(files: SessionFiles, path: string): Promise<string[]> 
   return answers
 }
 
-/** What can be compared between a folder and a store. */
+/** The part of an answer that is comparable between a folder and a store. */
 const textOf = (answer: unknown): string => {
-  const { text, path, kind, entries } = Object(answer) as { text?: string; path?: string; kind?: string; entries?: { path: string }[] }
+  const { text, path, kind, entries } = Object(answer) as {
+    text?: string
+    path?: string
+    kind?: string
+    entries?: { path: string }[]
+  }
   return JSON.stringify([text, path, kind, entries?.map((each) => each.path), answer === undefined])
 }
 
 test(
-  `BOX-2: ${payloads.length} paths through 14 operations, in the store and in a folder: the same answers, and 0 escapes`,
+  `BOX-2: ${payloads.length} paths give equal answers in store and folder, and none escapes`,
   { timeout: long ? 600_000 : 120_000 },
   async () => {
     const { root, trace, outside } = made()
@@ -86,28 +92,21 @@ test(
     }
     expect(trace()).toBe(before)
     expect(Object.keys(Object.prototype)).toEqual([])
-    // The trace sees a change.
+    // Proves that the trace detects a change.
     writeFileSync(join(outside, 'deep/new'), '')
     expect(trace()).not.toBe(before)
   },
 )
 
 test(
-  'BOX-2: links, hard links, pipes, devices, sockets and files without end are refused by every operation, and nothing hangs',
+  'BOX-2: links, pipes, devices, sockets and endless files are rejected by every operation',
   { timeout: 60_000 },
   async () => {
     const { root, outside, place, trace } = made()
     mkdirSync(join(root, 'd'))
     const links: Record<string, string> = {
-      'link-file': join(outside, 'canary'),
-      'link-dir': outside,
-      'link-abs': '/etc/passwd',
-      'link-dangling': join(place, 'created-by-a-link'),
-      'link-self': 'link-self',
-      'link-up': '..',
-      'd/link-up': '../../outside',
+      ...escapeLinks(outside, join(place, 'created-by-a-link')),
       'link-root': root,
-      'link-proc': '/proc/self',
       'link-fd': '/proc/self/fd',
       'link-pipe': 'pipe',
       'link-chain': 'link-dir',
@@ -118,7 +117,7 @@ test(
     writeFileSync(join(root, 'sparse'), '')
     truncateSync(join(root, 'sparse'), 2 ** 40)
     const server = createServer().listen(join(root, 'socket'))
-    // Only root may make devices.
+    // Only root may create devices.
     if (process.getuid?.() === 0) {
       execFileSync('mknod', [join(root, 'device'), 'c', '1', '5'])
       execFileSync('mknod', [join(root, 'device-null'), 'c', '1', '3'])
@@ -148,10 +147,10 @@ test(
     }
     expect(await codeOf(files.read('sparse'))).toBe('file_too_large')
     expect(await files.stat('sparse')).toMatchObject({ bytes: 2 ** 40, hash: null })
-    // What is no file of the session is not shown.
+    // Entries that are not plain files are not listed.
     expect((await files.list()).entries.map(({ name }) => name)).toEqual(['d', 'sparse'])
     expect((await files.glob('**')).entries.map(({ path }) => path)).toEqual(['/d', '/sparse'])
-    // Names that no path can have are there and not shown; all go with their directory, and nothing that a link leads to.
+    // Names that no path can express are hidden. They are removed with their directory, but link targets are not.
     writeFileSync(Buffer.concat([Buffer.from(`${root}/d/`), Buffer.from([0xff, 0xfe])]), 'x')
     writeFileSync(join(root, 'd/back\\slash'), 'x')
     symlinkSync(outside, join(root, 'd/link-out'))
@@ -164,7 +163,7 @@ test(
   },
 )
 
-test('BOX-2: where a folder ignores case, a name in another case is refused and not taken for the file', async () => {
+test('BOX-2: on a case-insensitive folder, a name in another case is rejected', async () => {
   const standing = ['Readme.md', 'übung', 'ABC']
   const ignoring = {
     look: async (name: string) => {
@@ -186,15 +185,20 @@ test('BOX-2: where a folder ignores case, a name in another case is refused and 
     ['ABC', undefined],
   ] as const) {
     const found = await ignoring.look(asked)
-    expect(found && (await twinOf(asked, found, ignoring)), asked).toBe(twin)
+    expect(found && (await caseCollision(asked, found, ignoring)), asked).toBe(twin)
   }
-  for (const name of standing) expect(await twinOf(name, { ino: standing.indexOf(name), dev: 1 }, minding)).toBeUndefined()
+  for (const name of standing)
+    expect(await caseCollision(name, { ino: standing.indexOf(name), dev: 1 }, minding)).toBeUndefined()
   expect(
-    await twinOf('123', { ino: 5, dev: 1 }, { look: () => Promise.reject(new Error('not asked')), names: async () => [] }),
+    await caseCollision(
+      '123',
+      { ino: 5, dev: 1 },
+      { look: () => Promise.reject(new Error('not asked')), names: async () => [] },
+    ),
   ).toBeUndefined()
 })
 
-test('BOX-2: what becomes of a path becomes of it again', () => {
+test('BOX-2: normalizing a path is idempotent', () => {
   for (const path of payloads) {
     let first
     try {
@@ -210,7 +214,7 @@ test('BOX-2: what becomes of a path becomes of it again', () => {
   }
 })
 
-test('BOX-2: a folder that is not there, or is a file, is said so', async () => {
+test('BOX-2: a missing folder, or a file in its place, is a configuration error', async () => {
   const { place, outside } = made()
   expect(await codeOf(filesIn(join(place, 'none')).read('x'))).toBe('config_invalid')
   expect(await codeOf(filesIn(join(outside, 'canary')).write('x', ''))).toBe('config_invalid')

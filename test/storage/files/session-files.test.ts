@@ -1,4 +1,4 @@
-// The files of a session keep their promises wherever they are kept. PostgreSQL: test/storage/files/files-on-postgres.test.ts.
+// Session files in every local location. PostgreSQL: test/storage/files/files-on-postgres.test.ts.
 
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { type Keeping, keepings } from './file-backends.ts'
 
 for (const [name, make] of Object.entries(keepings)) fileCases(`BOX-2, ${name}`, make, { inStore: name !== 'a folder' })
 
-test('BOX-2: a quota is not judged by half of one moment and half of another', async () => {
+test('BOX-2: a quota check does not mix two states of the store', async () => {
   const keeping = (keepings.memory as () => Keeping)()
   const quotas = { bytes: 100 }
   const files = keeping.open({ quotas })
@@ -19,7 +19,7 @@ test('BOX-2: a quota is not judged by half of one moment and half of another', a
   const store: Store = {
     ...keeping.store,
     async document(name) {
-      // After the usage was read, and before the file is.
+      // Removes the file after the usage was read and before the file row is read.
       if (name.of === 'file' && !asked) {
         asked = true
         await files.remove('x')
@@ -32,7 +32,7 @@ test('BOX-2: a quota is not judged by half of one moment and half of another', a
   await keeping.end()
 })
 
-test('BOX-2: what a killed writer left in a folder is taken away before anything is counted', async () => {
+test('BOX-2: leftovers of a killed writer in a folder are removed before usage is counted', async () => {
   const keeping = (keepings['a folder'] as () => Keeping)()
   const root = keeping.folder as string
   mkdirSync(join(root, 'd/.pawl-unfinished-1/in'), { recursive: true })
@@ -41,8 +41,11 @@ test('BOX-2: what a killed writer left in a folder is taken away before anything
   const files = keeping.open({ quotas: { files: 2 } })
   expect((await files.list()).entries).toMatchObject([{ name: 'd' }])
   await files.write('a', 'x')
-  expect([existsSync(join(root, 'd/.pawl-unfinished-1')), existsSync(join(root, '.pawl-unfinished-2'))]).toEqual([false, false])
-  // What others put there counts, at the latest when there seems to be no room.
+  expect([existsSync(join(root, 'd/.pawl-unfinished-1')), existsSync(join(root, '.pawl-unfinished-2'))]).toEqual([
+    false,
+    false,
+  ])
+  // Foreign files count too, at the latest when the quota seems reached.
   writeFileSync(join(root, 'd/other'), 'x')
   await files.remove('a')
   await files.write('b', 'x')

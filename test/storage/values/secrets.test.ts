@@ -1,20 +1,30 @@
-// The secrets of a session (BOX-5, DUR-12, CALL-9): sealed at rest whatever else is, handed to bodies alone, and in nothing that is shown.
+// Session secrets: always encrypted at rest, available to tool bodies only, and redacted everywhere else.
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { inspect } from 'node:util'
-import { createRuntime, type FeedEvent, fail, type LiveEvent, PawlError, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
+import {
+  createRuntime,
+  type FeedEvent,
+  fail,
+  type LiveEvent,
+  PawlError,
+  type Runtime,
+  tool,
+  type Tool,
+  type ToolContext,
+} from 'pawl'
 import { manualClock, scriptedModel } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { secretTools } from '../../../src/toolbox/secrets/secrets.ts'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { type Bench, onEachStore } from '../../kit/stores/local-stores.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
+import { renewOnce } from '../../kit/stores/killable-store.ts'
 
 const value = 'sk-live-"Zq8\\é/9+x=1'
-/** However it may be written; long enough to be nobody else's. */
+/** The encodings of the value; long enough to be unambiguous. */
 const forms = [
   value,
   JSON.stringify(value).slice(1, -1),
@@ -24,7 +34,10 @@ const forms = [
   encodeURIComponent(value),
 ]
 const hits = (shown: unknown): string[] => {
-  const text = typeof shown === 'string' ? shown : `${JSON.stringify(shown)} ${inspect(shown, { depth: 20, maxStringLength: null })}`
+  const text =
+    typeof shown === 'string'
+      ? shown
+      : `${JSON.stringify(shown)} ${inspect(shown, { depth: 20, maxStringLength: null })}`
   return forms.filter((form) => text.includes(form.slice(3, 18)))
 }
 const codeOf = (work: Promise<unknown>): Promise<string> =>
@@ -44,8 +57,8 @@ async function fed(runtime: Runtime): Promise<(FeedEvent | LiveEvent)[]> {
   return events
 }
 
-onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
-  test('the program sets, deletes and lists them, and reads none back', async () => {
+onEachStore('BOX-5, CALL-9: secrets', (bench: Bench) => {
+  test('the host sets, deletes and lists secrets but cannot read them', async () => {
     const runtime = await bench.open([])
     const { secrets } = runtime.session('a')
     const set = await secrets.set('shop.api-key', value, { tools: ['pay'] })
@@ -60,7 +73,7 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
     expect(await secrets.delete('shop.api-key')).toBe(false)
   })
 
-  test('names and values are bounded; reserved names are refused', async () => {
+  test('names and values are limited, and reserved names are rejected', async () => {
     const { secrets } = (await bench.open([])).session('a')
     for (const name of ['', ' ', '_x', '__proto__', '.x', 'a b', 'a/b', 'ä', 'x'.repeat(129), 1 as never])
       expect(await codeOf(secrets.set(name, value))).toBe('secret_name_invalid')
@@ -76,7 +89,7 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
     await secrets.set('constructor', 'x')
   })
 
-  test('a body gets it, by name and by reference; a tool that may not have it does not', async () => {
+  test('a body reads a secret by name or reference unless its tool is not allowed', async () => {
     const seen: unknown[] = []
     const pays = tool({
       name: 'pay',
@@ -97,15 +110,17 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
     await session.secrets.set('open', 'open-secret-value')
     const [paid] = await session.run([{ id: '1', name: 'pay', input: { token: 'secret:key' } }])
     expect(seen).toEqual([value, value])
-    // Not in what is recorded of it, not in what code gets of that.
+    // Redacted in the record and in the outcome that code gets.
     expect(paid).toMatchObject({ status: 'success', value: { ok: true, leaked: '[redacted]' } })
     expect(hits(paid)).toEqual([])
     const refused = await session.run(
-      ['secret:key', 'secret:none', 'secret:', 'secret:a b', 'secret:pawl.x', value, '', 7, { $secret: 'key' }].map((token, n) => ({
-        id: `r${n}`,
-        name: 'other',
-        input: { token },
-      })),
+      ['secret:key', 'secret:none', 'secret:', 'secret:a b', 'secret:pawl.x', value, '', 7, { $secret: 'key' }].map(
+        (token, n) => ({
+          id: `r${n}`,
+          name: 'other',
+          input: { token },
+        }),
+      ),
     )
     expect(refused.map((each) => (each.status === 'failure' ? each.failure.code : each.status))).toEqual([
       'secret_unknown',
@@ -124,7 +139,7 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
     ])
   })
 
-  test('what the program has set, no body changes', async () => {
+  test('a body cannot change a secret of the host', async () => {
     const works = body(async ({ secrets }) => [
       await codeOf(secrets.set('host', 'of the body')),
       await codeOf(secrets.delete('host')),
@@ -138,13 +153,13 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
     expect(await session.run([{ id: '1', name: 'works' }])).toMatchObject([
       { value: ['secret_reserved', 'secret_reserved', 'done', 'done', '[redacted]', ['host host', 'own body']] },
     ])
-    // The program may.
+    // The host may replace a secret of a body.
     await session.secrets.set('own', value)
     const [again] = await session.run([{ id: '2', name: 'works' }])
     expect((again as { value: unknown[] }).value.slice(2, 4)).toEqual(['secret_reserved', 'secret_reserved'])
   })
 
-  test('DUR-12: it is in nothing that is shown: results, failures, progress, output, logs, the feed, what operators read', async () => {
+  test('DUR-12: a secret is redacted in outcomes, progress, output, logs, feed and diagnostics', async () => {
     const leaks: Record<string, (ctx: ToolContext, secret: string) => unknown> = {
       value: (_, secret) => ({ [secret]: [secret, Buffer.from(secret).toString('base64')] }),
       fails: (_, secret) => {
@@ -164,20 +179,23 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
         for (const piece of [secret.slice(0, 9), secret.slice(9)]) ctx.output(piece)
       },
     }
-    const works = body(async (ctx, { what }: { what: string }) => leaks[what]?.(ctx, (await ctx.secrets.get('key')) as string))
+    const works = body(async (ctx, { what }: { what: string }) =>
+      leaks[what]?.(ctx, (await ctx.secrets.get('key')) as string),
+    )
     const under = body((_, given) => given, 'under')
     const runtime = await bench.open([works, under])
     const session = runtime.session('a')
     await session.secrets.set('key', value)
     const events = fed(runtime)
     const outcomes = await session.run(Object.keys(leaks).map((what) => ({ id: what, name: 'works', input: { what } })))
-    for (const [n, each] of outcomes.entries()) expect([Object.keys(leaks)[n], ...hits(each)]).toEqual([Object.keys(leaks)[n]])
+    for (const [n, each] of outcomes.entries())
+      expect([Object.keys(leaks)[n], ...hits(each)]).toEqual([Object.keys(leaks)[n]])
     expect(hits(await events)).toEqual([])
     expect(hits(bench.logged)).toEqual([])
     for (const { uid } of await session.calls.list()) expect(hits(await runtime.diagnostics(uid))).toEqual([])
   })
 
-  test('are erased with the session', async () => {
+  test('erase removes the secrets of a session', async () => {
     const runtime = await bench.open([])
     await runtime.session('a').secrets.set('key', value)
     await runtime.erase({ session: 'a' })
@@ -185,7 +203,7 @@ onEachStore('BOX-5 CALL-9: secrets', (bench: Bench) => {
   })
 })
 
-describe('DUR-12 BOX-5: secrets at rest', () => {
+describe('DUR-12, BOX-5: secrets at rest', () => {
   let dir: string
   beforeEach(() => {
     dir = mkdtempSync(join(tmpdir(), 'pawl-secrets-'))
@@ -194,30 +212,35 @@ describe('DUR-12 BOX-5: secrets at rest', () => {
   const onDisk = (): string[] =>
     readdirSync(dir)
       .filter((name) => !name.endsWith('-key'))
-      .flatMap((name) => hits(readFileSync(join(dir, name)).toString('latin1') + readFileSync(join(dir, name)).toString('utf8')))
+      .flatMap((name) =>
+        hits(readFileSync(join(dir, name)).toString('latin1') + readFileSync(join(dir, name)).toString('utf8')),
+      )
   const open = (tools: readonly Tool[], encrypt: boolean, more = {}): Promise<Runtime> =>
     createRuntime({ store: `sqlite:${join(dir, 'a.db')}`, tools, encrypt, logger: quiet, ...more })
 
-  test.for([false, true])('encrypt: %s: no byte of it is on the disk, and it is there after a restart', async (encrypt) => {
-    const got: unknown[] = []
-    const works = body(async ({ secrets }) => {
-      await secrets.set('own', value)
-      got.push(await secrets.get('key'), await secrets.get('own'))
-      return got
-    })
-    const first = await open([works], encrypt)
-    await first.session('a').secrets.set('key', value)
-    await first.session('a').run([{ id: '1', name: 'works' }])
-    await first.close()
-    expect(onDisk()).toEqual([])
-    const second = await open([works], !encrypt)
-    await second.session('a').run([{ id: '2', name: 'works' }])
-    expect(got).toEqual([value, value, value, value])
-    await second.close()
-    expect(onDisk()).toEqual([])
-  })
+  test.for([false, true])(
+    'encrypt: %s: a secret is not on disk in plaintext and survives a restart',
+    async (encrypt) => {
+      const got: unknown[] = []
+      const works = body(async ({ secrets }) => {
+        await secrets.set('own', value)
+        got.push(await secrets.get('key'), await secrets.get('own'))
+        return got
+      })
+      const first = await open([works], encrypt)
+      await first.session('a').secrets.set('key', value)
+      await first.session('a').run([{ id: '1', name: 'works' }])
+      await first.close()
+      expect(onDisk()).toEqual([])
+      const second = await open([works], !encrypt)
+      await second.session('a').run([{ id: '2', name: 'works' }])
+      expect(got).toEqual([value, value, value, value])
+      await second.close()
+      expect(onDisk()).toEqual([])
+    },
+  )
 
-  test('a turn that sets one: not on disk, not in the feed, not in the inbox; and what the model is told is a reference', async () => {
+  test('a secret set in a turn is hidden on disk, in feed and inbox; the model gets a reference', async () => {
     const used: string[] = []
     const pays = tool({
       name: 'pay',
@@ -254,7 +277,7 @@ describe('DUR-12 BOX-5: secrets at rest', () => {
     expect(used).toEqual([value])
     expect(hits(await events)).toEqual([])
     expect(hits(logged)).toEqual([])
-    // Its own words do not come back to it.
+    // The model's own call is redacted in later requests.
     expect(hits(model.requests)).toEqual([])
     expect(JSON.stringify(model.requests.at(-1))).toContain('[hidden]')
     expect(hits(await session.messages.list())).toEqual([])
@@ -264,7 +287,7 @@ describe('DUR-12 BOX-5: secrets at rest', () => {
     expect(JSON.stringify(results)).toContain('secret:key')
     await runtime.close()
     expect(onDisk()).toEqual([])
-    // Another process, which has never heard of it, shows none of it either.
+    // A process that never loaded the secret shows none of it either.
     const after = await open([pays, ...secretTools()], false, { models: [model], policy, logger })
     expect(hits(await fed(after))).toEqual([])
     expect(hits(await after.session('a').messages.list())).toEqual([])
@@ -272,7 +295,7 @@ describe('DUR-12 BOX-5: secrets at rest', () => {
   })
 })
 
-test('CALL-9: a body that lost its call sets no secret', async () => {
+test('CALL-9: a worker that lost its lease cannot set a secret', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
   let runs = 0
@@ -285,13 +308,7 @@ test('CALL-9: a body that lost its call sets no secret', async () => {
       said = await codeOf(secrets.set('key', 'of the dead'))
       return 'dead'
     })
-  let renewed = false
-  const sleeper: Store = {
-    ...store,
-    renew: (worker, ms) => (renewed ? new Promise<number>(() => {}) : ((renewed = true), store.renew(worker, ms))),
-    close: async () => {},
-  }
-  const a = await createRuntime({ store: sleeper, tools: [make(true)], clock, logger: quiet })
+  const a = await createRuntime({ store: renewOnce(store), tools: [make(true)], clock, logger: quiet })
   void a
     .session('s')
     .run([{ id: '1', name: 'works' }])

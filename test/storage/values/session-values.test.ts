@@ -1,4 +1,4 @@
-// The values of a session (CALL-9): JSON by key, compared and set, bounded, written once by a body, and erased with the session.
+// Session values: JSON by key with compare-and-set, limits, exactly-once writes of a body, and erase.
 
 import { PawlError, retry, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { manualClock } from 'pawl/testing'
@@ -8,8 +8,9 @@ import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import type { Change, Store } from '../../../src/store/store.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
+import { ignoreResult } from '../../kit/interrupted-calls.ts'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
-import { mortal } from '../../kit/stores/killable-store.ts'
+import { mortal, renewOnce } from '../../kit/stores/killable-store.ts'
 
 const codeOf = (work: Promise<unknown>): Promise<string> =>
   work.then(
@@ -17,17 +18,23 @@ const codeOf = (work: Promise<unknown>): Promise<string> =>
     (error: unknown) => (error instanceof PawlError ? error.code : String(error)),
   )
 const input = { type: 'object' } as const
-const body = (execute: (ctx: ToolContext) => Promise<unknown>, how: { retry?: { attempts: number; base: number } } = {}): Tool =>
+const body = (
+  execute: (ctx: ToolContext) => Promise<unknown>,
+  how: { retry?: { attempts: number; base: number } } = {},
+): Tool =>
   tool({ name: 'works', description: 'Works.', input, onCrash: 'rerun', ...how, execute: (_, ctx) => execute(ctx) })
 
 onEachStore('CALL-9: values', (bench) => {
-  test('are set, read, deleted and listed, each session its own', async () => {
+  test('values are set, read, deleted and listed per session', async () => {
     const runtime = await bench.open([])
     const { values } = runtime.session('a')
     expect(await values.get('k')).toBeUndefined()
     const first = await values.set('k', { deep: [1, 'zwei', null, { $pawl: 'x' }], text: 'NUL \u0000' })
     expect(first).toMatchObject({ key: 'k', revision: 1 })
-    expect(await values.get('k')).toEqual({ ...first, value: { deep: [1, 'zwei', null, { $pawl: 'x' }], text: 'NUL \u0000' } })
+    expect(await values.get('k')).toEqual({
+      ...first,
+      value: { deep: [1, 'zwei', null, { $pawl: 'x' }], text: 'NUL \u0000' },
+    })
     expect(await values.set('n', null)).toMatchObject({ revision: 2 })
     expect(await values.get('n')).toMatchObject({ value: null })
     expect(await runtime.session('b').values.get('k')).toBeUndefined()
@@ -37,7 +44,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect((await values.list()).entries.map(({ key }) => key)).toEqual(['n'])
   })
 
-  test('are compared and set: whoever saw an older one is refused, and a key that came back is another one', async () => {
+  test('a set with a stale revision is rejected, and a recreated key has a new revision', async () => {
     const { values } = (await bench.open([])).session('a')
     const one = await values.set('k', 1, { ifRevision: null })
     expect(await codeOf(values.set('k', 2, { ifRevision: null }))).toBe('value_changed')
@@ -47,12 +54,14 @@ onEachStore('CALL-9: values', (bench) => {
     expect(await values.delete('k', { ifRevision: two.revision })).toBe(true)
     const again = await values.set('k', 1)
     expect([one.revision, two.revision]).not.toContain(again.revision)
-    // Of many at once exactly one is first.
-    const raced = await Promise.all(Array.from({ length: 20 }, (_, n) => codeOf(values.set('k', n, { ifRevision: again.revision }))))
+    // Exactly one of the concurrent writers wins.
+    const raced = await Promise.all(
+      Array.from({ length: 20 }, (_, n) => codeOf(values.set('k', n, { ifRevision: again.revision }))),
+    )
     expect(raced.filter((code) => code === 'done')).toHaveLength(1)
   })
 
-  test('are listed by prefix and in pages, the prefix itself too', async () => {
+  test('values are listed by prefix, including the prefix itself, and in pages', async () => {
     const { values } = (await bench.open([])).session('a')
     for (const key of ['a', 'a/1', 'a/2', 'a/3', 'ab', 'b', 'ä/1']) await values.set(key, key)
     const keysOf = async (options: Parameters<typeof values.list>[0]) => {
@@ -70,10 +79,11 @@ onEachStore('CALL-9: values', (bench) => {
     expect(await codeOf(values.list({ limit: 0 }))).toBe('config_invalid')
   })
 
-  test('are bounded: keys, one value, all of them, how many', async () => {
+  test('keys, value size, total size and number of keys are limited', async () => {
     const runtime = await bench.open([], { values: { valueBytes: 100, bytes: 250, keys: 4 } })
     const { values } = runtime.session('a')
-    for (const key of ['', '  ', 'x'.repeat(256), 'a\0b', '\ud800']) expect(await codeOf(values.set(key, 1))).toBe('value_key_invalid')
+    for (const key of ['', '  ', 'x'.repeat(256), 'a\0b', '\ud800'])
+      expect(await codeOf(values.set(key, 1))).toBe('value_key_invalid')
     expect(await codeOf(values.set(1 as never, 1))).toBe('value_key_invalid')
     expect(await codeOf(values.set('x'.repeat(255), 1))).toBe('value_too_large')
     expect(await codeOf(values.set('k', 'x'.repeat(100)))).toBe('value_too_large')
@@ -87,7 +97,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect(await codeOf(values.set('e', 1))).toBe('values_full')
     await values.delete('d')
     await values.set('e', 1)
-    // Exact, whoever writes at the same time.
+    // The limit is exact under concurrent writes.
     await values.delete('e')
     const raced = await Promise.all(['f', 'g', 'h', 'i'].map((key) => codeOf(values.set(key, 1))))
     expect(raced.toSorted()).toEqual(['done', 'values_full', 'values_full', 'values_full'])
@@ -95,7 +105,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect(await codeOf(createRuntime({ store: 'memory:', values: { size: 1 } as never }))).toBe('config_invalid')
   })
 
-  test('no attachment is kept in one: it belongs to its call', async () => {
+  test('a value cannot contain an attachment, which belongs to its call', async () => {
     let said = ''
     const attaches = body(async (ctx) => {
       const file = ctx.attachments.create('x', { mediaType: 'text/plain' })
@@ -105,7 +115,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect(said).toBe('value_invalid')
   })
 
-  test('in a body, together with the program', async () => {
+  test('a body shares values with the host', async () => {
     const counts = body(async ({ values }) => {
       const { value = 0, revision = null } = (await values.get('n')) ?? {}
       await values.set('n', Number(value) + 1, { ifRevision: revision })
@@ -121,13 +131,15 @@ onEachStore('CALL-9: values', (bench) => {
     expect((await session.values.get('n'))?.value).toBe(42)
   })
 
-  test('nothing is written inside a step, nor when the attempt is over; reading is allowed in one', async () => {
+  test('values can be read in a step, but not written in a step or after the attempt', async () => {
     let after = ''
     let left: Promise<unknown> = Promise.resolve()
     const works = body(async (ctx) => {
       const read = await ctx.step('reads', async () => (await ctx.values.get('k'))?.value ?? 'none')
       const inside = await ctx.step('writes', async () => codeOf(ctx.values.set('k', 1)))
-      left = new Promise((resolve) => setTimeout(resolve, 20)).then(async () => (after = await codeOf(ctx.values.set('k', 1))))
+      left = new Promise((resolve) => setTimeout(resolve, 20)).then(
+        async () => (after = await codeOf(ctx.values.set('k', 1))),
+      )
       return [read, inside]
     })
     const session = (await bench.open([works])).session('a')
@@ -138,7 +150,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect(await session.values.get('k')).toBeUndefined()
   })
 
-  test('a retry is another try: what it writes is written', async () => {
+  test('a retry writes its values again', async () => {
     let tries = 0
     const works = body(
       async ({ values }) => {
@@ -153,7 +165,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect((await session.values.get('try'))?.value).toBe(2)
   })
 
-  test('are erased with the session, and stand after a restart', async () => {
+  test('values survive a restart and are removed by erase', async () => {
     let runtime = await bench.open([])
     await runtime.session('a').values.set('k', 'a')
     await runtime.session('b').values.set('k', 'b')
@@ -165,12 +177,12 @@ onEachStore('CALL-9: values', (bench) => {
     await runtime.erase({ session: 'a' })
     expect(await runtime.session('a').values.list()).toEqual({ entries: [], more: false })
     expect((await runtime.session('b').values.get('k'))?.value).toBe('b')
-    // And their usage too.
+    // The usage is removed too.
     expect(await runtime.session('a').values.set('k', 1)).toMatchObject({ revision: 1 })
   })
 })
 
-describe('CALL-9: values, workers that die', () => {
+describe('CALL-9: values when workers die', () => {
   let clock: ManualClock
   let store: Store
   let open: Runtime[]
@@ -189,7 +201,7 @@ describe('CALL-9: values, workers that die', () => {
     return runtime
   }
 
-  /** A counter, and two keys that are written in no certain order. */
+  /** A counter, and two keys that are written concurrently. */
   const program = (begun: () => void, end: () => Promise<void>): Tool =>
     body(async ({ values }) => {
       begun()
@@ -201,7 +213,7 @@ describe('CALL-9: values, workers that die', () => {
       return set.revision
     })
 
-  test('a body that runs again after a crash has written once, wherever it was killed', async () => {
+  test('a body rerun after a crash at any write has written its values once', async () => {
     let last = false
     let kills = 0
     for (; !last; kills++) {
@@ -222,7 +234,7 @@ describe('CALL-9: values, workers that die', () => {
         },
       }
       let runs = 0
-      // When all is written, it dies before the call settles.
+      // Once everything is written, the worker dies before the call settles.
       const end = (): Promise<void> => {
         last = true
         dies()
@@ -252,7 +264,7 @@ describe('CALL-9: values, workers that die', () => {
     expect(kills).toBeGreaterThan(3)
   })
 
-  test('a body that lost its call writes nothing', async () => {
+  test('a worker that lost its lease cannot write values', async () => {
     let runs = 0
     let said = ''
     const make = (dead: boolean): Tool =>
@@ -266,17 +278,8 @@ describe('CALL-9: values, workers that die', () => {
         await values.set('k', 'of the living')
         return 'alive'
       })
-    let renewed = false
-    const sleeper: Store = {
-      ...store,
-      renew: (worker, ms) => (renewed ? new Promise<number>(() => {}) : ((renewed = true), store.renew(worker, ms))),
-      close: async () => {},
-    }
-    const a = await start([make(true)], sleeper)
-    void a
-      .session('s')
-      .run([{ id: '1', name: 'works' }])
-      .catch(() => {})
+    const a = await start([make(true)], renewOnce(store))
+    ignoreResult(a.session('s').run([{ id: '1', name: 'works' }]))
     await vi.waitUntil(() => runs === 1, { interval: 1 })
     const b = await start([make(false)])
     await clock.advance('31s')
@@ -287,7 +290,7 @@ describe('CALL-9: values, workers that die', () => {
     await a.close({ grace: 0 }).catch(() => {})
   })
 
-  test('a body that deletes where it had set before is told so', async () => {
+  test('a rerun that deletes where it had set before fails with replay_mismatch', async () => {
     let runs = 0
     const { store: guarded, die } = mortal(store)
     const make = (dead: boolean): Tool =>
@@ -299,10 +302,7 @@ describe('CALL-9: values, workers that die', () => {
         return new Promise(() => {})
       })
     const a = await start([make(true)], guarded)
-    void a
-      .session('s')
-      .run([{ id: '1', name: 'works' }])
-      .catch(() => {})
+    ignoreResult(a.session('s').run([{ id: '1', name: 'works' }]))
     await vi.waitUntil(() => runs === 1, { interval: 1 })
     await clock.advance('5s')
     const b = await start([make(false)])

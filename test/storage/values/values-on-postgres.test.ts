@@ -1,4 +1,4 @@
-// The values and secrets of a session on a real PostgreSQL keep the promises they keep elsewhere (CALL-9, BOX-5, DUR-12).
+// Session values and secrets behave on PostgreSQL as on the other stores.
 
 import { createRuntime, PawlError, type Runtime, tool } from 'pawl'
 import pg from 'pg'
@@ -52,7 +52,7 @@ const start = async (schema: string): Promise<Runtime> => {
   return runtime
 }
 
-test('CALL-9: of many who count at once, on two workers, each counts once', async () => {
+test('CALL-9: concurrent counters on two workers lose no update', async () => {
   const schema = `values_${++schemas}`
   const [a, b] = [await start(schema), await start(schema)]
   const ran = [a, b].map((runtime, n) =>
@@ -63,17 +63,18 @@ test('CALL-9: of many who count at once, on two workers, each counts once', asyn
   expect((await b.session('s').values.get('n'))?.value).toBe(20)
 })
 
-test('CALL-9: keys are listed by prefix and in pages, whatever is in them', async () => {
+test('CALL-9: keys with any characters are listed by prefix and in pages', async () => {
   const { values } = (await start(`values_${++schemas}`)).session('s')
   for (const key of ['a', 'a/1', 'A/1', 'a/ä', 'a/%', 'a_1', 'ab']) await values.set(key, { text: 'NUL \u0000' })
-  const keys = async (options: Parameters<typeof values.list>[0]) => (await values.list(options)).entries.map(({ key }) => key)
+  const keys = async (options: Parameters<typeof values.list>[0]) =>
+    (await values.list(options)).entries.map(({ key }) => key)
   expect(await keys({ prefix: 'a/' })).toEqual(['a/%', 'a/1', 'a/ä'])
   expect(await keys({ prefix: 'a', limit: 2 })).toEqual(['a', 'a/%'])
   expect(await keys({ prefix: 'a', after: 'a/ä' })).toEqual(['a_1', 'ab'])
   expect((await values.get('a/ä'))?.value).toEqual({ text: 'NUL \u0000' })
 })
 
-test('DUR-12 BOX-5: nothing of a secret is in the database, and it is erased with the session', async () => {
+test('DUR-12, BOX-5: a secret is not in the database in plaintext, and erase removes it', async () => {
   const schema = `values_${++schemas}`
   const runtime = await start(schema)
   const session = runtime.session('s')

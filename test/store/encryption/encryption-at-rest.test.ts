@@ -1,4 +1,4 @@
-// DUR-12: payloads sealed at rest. A canary goes through everything a call can hold, and is looked for in what the store keeps.
+// Encryption at rest: a canary goes through every field of a call and must not be found in the stored bytes.
 
 import { hash } from 'node:crypto'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { createRuntime, fail, type Logger, PawlError, type Runtime, type Runtime
 import { manualClock } from 'pawl/testing'
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { hostSecret } from '../../../src/security/host-keys.ts'
+import { hostSecret } from '../../../src/security/host-secrets.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { mortal, storeOf } from '../../kit/stores/killable-store.ts'
 import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
@@ -48,7 +48,7 @@ const open = async (options: RuntimeOptions): Promise<Runtime> => {
   return runtime
 }
 
-/** How a text may stand in bytes, in front or middle of others. */
+/** Encodings of a text in bytes, at any alignment. */
 function formsOf(text: string): Buffer[] {
   const bytes = Buffer.from(text)
   const json = JSON.stringify(text).slice(1, -1)
@@ -57,13 +57,16 @@ function formsOf(text: string): Buffer[] {
     const inner = all.toString('base64').slice(Math.ceil((before * 8) / 6), Math.floor((all.length * 8) / 6))
     return [inner, inner.replaceAll('+', '-').replaceAll('/', '_')]
   })
-  // Hashes that whoever guesses the content could compare with: of the call, and of the attachment.
-  const guesses = [`["fails",${JSON.stringify({ text })}]`, `text/plain\0bytes ${text}`].map((guess) => hash('sha256', guess, 'base64url'))
+  // Unkeyed hashes of the call and of the attachment, which would confirm a guessed content.
+  const guesses = [`["fails",${JSON.stringify({ text })}]`, `text/plain\0bytes ${text}`].map((guess) =>
+    hash('sha256', guess, 'base64url'),
+  )
   return [text, json, 'canary-7f3a9c', bytes.toString('hex'), ...base64, ...guesses].map((form) => Buffer.from(form))
 }
-const hits = (bytes: Buffer): string[] => formsOf(canary).flatMap((form) => (bytes.includes(form) ? [form.toString()] : []))
+const hits = (bytes: Buffer): string[] =>
+  formsOf(canary).flatMap((form) => (bytes.includes(form) ? [form.toString()] : []))
 
-/** Every field of a record that can hold what somebody gave. */
+/** Tools that put the canary into every field of a record. */
 function tools(about: { sensitive?: boolean } = {}): Tool[] {
   const common = { input: { type: 'object' }, description: 'Does.', ...about } as const
   return [
@@ -79,7 +82,7 @@ function tools(about: { sensitive?: boolean } = {}): Tool[] {
         return { input, file, step, under, prepared: ctx.prepared }
       },
     }),
-    // Not sensitive itself: called by one that is.
+    // Not sensitive itself, but called by a sensitive tool.
     tool({
       name: 'under',
       description: 'Under.',
@@ -113,7 +116,8 @@ function tools(about: { sensitive?: boolean } = {}): Tool[] {
     tool({
       ...common,
       name: 'hangs',
-      execute: (_, ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('stopped')))),
+      execute: (_, ctx) =>
+        new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('stopped')))),
     }),
   ]
 }
@@ -173,17 +177,17 @@ async function postgres(schema: string): Promise<Store> {
   return store
 }
 
-describe('DUR-12: nothing that was given to a call stands in what the store keeps', () => {
+describe('DUR-12: the store contains no plaintext of a call', () => {
   const sqlite = (): string => `sqlite:${join(fresh(), 'agent.db')}`
 
-  test('the search finds a canary in a store that is not sealed', async () => {
+  test('the search finds the canary in a store without encryption', async () => {
     await everything(await open({ store: sqlite(), tools: tools() }))
     expect(onDisk().length).toBeGreaterThan(0)
     const schema = 'plain_rows'
     const store = await postgres(schema)
     await everything(await open({ store, tools: tools() }))
     const columns = new Set((await inPostgres(schema)).map((found) => found.split(':')[0]))
-    // The canary reaches every field that is to be sealed, so that its absence says something.
+    // The canary reaches every field that must be encrypted, so its absence below is meaningful.
     for (const column of [
       'calls.input',
       'calls.options',
@@ -206,7 +210,7 @@ describe('DUR-12: nothing that was given to a call stands in what the store keep
     ['encrypt', { encrypt: true, tools: tools() }],
     ['sensitive tools', { tools: tools({ sensitive: true }) }],
   ] as const) {
-    test(`SQLite, ${how}: neither in the file nor in its log, and outcomes are the same`, async () => {
+    test(`SQLite, ${how}: the canary is neither in the file nor in the WAL, and outcomes are equal`, async () => {
       const plain = await everything(await open({ store: 'memory:', tools: tools() }))
       const sealed = await everything(await open({ store: sqlite(), ...options }))
       expect(onDisk()).toEqual([])
@@ -215,7 +219,7 @@ describe('DUR-12: nothing that was given to a call stands in what the store keep
       expect(onDisk()).toEqual([])
     })
 
-    test(`PostgreSQL, ${how}: in no row`, async () => {
+    test(`PostgreSQL, ${how}: the canary is in no row`, async () => {
       const schema = `sealed_${how.replace(' ', '_')}`
       const store = await postgres(schema)
       await everything(await open({ store, ...options }))
@@ -226,7 +230,7 @@ describe('DUR-12: nothing that was given to a call stands in what the store keep
 
 const valueOf = (call: unknown): { file: never } => (call as { outcome: { value: { file: never } } }).outcome.value
 
-/** Ids of attachments are keyed where they are sealed. */
+/** Attachment ids are keyed in an encrypted store, so they differ. */
 const withoutIds = (outcomes: unknown): unknown =>
   JSON.parse(
     JSON.stringify(outcomes)
@@ -234,15 +238,18 @@ const withoutIds = (outcomes: unknown): unknown =>
       .replace(/"(queued|running|waiting)Ms":\d+/g, '"$1Ms":0'),
   )
 
-describe('DUR-12: what is sealed is read by everyone who may', () => {
-  test('after a restart: calls, feed, outputs, attachments, and the same call asked again', async () => {
+describe('DUR-12: reading encrypted data', () => {
+  test('calls, feed, outputs and attachments are readable after a restart', async () => {
     const store = `sqlite:${join(fresh(), 'agent.db')}`
     await everything(await open({ store, encrypt: true, tools: tools() }))
     await runtimes.pop()?.close()
     const runtime = await open({ store, encrypt: true, tools: tools() })
     const session = runtime.session('s')
     const call = await session.calls.get('a')
-    expect(call).toMatchObject({ input: { text: canary }, outcome: { status: 'success', value: { step: { kept: canary } } } })
+    expect(call).toMatchObject({
+      input: { text: canary },
+      outcome: { status: 'success', value: { step: { kept: canary } } },
+    })
     expect((await session.calls.get('w'))?.waits).toMatchObject([{ state: 'value' }])
     expect(await session.calls.list()).toHaveLength(7)
     const value = valueOf(call)
@@ -261,10 +268,15 @@ describe('DUR-12: what is sealed is read by everyone who may', () => {
     expect(reasons).toEqual([`because ${canary}`])
   })
 
-  test('turned on later, and off again: the same call is the same, another one is a conflict', async () => {
+  test('switching encryption on and off keeps call identity and conflict detection', async () => {
     const store = `sqlite:${join(fresh(), 'agent.db')}`
     const ran: unknown[] = []
-    const note = tool({ name: 'note', description: 'N.', input: { type: 'object' }, execute: (input) => void ran.push(input) })
+    const note = tool({
+      name: 'note',
+      description: 'N.',
+      input: { type: 'object' },
+      execute: (input) => void ran.push(input),
+    })
     const ask = async (id: string, input: unknown, encrypt: boolean) => {
       const runtime = await open({ store, encrypt, tools: [note] })
       const [outcome] = await runtime.session('s').run([{ id, name: 'note', input }])
@@ -283,7 +295,7 @@ describe('DUR-12: what is sealed is read by everyone who may', () => {
   })
 
   for (const kind of ['memory', 'sqlite'] as const) {
-    test(`a crash and a recovery on ${kind}: recorded steps and arguments are used`, async () => {
+    test(`recovery after a crash on ${kind} uses encrypted steps and arguments`, async () => {
       const clock = manualClock()
       const store = storeOf(kind, join(fresh(), 'agent.db'), clock)
       let ran = 0
@@ -315,7 +327,11 @@ describe('DUR-12: what is sealed is read by everyone who may', () => {
       await clock.advance(2_000)
       const two = await open({ store, clock, tools: [work], lease: '1s' })
       const [outcome] = await two.session('s').run([{ id: 'a', name: 'work', input: { canary } }])
-      expect(outcome).toMatchObject({ status: 'success', attempts: 2, value: { input: { canary }, kept: { kept: canary, ran: 1 } } })
+      expect(outcome).toMatchObject({
+        status: 'success',
+        attempts: 2,
+        value: { input: { canary }, kept: { kept: canary, ran: 1 } },
+      })
       await two.close()
       await store.close()
     })
@@ -335,7 +351,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
     ['attachments', 'data'],
   ] as const
 
-  test('is a typed error in 100 of 100, and other calls are as good as ever', async () => {
+  test('100 of 100 manipulations are typed errors and leave other calls readable', async () => {
     const file = join(fresh(), 'agent.db')
     const store = `sqlite:${file}`
     await everything(await open({ store, encrypt: true, tools: tools() }))
@@ -360,7 +376,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
         const rows = byPlace.get(`${table}.${column}`) as Row[]
         expect(rows.length).toBeGreaterThan(0)
         const row = rows[round % rows.length] as Row
-        // Edited: a character or a byte; cut; plain again; or the text of another row of the same field, or of another field.
+        // Edits a character or byte, truncates, replaces by plaintext, or copies from another row or field.
         const other = rows[(round + 1) % rows.length] as Row
         const elsewhere = (
           byPlace.get(table === 'attachments' && column === 'data' ? 'attachments.data' : 'calls.outcome') as Row[]
@@ -377,7 +393,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
         db.prepare(`UPDATE ${table} SET ${column} = ? WHERE ${row.where}`).run(row.value, ...row.at)
         expect(errors.length, `${table}.${column}, round ${round}`).toBeGreaterThan(0)
         for (const error of errors) expect(error).toMatchObject({ code: 'sealed_payload_broken' })
-        // Of seven calls at most the one that was touched, and what is read of it.
+        // At most the touched call and its output or attachment fail.
         expect(errors.length).toBeLessThan(4)
         tried++
       }
@@ -386,7 +402,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
     db.close()
   })
 
-  test('a settled call whose outcome cannot be opened is told without it, and the feed goes on', async () => {
+  test('the feed continues past a settled call with an unreadable outcome', async () => {
     const file = join(fresh(), 'agent.db')
     const runtime = await open({ store: `sqlite:${file}`, encrypt: true, tools: tools() })
     const session = runtime.session('s')
@@ -395,13 +411,18 @@ describe('DUR-12: edited or moved ciphertext', () => {
     db.exec(`UPDATE calls SET outcome = (SELECT outcome FROM calls WHERE id = 'b') WHERE id = 'a'`)
     db.close()
     const settled: unknown[] = []
-    for await (const event of session.events()) if (event.type === 'call.settled' && settled.push(event.outcome?.status) === 2) break
+    for await (const event of session.events())
+      if (event.type === 'call.settled' && settled.push(event.outcome?.status) === 2) break
     expect(settled).toEqual([undefined, 'failure'])
-    await expect(session.run([{ id: 'a', name: 'fails', input: {} }])).rejects.toMatchObject({ code: 'sealed_payload_broken' })
-    expect(await session.run([{ id: 'b', name: 'fails', input: {} }])).toMatchObject([{ status: 'failure', attempts: 1 }])
+    await expect(session.run([{ id: 'a', name: 'fails', input: {} }])).rejects.toMatchObject({
+      code: 'sealed_payload_broken',
+    })
+    expect(await session.run([{ id: 'b', name: 'fails', input: {} }])).toMatchObject([
+      { status: 'failure', attempts: 1 },
+    ])
   })
 
-  test('fields of one call that are swapped with each other, and what only looks sealed, are errors', async () => {
+  test('swapped fields of one call and malformed ciphertext are errors', async () => {
     const file = join(fresh(), 'agent.db')
     const runtime = await open({ store: `sqlite:${file}`, encrypt: true, tools: tools() })
     const session = runtime.session('s')
@@ -425,7 +446,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
     db.close()
   })
 
-  test('a text that begins like a sealed one is a text like any other', async () => {
+  test('plaintext that starts like ciphertext is stored and read as plaintext', async () => {
     const waits = tool({ name: 'waits', description: 'W.', input: {}, execute: async (_, ctx) => ctx.later() })
     const names = tool({
       name: 'names',
@@ -448,17 +469,19 @@ describe('DUR-12: edited or moved ciphertext', () => {
     expect(Buffer.from(await session.attachments.read((named as never as { value: never }).value)).toString()).toBe('x')
   })
 
-  test('a call that moved to another tenant cannot be opened there', async () => {
+  test('a call row moved to another tenant cannot be decrypted there', async () => {
     const file = join(fresh(), 'agent.db')
     const runtime = await open({ store: `sqlite:${file}`, encrypt: true, tools: tools() })
     await runtime.session('s', { tenant: 'one' }).run([{ id: 'f', name: 'fails', input: { text: canary } }])
     const db = new DatabaseSync(file)
     db.exec(`UPDATE calls SET tenant = 'two'`)
     db.close()
-    await expect(runtime.session('s', { tenant: 'two' }).calls.get('f')).rejects.toMatchObject({ code: 'sealed_payload_broken' })
+    await expect(runtime.session('s', { tenant: 'two' }).calls.get('f')).rejects.toMatchObject({
+      code: 'sealed_payload_broken',
+    })
   })
 
-  test('a claimed call that cannot be opened stands still, and the others go on', async () => {
+  test('a claimed call that cannot be decrypted does not block other calls', async () => {
     const file = join(fresh(), 'agent.db')
     const keeps: string[] = []
     let hang = true
@@ -494,9 +517,11 @@ describe('DUR-12: edited or moved ciphertext', () => {
     const session = two.session('s')
     const [b] = await session.run([{ id: 'b', name: 'slow', input: { n: 2 } }])
     expect(b).toMatchObject({ status: 'success', value: { n: 2 } })
-    await expect(session.run([{ id: 'a', name: 'slow', input: { n: 1 } }])).rejects.toMatchObject({ code: 'sealed_payload_broken' })
-    expect(logged.join()).toContain('cannot be opened')
-    // The feed tells all there is, without what cannot be read.
+    await expect(session.run([{ id: 'a', name: 'slow', input: { n: 1 } }])).rejects.toMatchObject({
+      code: 'sealed_payload_broken',
+    })
+    expect(logged.join()).toContain('cannot be decrypted')
+    // The feed continues without the unreadable parts.
     const seen: string[] = []
     for await (const event of two.events()) if (seen.push(event.type) && event.type === 'call.settled') break
     expect(seen.length).toBeGreaterThan(3)
@@ -510,8 +535,12 @@ interface Row {
   readonly value: Value
 }
 function rowsOf(db: DatabaseSync, table: string, column: string): Row[] {
-  const named = { calls: ['uid'], steps: ['call', 'key'], waits: ['id'], attachments: ['tenant', 'id'] }[table] as string[]
-  const rows = db.prepare(`SELECT ${named.join(', ')}, ${column} AS value FROM ${table} WHERE ${column} IS NOT NULL ORDER BY 1, 2`).all()
+  const named = { calls: ['uid'], steps: ['call', 'key'], waits: ['id'], attachments: ['tenant', 'id'] }[
+    table
+  ] as string[]
+  const rows = db
+    .prepare(`SELECT ${named.join(', ')}, ${column} AS value FROM ${table} WHERE ${column} IS NOT NULL ORDER BY 1, 2`)
+    .all()
   const where = named.map((name) => `${name} = ?`).join(' AND ')
   return (rows as Record<string, Value>[]).map((row) => ({
     where,
@@ -525,10 +554,11 @@ const edited = (value: Value, at: number): Value => {
   return `${value.slice(0, index)}${value[index] === 'A' ? 'B' : 'A'}${value.slice(index + 1)}`
 }
 const cut = (value: Value): Value => value.slice(0, -3)
-const plainOf = (value: Value): Value => (typeof value === 'string' ? '{"status":"success","value":"forged"}' : new Uint8Array([1, 2, 3]))
+const plainOf = (value: Value): Value =>
+  typeof value === 'string' ? '{"status":"success","value":"forged"}' : new Uint8Array([1, 2, 3])
 
-describe('DUR-12: the keys', () => {
-  test('another secret is refused when the store is opened; a replaced one needs those before it', async () => {
+describe('DUR-12: keys', () => {
+  test('a wrong secret is rejected at open; a rotated secret needs all previous ones', async () => {
     const store = `sqlite:${join(fresh(), 'agent.db')}`
     const secrets = ['one', 'two', 'three'].map((name) => name.padEnd(32, '.'))
     const [one, two, three] = secrets as [string, string, string]
@@ -547,13 +577,16 @@ describe('DUR-12: the keys', () => {
     await refused({ secret: three, previous: [one] })
     await refused({ secret: three, previous: [two] })
     const runtime = await open({ store, tools: tools(), keys: { secret: three, previous: [one, two] } })
-    for (const id of ['a', 'b', 'c']) expect(await runtime.session('s').calls.get(id)).toMatchObject({ input: { text: id } })
-    await expect(createRuntime({ store: 'memory:', keys: { secret: one, previous: ['short'] } })).rejects.toMatchObject({
-      code: 'config_invalid',
-    })
+    for (const id of ['a', 'b', 'c'])
+      expect(await runtime.session('s').calls.get(id)).toMatchObject({ input: { text: id } })
+    await expect(createRuntime({ store: 'memory:', keys: { secret: one, previous: ['short'] } })).rejects.toMatchObject(
+      {
+        code: 'config_invalid',
+      },
+    )
   })
 
-  test('WAIT-3, TIME-5: a call that is open while the secret is replaced keeps its wait keys and its derived values', async () => {
+  test('WAIT-3, TIME-5: a call open during rotation keeps its wait keys and derived values', async () => {
     const clock = manualClock()
     const store = storeOf('memory', '', clock)
     const [one, two] = ['one'.padEnd(32, '.'), 'two'.padEnd(32, '.')]
@@ -573,7 +606,14 @@ describe('DUR-12: the keys', () => {
       },
     })
     const first = mortal(store)
-    const before = await createRuntime({ logger: quiet, store: first.store, clock, tools: [asks], keys: { secret: one }, lease: '1s' })
+    const before = await createRuntime({
+      logger: quiet,
+      store: first.store,
+      clock,
+      tools: [asks],
+      keys: { secret: one },
+      lease: '1s',
+    })
     before
       .session('s')
       .run([{ id: 'a', name: 'asks' }])
@@ -587,20 +627,23 @@ describe('DUR-12: the keys', () => {
     expect(seen[1]).toEqual(seen[0])
     expect(await after.resolve((seen[0] as string[])[0] as string, { value: 7 })).toEqual({ answer: 'accepted' })
     expect(await joined).toMatchObject([{ status: 'success', value: 7 }])
-    // One that begins now is made with the new secret, and says so.
+    // A new call uses the new secret and records its id.
     after
       .session('s')
       .run([{ id: 'b', name: 'asks' }])
       .catch(() => {})
     for (let looks = 0; seen.length < 3 && looks < 1_000; looks++) await new Promise(setImmediate)
-    const options = (await store.callAt({ tenant: 'default', session: 's', batch: '', id: 'b', occurrence: 0 }))?.options
+    const options = (await store.callAt({ tenant: 'default', session: 's', batch: '', id: 'b', occurrence: 0 }))
+      ?.options
     expect(JSON.parse(options as string)).toEqual({ secret: hostSecret(Buffer.from(two)).id })
     await after.close({ grace: 0 })
     await store.close()
   })
 
-  test('encrypt takes true or false', async () => {
+  test('`encrypt` and `sensitive` accept only booleans', async () => {
     await expect(createRuntime({ store: 'memory:', encrypt: 'yes' as never })).rejects.toBeInstanceOf(PawlError)
-    expect(() => tool({ name: 'x', description: 'X.', input: {}, sensitive: 1 as never, execute: () => 1 })).toThrow(/sensitive/)
+    expect(() => tool({ name: 'x', description: 'X.', input: {}, sensitive: 1 as never, execute: () => 1 })).toThrow(
+      /sensitive/,
+    )
   })
 })

@@ -1,7 +1,7 @@
-// Reads that are asked for at once are one query, and everybody gets what is theirs.
+// BatchReader: concurrent reads are combined into one query, and each caller gets its own records.
 
 import { expect, test } from 'vitest'
-import { Together } from '../../../src/store/postgres/batch-reads.ts'
+import { BatchReader } from '../../../src/store/postgres/batch-reads.ts'
 
 interface Query {
   readonly keys: readonly string[]
@@ -9,30 +9,35 @@ interface Query {
   fail(): void
 }
 
-/** Two rows per key, except for 'none'. Queries wait until they are told to answer. */
-function bench(): { together: Together<{ key: string; n: number }, { n: number }>; queries: Query[] } {
+/** Two rows per key, except for 'none'. Queries stay open until answer() or fail(). */
+function bench(): { together: BatchReader<{ key: string; n: number }, { n: number }>; queries: Query[] } {
   const queries: Query[] = []
   const query = (keys: readonly string[]): Promise<{ key: string; n: number }[]> =>
     new Promise((resolve, reject) => {
       const rows = keys.flatMap((key) => (key === 'none' ? [] : [1, 2].map((n) => ({ key, n }))))
       queries.push({ keys, answer: () => resolve(rows.toReversed()), fail: () => reject(new Error('away')) })
     })
-  return { together: new Together({ query, keyOf: ({ key }) => key, of: ({ n }) => ({ n }) }), queries }
+  return { together: new BatchReader({ query, keyOf: ({ key }) => key, toRecord: ({ n }) => ({ n }) }), queries }
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
 
-test('asked for at once: one query, a record of their own for everybody, nothing where nothing is', async () => {
+test('concurrent reads are one query with separate records per caller', async () => {
   const { together, queries } = bench()
   const asked = Promise.all([together.all('a'), together.all('b'), together.all('a'), together.one('none')])
   await turn()
   expect(queries.map(({ keys }) => keys)).toEqual([['a', 'b', 'none']])
   queries[0]?.answer()
   const [first, second, again, none] = await asked
-  expect([first, second, again, none]).toEqual([[{ n: 2 }, { n: 1 }], [{ n: 2 }, { n: 1 }], [{ n: 2 }, { n: 1 }], undefined])
+  expect([first, second, again, none]).toEqual([
+    [{ n: 2 }, { n: 1 }],
+    [{ n: 2 }, { n: 1 }],
+    [{ n: 2 }, { n: 1 }],
+    undefined,
+  ])
   expect(first[0]).not.toBe(again[0])
 })
 
-test('two queries are under way at most; who asks meanwhile is in the next, also for a key that is being read', async () => {
+test('at most two queries run; later reads go into the next one, even for the same key', async () => {
   const { together, queries } = bench()
   const asked: Promise<unknown>[] = []
   for (const key of ['a', 'b', 'a', 'c']) {
@@ -47,7 +52,7 @@ test('two queries are under way at most; who asks meanwhile is in the next, also
   expect(await Promise.all(asked)).toHaveLength(4)
 })
 
-test('more than one query takes are several; one that fails fails those who asked with it alone', async () => {
+test('reads beyond the batch size are split, and a failed query rejects only its own reads', async () => {
   const { together, queries } = bench()
   const asked = Promise.allSettled(Array.from({ length: 1_200 }, (_, index) => together.one(`k${index}`)))
   await turn()

@@ -1,17 +1,18 @@
-// A worker process of the spike: a runtime on the shared database, told by its parent what to do. It ends when its parent does.
+// A worker process: a runtime on the shared database that executes orders of its parent and exits with it.
 
 import { appendFileSync } from 'node:fs'
-import { createRuntime, tool } from '../../../src/index.ts'
+import { createRuntime, type ToolContext } from '../../../src/index.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
 
 export interface WorkerSettings {
   readonly connection: Parameters<typeof postgresStore>[0]['connection']
   readonly schema: string
   readonly secret: string
-  /** Where effects leave their trace: one line each, `call step pid`. */
+  /** File with one line per effect: `call step pid`. */
   readonly ledger: string
-  /** The step whose function never returns in this process, after its effect. */
+  /** This step performs its effect and then never returns. */
   readonly hangIn?: string
 }
 
@@ -29,53 +30,39 @@ export type Word =
 const settings = JSON.parse(process.env.PAWL_WORKER as string) as WorkerSettings
 const say = (word: Word): void => void process.send?.(word)
 
-const threeSteps = tool({
-  name: 'three_steps',
-  description: 'Leaves a trace per step.',
-  input: { type: 'object' },
-  onCrash: 'rerun',
-  concurrency: 'parallel',
-  async execute(_input, ctx) {
-    const values: string[] = []
-    for (const step of ['s1', 's2', 's3']) {
-      const value = await ctx.step(step, (): string | Promise<string> => {
-        appendFileSync(settings.ledger, `${ctx.callId} ${step} ${process.pid}\n`)
-        return step === settings.hangIn ? new Promise<string>(() => {}) : `${step} of ${ctx.callId}`
-      })
-      values.push(value)
-    }
-    return values
-  },
+/** Leaves a trace per step. */
+const threeSteps = rerunTool('three_steps', { concurrency: 'parallel' }, async (_, ctx) => {
+  const values: string[] = []
+  for (const step of ['s1', 's2', 's3']) {
+    const value = await ctx.step(step, (): string | Promise<string> => {
+      appendFileSync(settings.ledger, `${ctx.callId} ${step} ${process.pid}\n`)
+      return step === settings.hangIn ? new Promise<string>(() => {}) : `${step} of ${ctx.callId}`
+    })
+    values.push(value)
+  }
+  return values
 })
 
-const parks = tool({
-  name: 'parks',
-  description: 'Parks until someone answers.',
-  input: { type: 'object' },
-  onCrash: 'rerun',
-  concurrency: 'parallel',
-  async execute(_input, ctx) {
-    const later = await ctx.later<string>()
-    say({ says: 'key', call: ctx.callId, key: later.key })
-    return later
-  },
-})
-
-const waits = tool({
-  name: 'waits',
-  description: 'Waits inside its body until someone answers.',
-  input: { type: 'object' },
-  onCrash: 'rerun',
-  concurrency: 'parallel',
-  async execute(_input, ctx) {
-    const later = await ctx.later<string>()
-    say({ says: 'key', call: ctx.callId, key: later.key })
-    return `heard ${await later.value}`
-  },
-})
+/** Creates a wait and tells its key to the parent. */
+async function openWait(ctx: ToolContext) {
+  const later = await ctx.later<string>()
+  say({ says: 'key', call: ctx.callId, key: later.key })
+  return later
+}
+const parks = rerunTool('parks', { concurrency: 'parallel' }, (_, ctx) => openWait(ctx))
+const waits = rerunTool(
+  'waits',
+  { concurrency: 'parallel' },
+  async (_, ctx) => `heard ${await (await openWait(ctx)).value}`,
+)
 
 const store = await postgresStore({ connection: settings.connection, schema: settings.schema, clock: systemClock })
-const runtime = await createRuntime({ store, keys: { secret: settings.secret }, lease: '1s', tools: [threeSteps, parks, waits] })
+const runtime = await createRuntime({
+  store,
+  keys: { secret: settings.secret },
+  lease: '1s',
+  tools: [threeSteps, parks, waits],
+})
 
 async function obey(order: Order): Promise<void> {
   switch (order.do) {

@@ -1,4 +1,4 @@
-// PostgreSQL: a claim that does not wait for a row that somebody writes at this moment, and two runtimes on one store object.
+// PostgreSQL: a claim that skips a locked row, and two runtimes on one store object.
 
 import { randomBytes } from 'node:crypto'
 import pg from 'pg'
@@ -16,11 +16,19 @@ afterAll(() => server?.stop())
 
 const notes = () => {
   const ran: string[] = []
-  return { ran, note: tool({ name: 'note', description: 'd', input: { type: 'object' }, execute: (_, ctx) => void ran.push(ctx.callId) }) }
+  return {
+    ran,
+    note: tool({
+      name: 'note',
+      description: 'd',
+      input: { type: 'object' },
+      execute: (_, ctx) => void ran.push(ctx.callId),
+    }),
+  }
 }
 const storeIn = (schema: string) => postgresStore({ connection: { ...server.connection }, schema })
 
-test('SCHED-1: what is written about the first call of a batch while it is claimed does not let the second run before it', async () => {
+test('SCHED-1: a claim that skips the locked first call of a batch does not run the second', async () => {
   const [own, store] = [await storeIn('first'), await storeIn('first')]
   const { ran, note } = notes()
   const asks = await createRuntime({ store: own, tools: [note], keys, logger: quiet, worker: false })
@@ -32,7 +40,7 @@ test('SCHED-1: what is written about the first call of a batch while it is claim
     { batch: 'm' },
   )
   await until(async () => (await store.unsettled({ after: '', limit: 10 })).length === 2)
-  // Somebody has the row of the first, as every group has the rows that its guards speak of: a cancel, for one.
+  // Locks the row of the first call, as a group commit with a guard on it does (a cancel, for example).
   const other = new pg.Client({ ...server.connection })
   await other.connect()
   await other.query('BEGIN')
@@ -46,7 +54,7 @@ test('SCHED-1: what is written about the first call of a batch while it is claim
   await Promise.all([own.close(), store.close()])
 })
 
-test('DUR-3: two runtimes on one store object hear of each other, as on the other stores', async () => {
+test("DUR-3: two runtimes on one store object receive each other's hints", async () => {
   const store = await storeIn('second')
   const { note } = notes()
   const asks = await createRuntime({ store, tools: [note], keys, logger: quiet, worker: false })

@@ -1,4 +1,4 @@
-// Connections break at bad moments: whoever asked hears of it in our words, and the process goes on.
+// Broken connections are reported as store_unavailable and do not end the process.
 
 import { connect, createServer, type Socket } from 'node:net'
 import pg from 'pg'
@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-test('CALL-2: a connection that is reset in the midst of a claim, and a server that is away, are store_unavailable and end nothing', async () => {
+test('CALL-2: a reset connection during a claim and a lost server are store_unavailable', async () => {
   const { host, port } = server.connection
   const sockets = new Set<Socket>()
   const proxy = createServer((socket) => {
@@ -37,8 +37,11 @@ test('CALL-2: a connection that is reset in the midst of a claim, and a server t
     const claim = Promise.resolve(store.claim('w', ['t'], 1))
     claim.catch(() => {})
     for (;;) {
-      await other.query('SELECT pg_stat_clear_snapshot()') // within a transaction the first look would be kept
-      const { rows } = await other.query(`SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '(SELECT uid%'`)
+      await other.query('SELECT pg_stat_clear_snapshot()') // within a transaction, pg_stat views would return a cached
+      // snapshot
+      const { rows } = await other.query(
+        `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '(SELECT uid%'`,
+      )
       if (rows.length > 0) break
     }
     for (const socket of sockets) socket.resetAndDestroy()

@@ -1,4 +1,4 @@
-// The store port on a real PostgreSQL: the same promises as every store, and two worker processes on one database.
+// The store port on PostgreSQL: the store cases, and two worker processes on one database.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -43,21 +43,23 @@ async function handle(schema: string, clock = systemClock, connection = server.c
   return store
 }
 
-describe('the store cases', () => {
+describe('store cases', () => {
   for (const each of storeCases) {
     test(titleOf(each), async () => {
       await each.run(async (clock) => {
         const schema = `case_${++schemas}`
-        // Only the cases that move the clock of leases need a server that shows it.
+        // Only the cases that move the lease clock need the server with a simulated clock.
         const open = async (): Promise<Store> =>
-          each.needs === 'given clock' ? clocked.under(await handle(schema, clock, clocked.connection), clock) : handle(schema, clock)
+          each.needs === 'given clock'
+            ? clocked.under(await handle(schema, clock, clocked.connection), clock)
+            : handle(schema, clock)
         return { store: await open(), again: open }
       })
     })
   }
 })
 
-/** A worker process, and what it has said so far. */
+/** A worker process and its messages so far. */
 class Worker {
   readonly heard: Word[] = []
   readonly child: ChildProcess
@@ -75,7 +77,7 @@ class Worker {
     this.child.send(order)
   }
 
-  /** Takes the first word of a kind, once it is said. */
+  /** Waits for the first message of a kind and removes it. */
   async hear<S extends Word['says']>(says: S): Promise<Extract<Word, { says: S }>> {
     const found = await vi.waitFor(
       () => this.heard.find((word) => word.says === says) ?? Promise.reject(new Error(`no '${says}' yet`)),
@@ -96,7 +98,7 @@ describe('two worker processes on one database', () => {
     return { connection: server.connection, schema, secret: randomBytes(32).toString('hex'), ledger }
   }
 
-  test('a worker is killed in mid-step and the other takes over: recorded steps are not repeated, one outcome each [DUR-1, DUR-3, DUR-7]', async () => {
+  test('DUR-1, DUR-3, DUR-7: a takeover after a kill repeats no recorded step and settles each call once', async () => {
     const settings = place()
     const doomed = new Worker({ ...settings, hangIn: 's2' })
     const other = new Worker(settings)
@@ -111,10 +113,19 @@ describe('two worker processes on one database', () => {
     other.tell({ do: 'run', session: 's', calls })
     const { outcomes } = await other.hear('done')
     expect(outcomes).toEqual(
-      ids.map((id) => ({ status: 'success', attempts: 2, value: ['s1', 's2', 's3'].map((step) => `${step} of ${id}`) })),
+      ids.map((id) => ({
+        status: 'success',
+        attempts: 2,
+        value: ['s1', 's2', 's3'].map((step) => `${step} of ${id}`),
+      })),
     )
     const [first, second] = [doomed.child.pid, other.child.pid]
-    const expected = ids.flatMap((id) => [`${id} s1 ${first}`, `${id} s2 ${first}`, `${id} s2 ${second}`, `${id} s3 ${second}`])
+    const expected = ids.flatMap((id) => [
+      `${id} s1 ${first}`,
+      `${id} s2 ${first}`,
+      `${id} s2 ${second}`,
+      `${id} s3 ${second}`,
+    ])
     expect(effects().toSorted()).toEqual(expected.toSorted())
     const store = await handle(settings.schema)
     const settled = (await store.events({ after: 0, limit: 1_000 })).filter((event) => event.type === 'call.settled')
@@ -122,7 +133,7 @@ describe('two worker processes on one database', () => {
     expect(settled).toHaveLength(ids.length)
   })
 
-  test('a wait opened by one worker is answered through the other, parked or in the body [WAIT-1, WAIT-2]', async () => {
+  test('WAIT-1, WAIT-2: a wait of one worker is resolved through the other, parked or in the body', async () => {
     const settings = place()
     const asking = new Worker(settings)
     const answering = new Worker(settings)

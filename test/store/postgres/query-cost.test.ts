@@ -1,50 +1,43 @@
-// What looking costs on PostgreSQL, by the server's own count of the rows it read: nothing may read through what has been. Not by time.
+// Query cost on PostgreSQL by the server's own row counters, not by time: no query may scan past data.
 
-import pg from 'pg'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import {
-  answering,
+  answerWait,
   callRecord,
   change,
   eventRecord,
   holds,
-  place,
+  callPosition,
   progressOf,
   stepRecord,
   waitRecord,
 } from '../../../src/testing/store-cases/record-builders.ts'
-import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
+import { serverWithAdmin } from '../../kit/stores/postgres-for-file.ts'
 
-let server: Server
-let admin: pg.Client
-beforeAll(async () => {
-  server = await startServer()
-  admin = new pg.Client({ ...server.connection, options: '-c search_path=cost -c synchronous_commit=off' })
-  await admin.connect()
-}, 60_000)
-afterAll(async () => {
-  await admin?.end()
-  await server?.stop()
-})
+const server = serverWithAdmin('cost')
 
 const open = (): Promise<Store> => postgresStore({ connection: server.connection, schema: 'cost' })
 const many = 40_000
 
-/** Rows of the big tables that were read one after the other, and by an index, since the database began. */
+/** Rows of the large tables read by sequential scan and by index since the database started. */
 async function read(): Promise<{ through: number; found: number }> {
-  const { rows } = await admin.query(
+  const { rows } = await server.admin.query(
     `SELECT coalesce(sum(seq_tup_read), 0)::int AS through, coalesce(sum(idx_tup_fetch), 0)::int AS found FROM pg_stat_user_tables
      WHERE schemaname = 'cost' AND relname IN ('calls', 'steps', 'waits', 'events', 'attachments', 'uses')`,
   )
   return rows[0] as { through: number; found: number }
 }
 
-/** A worker's day, in short. Counted when its connections are closed: then the server has heard of all they did. */
+/** A typical sequence of store operations. The server reports its counters when the connections close. */
 async function day(n: number): Promise<void> {
   const store = await open()
-  const call = callRecord(`z${n}`, { position: place({ session: 'today', id: `z${n}` }), state: 'running', owner: 'gone' })
+  const call = callRecord(`z${n}`, {
+    position: callPosition({ session: 'today', id: `z${n}` }),
+    state: 'running',
+    owner: 'gone',
+  })
   await store.renew('w', 60_000)
   await store.callAt(call.position)
   await store.commit(
@@ -57,7 +50,12 @@ async function day(n: number): Promise<void> {
   const [claimed] = await store.claim('w', ['tool'], 10)
   expect(claimed?.uid).toBe(call.uid)
   await store.commit(
-    change({ guards: [holds(call, 2)], steps: [stepRecord(call.uid, 'a')], insertWaits: [waitRecord(`w${n}`, call.uid)], events: [] }),
+    change({
+      guards: [holds(call, 2)],
+      steps: [stepRecord(call.uid, 'a')],
+      insertWaits: [waitRecord(`w${n}`, call.uid)],
+      events: [],
+    }),
   )
   await store.commit(
     change({
@@ -69,14 +67,18 @@ async function day(n: number): Promise<void> {
   await store.nextDeadline()
   await store.dueWaits(0, 10)
   await store.unsettled({ after: '', limit: 10 })
-  await store.commit(answering(`w${n}`))
+  await store.commit(answerWait(`w${n}`))
   await store.claim('w', ['tool'], 10)
   await store.steps(call.uid)
   await store.waitsOf(call.uid)
   await store.commit(
     change({
       guards: [holds(call, 3)],
-      updateCall: { uid: call.uid, progress: progressOf(call, { state: 'settled', outcome: '{}', settledAt: 1e12 }), release: true },
+      updateCall: {
+        uid: call.uid,
+        progress: progressOf(call, { state: 'settled', outcome: '{}', settledAt: 1e12 }),
+        release: true,
+      },
       events: [eventRecord(n, { session: 'today', call: call.uid })],
     }),
   )
@@ -90,26 +92,28 @@ async function day(n: number): Promise<void> {
 }
 
 test.each(['never counted', 'counted'])(
-  'DUR-10: with 40,000 settled calls (tables %s) nothing reads through a table',
+  'DUR-10: with 40,000 settled calls (tables %s) no query scans a table',
   { timeout: 120_000 },
   async (how) => {
     if (how === 'never counted') {
       await (await open()).close()
-      await admin.query(`ALTER TABLE calls SET (autovacuum_enabled = off); ALTER TABLE events SET (autovacuum_enabled = off)`)
+      await server.admin.query(
+        `ALTER TABLE calls SET (autovacuum_enabled = off); ALTER TABLE events SET (autovacuum_enabled = off)`,
+      )
       await day(0)
-      await admin.query(
+      await server.admin.query(
         `INSERT INTO calls SELECT 'u' || n, sha256(n::text::bytea), sha256((n % 1000)::text::bytea), 't', 's' || n % 1000, '', 'u' || n, 0, NULL, 'tool',
          '{}', 'h', NULL, n, 'settled', '{}', '{}', 1, n, NULL, '{"status":"success"}', n, 1, NULL, 0, NULL FROM generate_series(1, ${many}) AS n`,
       )
-      await admin.query(
+      await server.admin.query(
         `INSERT INTO events SELECT 100 + n, sha256((n % 1000)::text::bytea), n / 1000 + 1, 't', 's' || n % 1000, 'u' || (n / 3), 'call.started', n, '{"attempt":1}'
          FROM generate_series(1, ${3 * many}) AS n`,
       )
-      await admin.query(
+      await server.admin.query(
         `INSERT INTO steps SELECT 'u' || n, sha256('a'), 'a', 'done', NULL, '1', 1, n FROM generate_series(1, ${many}) AS n`,
       )
-      await admin.query(`UPDATE log SET position = ${3 * many + 100}`)
-    } else await admin.query('ANALYZE')
+      await server.admin.query(`UPDATE log SET position = ${3 * many + 100}`)
+    } else await server.admin.query('ANALYZE')
     const before = await read()
     for (let n = 1; n <= 4; n++) await day((how === 'counted' ? 100 : 0) + n)
     const after = await read()
@@ -118,8 +122,8 @@ test.each(['never counted', 'counted'])(
   },
 )
 
-test('DUR-7: a look for work costs what there is to claim, not what others are at work on', { timeout: 60_000 }, async () => {
-  await admin.query(
+test('DUR-7: a claim costs the claimable calls, not the calls of other workers', { timeout: 60_000 }, async () => {
+  await server.admin.query(
     `INSERT INTO calls SELECT 'open' || n, sha256(('open' || n)::bytea), sha256((n % 1000)::text::bytea), 't', 's' || n % 1000, '', 'open' || n, 0, NULL, 'tool',
      '{}', 'h', NULL, n, 'running', '{}', '{}', 1, n, NULL, NULL, NULL, 1, CASE n % 3 WHEN 0 THEN 'w' WHEN 1 THEN 'v' ELSE 'gone' END, 0, NULL
      FROM generate_series(1, 30000) AS n`,
@@ -132,24 +136,24 @@ test('DUR-7: a look for work costs what there is to claim, not what others are a
     await store.leave('gone')
     const oldest = await store.claim('w', ['tool'], 3)
     expect(oldest.map(({ uid }) => uid)).toEqual(['open2', 'open5', 'open8'])
-    await admin.query(`UPDATE calls SET owner = 'gone' WHERE uid = ANY($1)`, [oldest.map(({ uid }) => uid)])
+    await server.admin.query(`UPDATE calls SET owner = 'gone' WHERE uid = ANY($1)`, [oldest.map(({ uid }) => uid)])
     for (const each of ['w', 'v']) await store.leave(each)
     await store.close()
     return (await read()).found - before.found
   }
   const one = await looks(1)
-  // A hundred looks more read a few rows each: the first of each owner.
+  // Each further claim reads only the first row of each owner.
   expect((await looks(101)) - one).toBeLessThan(2_000)
-  await admin.query(`DELETE FROM calls WHERE uid LIKE 'open%'`)
+  await server.admin.query(`DELETE FROM calls WHERE uid LIKE 'open%'`)
 })
 
-test('DUR-10: erasing a page of the oldest costs the page', { timeout: 60_000 }, async () => {
+test('DUR-10: erasing a page of the oldest calls costs only that page', { timeout: 60_000 }, async () => {
   const before = await read()
   const store = await open()
   expect(await store.erase({ settledBefore: many, after: '', limit: 50 })).toMatchObject({ calls: 50 })
   await store.close()
   const after = await read()
   expect(after.through - before.through).toBeLessThan(500)
-  // The events of fifty sessions are looked through, 300 each.
+  // The events of fifty sessions are read, 300 each.
   expect(after.found - before.found).toBeLessThan(40_000)
 })

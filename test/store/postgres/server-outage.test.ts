@@ -1,4 +1,4 @@
-// Bad days of a PostgreSQL store: the server is away, comes back, or cuts a connection at the worst moment.
+// PostgreSQL outages: the server is down, restarts, or cuts a connection between commit and answer.
 
 import { connect, createServer, type Server as Proxy, type Socket } from 'node:net'
 import { createRuntime, type Runtime, tool } from 'pawl'
@@ -31,26 +31,32 @@ async function worker(): Promise<Unlucky> {
   return child
 }
 
-test('DUR-6: down at the start is told clearly; when it is back the same process opens', { timeout: 60_000 }, async () => {
-  const child = await worker()
-  await server.crash()
-  expect(await child.tell({ do: 'open', store: url(), secret })).toEqual({
-    code: 'store_unavailable',
-    message: expect.stringMatching(/PostgreSQL at 127.0.0.1:\d+ cannot be reached.*Bring the store back/),
-  })
-  await server.start()
-  expect(await child.tell({ do: 'open', store: url(), secret })).toEqual({})
-  expect(await child.tell({ do: 'run', ids: ['start'] })).toMatchObject({ outcomes: [{ status: 'success' }] })
-  const other = await worker()
-  expect(await other.tell({ do: 'open', store: url(), secret: 'quite another secret, and long enough' })).toMatchObject({
-    code: 'keys_mismatch',
-  })
-})
+test(
+  'DUR-6: a server that is down at open is reported clearly, and a later open succeeds',
+  { timeout: 60_000 },
+  async () => {
+    const child = await worker()
+    await server.crash()
+    expect(await child.tell({ do: 'open', store: url(), secret })).toEqual({
+      code: 'store_unavailable',
+      message: expect.stringMatching(/PostgreSQL at 127.0.0.1:\d+ cannot be reached.*Make the store available/),
+    })
+    await server.start()
+    expect(await child.tell({ do: 'open', store: url(), secret })).toEqual({})
+    expect(await child.tell({ do: 'run', ids: ['start'] })).toMatchObject({ outcomes: [{ status: 'success' }] })
+    const other = await worker()
+    expect(
+      await other.tell({ do: 'open', store: url(), secret: 'quite another secret, and long enough' }),
+    ).toMatchObject({
+      code: 'keys_mismatch',
+    })
+  },
+)
 
-test('DUR-6: five restarts of the server while nobody does anything end no process', { timeout: 120_000 }, async () => {
+test('DUR-6: five server restarts do not end an idle process', { timeout: 120_000 }, async () => {
   const child = await worker()
   expect(await child.tell({ do: 'open', store: url(), secret })).toEqual({})
-  // All connections of the pool are open and idle.
+  // Opens all pool connections, which then are idle.
   await child.tell({ do: 'run', ids: Array.from({ length: 20 }, (_, n) => `idle${n}`) })
   for (let round = 0; round < 5; round++) {
     await server.crash()
@@ -60,7 +66,7 @@ test('DUR-6: five restarts of the server while nobody does anything end no proce
   await recovered(child, ['after'])
 })
 
-/** Asks until the store is back; what is told meanwhile is that it is away. */
+/** Repeats the run until the store is back; until then the error is store_unavailable. */
 async function recovered(child: Unlucky, ids: readonly string[]): Promise<void> {
   const giveUp = performance.now() + 30_000
   for (;;) {
@@ -72,7 +78,7 @@ async function recovered(child: Unlucky, ids: readonly string[]): Promise<void> 
 }
 
 test(
-  'DUR-6: the server is killed under load and comes back: nothing acknowledged is lost, the rest goes on',
+  'DUR-6: a server killed under load loses nothing acknowledged, and the rest continues',
   { timeout: 120_000 },
   async () => {
     const child = await worker()
@@ -102,17 +108,19 @@ test(
     const read = await child.tell({ do: 'read', ids: acknowledged })
     expect(read.outcomes).toHaveLength(acknowledged.length)
     expect(read.outcomes?.every(({ status }) => status === 'success')).toBe(true)
-    // Nothing is stuck, and each call ended once.
+    // Nothing is stuck, and each call settled once.
     expect((await child.tell({ do: 'doctor' })).findings).toEqual([])
     const admin = new pg.Client(server.connection)
     await admin.connect()
-    const twice = await admin.query(`SELECT call FROM pawl.events WHERE type = 'call.settled' GROUP BY call HAVING count(*) > 1`)
+    const twice = await admin.query(
+      `SELECT call FROM pawl.events WHERE type = 'call.settled' GROUP BY call HAVING count(*) > 1`,
+    )
     expect(twice.rows).toEqual([])
     await admin.end()
   },
 )
 
-/** Between a store and its server: lets a write through and cuts the connection before its answer comes back. */
+/** A proxy that forwards a write to the server and cuts the connection before the answer. */
 class Cutter {
   cutNext = false
   cuts = 0
@@ -129,7 +137,7 @@ class Cutter {
         socket.on('close', () => (client.destroy(), upstream.destroy()))
       }
       client.on('data', (data) => {
-        // A Bind of the statement that writes a group.
+        // A Bind message of the statement that writes a group.
         if (this.cutNext && data.includes('\0write\0')) {
           this.cutNext = false
           this.cuts++
@@ -145,7 +153,9 @@ class Cutter {
   }
 
   listen(): Promise<number> {
-    return new Promise((resolve) => this.#proxy.listen(0, '127.0.0.1', () => resolve((this.#proxy.address() as { port: number }).port)))
+    return new Promise((resolve) =>
+      this.#proxy.listen(0, '127.0.0.1', () => resolve((this.#proxy.address() as { port: number }).port)),
+    )
   }
 
   close(): void {
@@ -154,67 +164,63 @@ class Cutter {
   }
 }
 
-test(
-  'DUR-7: a connection cut between a commit and its answer: the caller hears that it is not known, nothing is applied twice',
-  { timeout: 60_000 },
-  async () => {
-    const cutter = new Cutter(server.connection.port)
-    const port = await cutter.listen()
-    const effects: string[] = []
-    const once = tool({
-      name: 'once',
-      description: 'Must not run twice',
-      input: { type: 'object' },
-      concurrency: 'parallel',
-      execute: (_, ctx) => (effects.push(ctx.callId), 'done'),
+test('DUR-7: a connection cut between commit and answer applies no change twice', { timeout: 60_000 }, async () => {
+  const cutter = new Cutter(server.connection.port)
+  const port = await cutter.listen()
+  const effects: string[] = []
+  const once = tool({
+    name: 'once',
+    description: 'Must not run twice',
+    input: { type: 'object' },
+    concurrency: 'parallel',
+    execute: (_, ctx) => (effects.push(ctx.callId), 'done'),
+  })
+  const store = await postgresStore({ connection: { ...server.connection, port }, schema: 'cut' })
+  let runtime: Runtime | undefined
+  try {
+    runtime = await createRuntime({
+      store,
+      tools: [once],
+      keys: { secret },
+      lease: '1s',
+      logger: { debug() {}, info() {}, warn() {}, error() {} },
     })
-    const store = await postgresStore({ connection: { ...server.connection, port }, schema: 'cut' })
-    let runtime: Runtime | undefined
-    try {
-      runtime = await createRuntime({
-        store,
-        tools: [once],
-        keys: { secret },
-        lease: '1s',
-        logger: { debug() {}, info() {}, warn() {}, error() {} },
-      })
-      const session = runtime.session('s')
-      await session.run([{ id: 'warm', name: 'once', input: {} }])
-      let unknown = 0
-      for (let n = 0; n < 20; n++) {
-        cutter.cutNext = true
-        const call = { id: `c${n}`, name: 'once', input: {} }
-        const first = await session.run([call]).catch((error: { code: string }) => error)
-        if (!Array.isArray(first)) {
-          expect(first).toMatchObject({ code: 'store_unavailable' })
-          unknown++
-        }
-        cutter.cutNext = false
-        // Asked again it ends, with what is on record or as unknown; never by running once more.
-        const giveUp = performance.now() + 20_000
-        for (;;) {
-          const again = await session.run([call]).catch((error: { code: string }) => error)
-          if (Array.isArray(again)) {
-            expect(['success', 'unknown']).toContain(again[0]?.status)
-            break
-          }
-          expect(performance.now()).toBeLessThan(giveUp)
-        }
+    const session = runtime.session('s')
+    await session.run([{ id: 'warm', name: 'once', input: {} }])
+    let unknown = 0
+    for (let n = 0; n < 20; n++) {
+      cutter.cutNext = true
+      const call = { id: `c${n}`, name: 'once', input: {} }
+      const first = await session.run([call]).catch((error: { code: string }) => error)
+      if (!Array.isArray(first)) {
+        expect(first).toMatchObject({ code: 'store_unavailable' })
+        unknown++
       }
-      expect(cutter.cuts).toBe(20)
-      expect(unknown).toBeGreaterThan(0)
-      expect(new Set(effects).size).toBe(effects.length)
-      const events = await store.events({ after: 0, limit: 10_000 })
-      const ended = events.filter(({ type }) => type === 'call.settled').map(({ call }) => call)
-      expect(new Set(ended).size).toBe(ended.length)
-      expect(ended).toHaveLength(21)
-      // No gap and no repeat in what was committed without an answer.
-      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
-      expect((await runtime.health()).findings).toEqual([])
-    } finally {
-      await runtime?.close({ grace: 0 })
-      await store.close()
-      cutter.close()
+      cutter.cutNext = false
+      // A repeated call ends with the recorded outcome or as unknown, and never runs again.
+      const giveUp = performance.now() + 20_000
+      for (;;) {
+        const again = await session.run([call]).catch((error: { code: string }) => error)
+        if (Array.isArray(again)) {
+          expect(['success', 'unknown']).toContain(again[0]?.status)
+          break
+        }
+        expect(performance.now()).toBeLessThan(giveUp)
+      }
     }
-  },
-)
+    expect(cutter.cuts).toBe(20)
+    expect(unknown).toBeGreaterThan(0)
+    expect(new Set(effects).size).toBe(effects.length)
+    const events = await store.events({ after: 0, limit: 10_000 })
+    const ended = events.filter(({ type }) => type === 'call.settled').map(({ call }) => call)
+    expect(new Set(ended).size).toBe(ended.length)
+    expect(ended).toHaveLength(21)
+    // Commits without an answer leave neither gaps nor duplicates.
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
+    expect((await runtime.health()).findings).toEqual([])
+  } finally {
+    await runtime?.close({ grace: 0 })
+    await store.close()
+    cutter.close()
+  }
+})

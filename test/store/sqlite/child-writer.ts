@@ -1,6 +1,6 @@
-// Opens a SQLite store, writes a group that is meant for the thread, and says what became of it. Closes it if told; otherwise nothing may keep
-// it alive.
-// Loads the store from where it is told, so that the built package is tried too.
+// Opens a SQLite store, commits a group through the writer thread and prints the result. Closes the store only on
+// request; otherwise nothing may keep the process alive. The store module is loaded from an argument, so that the
+// built package is tested too.
 
 import { Worker } from 'node:worker_threads'
 import type * as Time from '../../../src/core/clock.ts'

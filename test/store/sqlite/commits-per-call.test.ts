@@ -1,4 +1,4 @@
-// DUR-6: how often the disk is asked. Every commit of the store is one sync in `power` mode, so commits are what is counted.
+// Disk syncs per call. In `power` mode every commit is one sync, so the tests count commits.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -10,22 +10,34 @@ import { z } from 'zod'
 import { systemClock } from '../../../src/core/clock.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../../src/store/store.ts'
+import { argumentTool } from '../../kit/simple-tools.ts'
 import { countCommits } from '../../kit/stores/count-commits.ts'
 
 const empty = z.object({})
-const plain = tool({ name: 'plain', description: 'Must not run twice', input: empty, concurrency: 'parallel', execute: () => 1 })
-const barrier = tool({ name: 'barrier', description: 'One after the other', input: empty, execute: () => 1 })
-const readOnly = tool({ name: 'read_only', description: 'Changes nothing', input: empty, hints: { readOnly: true }, execute: () => 1 })
-const steps = tool({
-  name: 'steps',
-  description: 'So many steps, one after the other',
-  input: z.object({ n: z.number() }),
-  onCrash: 'rerun',
+const plain = tool({
+  name: 'plain',
+  description: 'Must not run twice',
+  input: empty,
   concurrency: 'parallel',
-  async execute({ n }, ctx) {
+  execute: () => 1,
+})
+const barrier = tool({ name: 'barrier', description: 'One after the other', input: empty, execute: () => 1 })
+const readOnly = tool({
+  name: 'read_only',
+  description: 'Changes nothing',
+  input: empty,
+  hints: { readOnly: true },
+  execute: () => 1,
+})
+/** So many steps, one after the other. */
+const steps = argumentTool(
+  'steps',
+  z.object({ n: z.number() }),
+  { onCrash: 'rerun', concurrency: 'parallel' },
+  async ({ n }, ctx) => {
     for (let index = 0; index < n; index++) await ctx.step(`s${index}`, () => index)
   },
-})
+)
 
 let dir: string
 const stores: Store[] = []
@@ -55,28 +67,28 @@ async function syncs(count: number, name: string, input: object = {}, on = runti
   return commits.take()
 }
 
-test('DUR-6: two syncs for a call that must not run twice, one for a call that may', async () => {
+test('DUR-6: a call that must not run twice costs two syncs, and a rerunnable one costs one', async () => {
   expect(await syncs(1, 'plain')).toBe(2)
   expect(await syncs(1, 'read_only')).toBe(1)
 })
 
-test.for([[1], [5], [20]])('DUR-6: %i steps in a row cost that many syncs and one more', async ([n]) => {
+test.for([[1], [5], [20]])('DUR-6: %i sequential steps cost one sync each plus one', async ([n]) => {
   expect(await syncs(1, 'steps', { n })).toBe((n as number) + 1)
 })
 
-test('DUR-6: 64 calls at once share their syncs: two for all of them', async () => {
+test('DUR-6: 64 concurrent calls share two syncs', async () => {
   expect(await syncs(64, 'plain')).toBe(2)
   expect(await syncs(64, 'read_only')).toBe(1)
   expect(await syncs(50, 'steps', { n: 5 })).toBe(6)
 })
 
-test('DUR-6: where a thread writes and the callers go on meanwhile, they are at most twice as many', async () => {
+test('DUR-6: with the writer thread, concurrent calls need at most twice as many syncs', async () => {
   expect(await syncs(64, 'read_only', {}, threaded)).toBe(1)
   expect(await syncs(64, 'plain', {}, threaded)).toBeLessThanOrEqual(4)
   expect(await syncs(50, 'steps', { n: 5 }, threaded)).toBeLessThanOrEqual(12)
 })
 
-test('DUR-6: one after the other, the outcome of each shares its sync with the start of the next', async () => {
+test('DUR-6: in sequence, the outcome of a call shares its sync with the start of the next', async () => {
   expect(await syncs(20, 'barrier')).toBe(21)
 })
 

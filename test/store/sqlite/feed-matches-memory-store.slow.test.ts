@@ -1,11 +1,18 @@
-// The filed feed of SQLite against the memory store: random writes and erasures by two handles of one file, across the filing boundary.
+// The SQLite feed with filed (indexed) events against the memory store: random writes and erasures through two
+// handles of one file, across the filing boundary.
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import type { ErasedPage, Store } from '../../../src/store/store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { callRecord, change, eventRecord, longAgo, place } from '../../../src/testing/store-cases/record-builders.ts'
+import {
+  callRecord,
+  change,
+  eventRecord,
+  longAgo,
+  callPosition,
+} from '../../../src/testing/store-cases/record-builders.ts'
 import { freshDir } from '../../kit/stores/fresh-store.ts'
 
 const random = (seed: number) => () => {
@@ -22,11 +29,13 @@ const scopes = [
 ].map(([tenant, session]) => ({ tenant: tenant as string, session: session as string }))
 
 for (const seed of [1, 2, 3, 4, 5, 6])
-  test(`FEED-1 DUR-10: seed ${seed}`, { timeout: 30_000 }, async () => {
+  test(`FEED-1, DUR-10: the SQLite feed equals the memory store (seed ${seed})`, { timeout: 30_000 }, async () => {
     const r = random(seed)
     const clock = manualClock()
     const file = join(freshDir(), 'a.db')
-    let handles = [0, 1].map(() => sqliteStore({ file, clock, commit: 'process', writer: r() < 0.5 ? 'inline' : 'thread' }))
+    let handles = [0, 1].map(() =>
+      sqliteStore({ file, clock, commit: 'process', writer: r() < 0.5 ? 'inline' : 'thread' }),
+    )
     const model = memoryStore({ clock })
     const pick = <T>(list: readonly T[]): T => list[Math.floor(r() * list.length)] as T
     let n = 0
@@ -45,12 +54,15 @@ for (const seed of [1, 2, 3, 4, 5, 6])
           const open = r() < 0.03
           const many = r() < 0.3 ? Math.floor(r() * 900) : Math.floor(r() * 30)
           const call = callRecord(uid, {
-            position: place({ ...of, id: uid }),
+            position: callPosition({ ...of, id: uid }),
             ...(open ? {} : { state: 'settled', outcome: '{}', settledAt: longAgo + n }),
           })
-          return change({ insertCall: call, events: Array.from({ length: many }, (_, at) => eventRecord(at, { ...of, call: uid })) })
+          return change({
+            insertCall: call,
+            events: Array.from({ length: many }, (_, at) => eventRecord(at, { ...of, call: uid })),
+          })
         })
-        // One group, or one by one.
+        // Committed as one group by SQLite, one by one by the memory store.
         const handle = pick(handles)
         await Promise.all(changes.map((one) => handle.commit(one)))
         for (const one of changes) await model.commit(one)
@@ -77,7 +89,9 @@ for (const seed of [1, 2, 3, 4, 5, 6])
         for (const handle of handles) await handle.scrub()
       } else if (what < 0.85) {
         for (const handle of handles) await handle.close()
-        handles = [0, 1].map(() => sqliteStore({ file, clock, commit: 'process', writer: r() < 0.5 ? 'inline' : 'thread' }))
+        handles = [0, 1].map(() =>
+          sqliteStore({ file, clock, commit: 'process', writer: r() < 0.5 ? 'inline' : 'thread' }),
+        )
       }
       const after = r() < 0.5 ? 0 : Math.floor(r() * 3000)
       const limit = pick([7, 256, 10_000])

@@ -1,4 +1,4 @@
-// The SQLite writer: by the event loop or by a thread, with the same answers; and what becomes of the groups when the thread does not.
+// The SQLite group writer: event loop and thread give the same answers, and groups survive the loss of the thread.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -12,7 +12,14 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { sqliteStore, type SqliteOptions } from '../../../src/store/sqlite/sqlite-store.ts'
 import type { Change, Store, Written } from '../../../src/store/store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { callRecord, change, eventRecord, stepRecord, waitRecord } from '../../../src/testing/store-cases/record-builders.ts'
+import {
+  callRecord,
+  change,
+  eventRecord,
+  stepRecord,
+  waitRecord,
+} from '../../../src/testing/store-cases/record-builders.ts'
+import { watchEventLoop } from '../../kit/event-loop-pauses.ts'
 
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../../..')
@@ -35,7 +42,7 @@ function open(options: Partial<SqliteOptions> = {}): { store: Store; file: strin
   stores.push(store)
   return { store, file }
 }
-/** Who was asked: the threads of the stores opened meanwhile. */
+/** The threads that received messages, of all stores opened from now on. */
 function threads(): Worker[] {
   const found: Worker[] = []
   const post = Worker.prototype.postMessage
@@ -47,10 +54,11 @@ function threads(): Worker[] {
 }
 const written = (store: Store, changes: readonly Change[]): Promise<Written[]> =>
   Promise.all(changes.map((each) => new Promise<Written>((resolve) => store.write(each, resolve))))
-const many = (count: number): Change[] => Array.from({ length: count }, (_, at) => change({ events: [eventRecord(at)] }))
+const many = (count: number): Change[] =>
+  Array.from({ length: count }, (_, at) => change({ events: [eventRecord(at)] }))
 const countOf = async (store: Store): Promise<number> => (await store.events({ after: 0, limit: 100_000 })).length
 
-test('DUR-6: both paths give the same answers, also for what can never be written', async () => {
+test('DUR-6: event loop and thread give the same answers, even for unwritable changes', async () => {
   const call = callRecord('a')
   const changes = [
     change({ insertCall: call, events: [eventRecord(1)] }),
@@ -77,19 +85,28 @@ test('DUR-6: both paths give the same answers, also for what can never be writte
     expect((await store.steps('a')).map(({ key }) => key)).toEqual(['fine'])
   }
   expect(told[1]).toEqual(told[0])
-  expect(told[0]).toMatchObject([{ ok: true }, { ok: false }, { ok: true }, { alone: true, errcode: 2067 }, { alone: true }, {}, {}, {}])
+  expect(told[0]).toMatchObject([
+    { ok: true },
+    { ok: false },
+    { ok: true },
+    { alone: true, errcode: 2067 },
+    { alone: true },
+    {},
+    {},
+    {},
+  ])
 })
 
-test('DUR-6: small groups are written here, large ones by the thread, once it is there', async () => {
+test('DUR-6: the event loop writes small groups and the thread writes large ones', async () => {
   const asked = threads()
-  const { store } = open({ commit: 'process' }) // no disk is slow for that
+  const { store } = open({ commit: 'process' }) // no sync, so a slow disk cannot move small groups to the thread
   await written(store, many(1))
   expect(asked).toEqual([])
   await vi.waitFor(async () => {
     await written(store, many(300))
     expect(asked).toHaveLength(1)
   })
-  // Small ones again, after a moment without large ones.
+  // Small groups return to the event loop after a while without large ones.
   await vi.waitFor(async () => {
     const before = vi.mocked(Worker.prototype.postMessage).mock.calls.length
     await written(store, many(1))
@@ -97,14 +114,14 @@ test('DUR-6: small groups are written here, large ones by the thread, once it is
   })
 })
 
-test('DUR-6: a thread that dies leaves its group unknown, loses nothing acknowledged, and is done without', async () => {
+test('DUR-6: a dead thread leaves its group unknown and loses nothing acknowledged', async () => {
   const asked = threads()
   const { store, file } = open({ writer: 'thread' })
   let acknowledged = 0
   let unknown = 0
   for (let round = 0; round < 20; round++) {
     const answers = written(store, many(10))
-    // The first is on its way when the thread is ended, in the middle of whatever it does.
+    // The first group is in flight when the thread is terminated.
     if (round === 5) setImmediate(() => void asked[0]?.terminate())
     for (const answer of await answers) {
       if ('failed' in answer) {
@@ -122,20 +139,19 @@ test('DUR-6: a thread that dies leaves its group unknown, loses nothing acknowle
   expect([acknowledged, 200]).toContain(found?.n)
 })
 
-describe('another process writes', () => {
-  test('DUR-6: meanwhile the event loop turns, and everything is written in the end', async () => {
+describe('while another process holds the write lock', () => {
+  test('DUR-6: the event loop is not blocked, and everything is written in the end', async () => {
     const { store, file } = open()
     const other = new DatabaseSync(file)
     other.exec('BEGIN IMMEDIATE')
-    let longest = 0
-    let last = performance.now()
-    const ticking = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 5)
-    const writing: unknown[] = [store.commit(change({ events: [eventRecord(1)] })), store.renew('w', 1_000), store.setting('k', 'v')]
+    const pauses = watchEventLoop()
+    const writing: unknown[] = [
+      store.commit(change({ events: [eventRecord(1)] })),
+      store.renew('w', 1_000),
+      store.setting('k', 'v'),
+    ]
     await new Promise((resolve) => setTimeout(resolve, 1_000))
-    clearInterval(ticking)
+    const longest = pauses.stop()
     other.exec('ROLLBACK')
     other.close()
     expect(await Promise.all(writing as Promise<unknown>[])).toEqual([{ ok: true }, 1, 'v'])
@@ -143,15 +159,15 @@ describe('another process writes', () => {
   })
 })
 
-test('DUR-6: the WAL is written back beside the event loop, and does not grow without end', async () => {
+test('DUR-6: checkpoints run off the event loop, and the WAL stays bounded', async () => {
   const { store, file } = open({ commit: 'process' })
   const value = JSON.stringify('x'.repeat(20_000))
   for (let n = 0; n < 2_000; n++) await store.commit(change({ steps: [stepRecord('c', `${n}`, { value })] }))
-  // 2,000 times 20 kB were written; from 16 MB on the thread takes over.
+  // 2,000 times 20 kB were written; from 16 MB on the thread checkpoints.
   expect(statSync(`${file}-wal`).size).toBeLessThan(30_000_000)
 })
 
-test('FEED-1: what our own thread writes is no news from outside; what others write is', async () => {
+test('FEED-1: writes of our own thread are not reported as foreign, writes of others are', async () => {
   const clock = manualClock()
   const { store: other, file } = open({ clock })
   const store = sqliteStore({ file, clock, commit: 'power', writer: 'thread' })
@@ -160,7 +176,7 @@ test('FEED-1: what our own thread writes is no news from outside; what others wr
   store.onHint((hint) => void (hint.outside && outside++))
   const looked = async (): Promise<number> => {
     await clock.advance(100)
-    // The thread answers in order: it has been asked for news before this.
+    // The thread answers in order, so the poll was answered before this commit.
     await store.commit(change({}))
     const seen = outside
     outside = 0
@@ -176,25 +192,27 @@ test('FEED-1: what our own thread writes is no news from outside; what others wr
   expect(await looked()).toBe(1)
 })
 
-describe('as a program', () => {
+describe('in a child process', () => {
   const child = join(import.meta.dirname, 'child-writer.ts')
   const said = async (flags: readonly string[], from: string, ...close: 'close'[]): Promise<unknown> => {
-    const { stdout } = await run(process.execPath, [...flags, child, from, join(freshDir(), 'a.db'), ...close], { timeout: 15_000 })
+    const { stdout } = await run(process.execPath, [...flags, child, from, join(freshDir(), 'a.db'), ...close], {
+      timeout: 15_000,
+    })
     return JSON.parse(stdout)
   }
   const answers = [{ ok: true }, { ok: true }, { ok: true }]
 
-  test('DUR-6: from source, and the thread does not keep a program alive that forgot to close', async () => {
+  test('DUR-6: from source, the thread does not keep a process alive without close()', async () => {
     expect(await said([], join(root, 'src'))).toEqual({ answers, threads: 1, events: 3 })
   })
-  test('DUR-13: who waits for close() lives to see it', async () => {
+  test('DUR-13: the process stays alive until close() resolves', async () => {
     expect(await said([], join(root, 'src'), 'close')).toEqual({ answers, threads: 1, events: 3 })
   })
-  test('DUR-6: where no thread may be started, the event loop writes', async () => {
+  test('DUR-6: where threads are not permitted, the event loop writes', async () => {
     const flags = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*']
     expect(await said(flags, join(root, 'src'))).toEqual({ answers, threads: 0, events: 3 })
   })
-  test('DUR-6: from the built package', { timeout: 60_000 }, async () => {
+  test('DUR-6: the built package writes through its thread', { timeout: 60_000 }, async () => {
     const out = freshDir()
     writeFileSync(join(out, 'package.json'), '{"type":"module"}')
     await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--outDir', out], { cwd: root })

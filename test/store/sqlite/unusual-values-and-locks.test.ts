@@ -8,82 +8,62 @@ import { systemClock } from '../../../src/core/clock.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { change, eventRecord } from '../../../src/testing/store-cases/record-builders.ts'
 import { after, freshDir, quiet } from '../../kit/stores/fresh-store.ts'
+import { ignoreResult, closeDuringCall } from '../../kit/interrupted-calls.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
 
-describe('one call spoils the file', () => {
-  test('WAIT-1: a wait that "never" ends (deadline: Number.MAX_SAFE_INTEGER) does not make the store unusable', async () => {
+describe('extreme deadlines', () => {
+  test('WAIT-1: a wait with deadline Number.MAX_SAFE_INTEGER does not make the store unusable', async () => {
     const clock = manualClock()
     const store = `sqlite:${join(freshDir(), 'a.db')}`
-    const t = tool({ name: 't', description: 'd', input, execute: async (_, ctx) => ctx.later({ deadline: Number.MAX_SAFE_INTEGER }) })
+    const t = tool({
+      name: 't',
+      description: 'd',
+      input,
+      execute: async (_, ctx) => ctx.later({ deadline: Number.MAX_SAFE_INTEGER }),
+    })
     const one = await createRuntime({ store, clock, tools: [t], logger: quiet })
-    one
-      .session('s')
-      .run([{ id: '1', name: 't' }])
-      .catch(() => {})
+    ignoreResult(one.session('s').run([{ id: '1', name: 't' }]))
     await clock.advance(100)
     const closing = one.close({ grace: 0 }).catch(() => {})
     await clock.advance(100)
     await closing
-    const two = await createRuntime({ store, clock, tools: [t], logger: quiet }).catch((error: unknown) => error as Error)
+    const two = await createRuntime({ store, clock, tools: [t], logger: quiet }).catch(
+      (error: unknown) => error as Error,
+    )
     expect(two).not.toBeInstanceOf(Error)
   })
 })
 
-describe('names without a faithful form', () => {
-  test('DUR-1: a recorded step whose id was cut in the middle of an emoji does not run again', async () => {
+describe('names with lone surrogates', () => {
+  test('DUR-1: a recorded step whose id ends in half an emoji does not run again', async () => {
     const clock = manualClock()
     const store = `sqlite:${join(freshDir(), 'a.db')}`
     let paid = 0
-    const t = tool({
-      name: 't',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => {
-        await ctx.step('pay 😀'.slice(0, 5), () => ++paid)
-        if (ctx.attempt === 1) await new Promise(() => {})
-        return 'done'
-      },
+    const t = rerunTool('t', async (_, ctx) => {
+      await ctx.step('pay 😀'.slice(0, 5), () => ++paid)
+      if (ctx.attempt === 1) await new Promise(() => {})
+      return 'done'
     })
     const one = await createRuntime({ store, clock, tools: [t], logger: quiet })
-    one
-      .session('s')
-      .run([{ id: '1', name: 't' }])
-      .catch(() => {})
-    await clock.advance(100)
-    const closing = one.close({ grace: 0 })
-    await clock.advance(100)
-    await closing
+    await closeDuringCall(one, clock, { id: '1', name: 't' })
     const two = await createRuntime({ store, clock, tools: [t], logger: quiet })
     await after(two.session('s').run([{ id: '1', name: 't' }]), clock)
     expect(paid).toBeLessThanOrEqual(1)
   })
-  test('WAIT-1: the same wait name is the same key after a restart, whatever the name', async () => {
+  test('WAIT-1: the same wait name gives the same key after a restart, whatever the name', async () => {
     const clock = manualClock()
     const store = `sqlite:${join(freshDir(), 'a.db')}`
     const keys: string[] = []
-    const t = tool({
-      name: 't',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      execute: async (_, ctx) => {
-        const later = await ctx.later<string>({ name: '😀'.slice(0, 1) }).catch(() => null)
-        if (!later) return 'refused'
-        keys.push(later.key)
-        return later.value
-      },
+    const t = rerunTool('t', async (_, ctx) => {
+      const later = await ctx.later<string>({ name: '😀'.slice(0, 1) }).catch(() => null)
+      if (!later) return 'refused'
+      keys.push(later.key)
+      return later.value
     })
     const one = await createRuntime({ store, clock, tools: [t], logger: quiet })
-    one
-      .session('s')
-      .run([{ id: '1', name: 't' }])
-      .catch(() => {})
-    await clock.advance(100)
-    const closing = one.close({ grace: 0 })
-    await clock.advance(100)
-    await closing
+    await closeDuringCall(one, clock, { id: '1', name: 't' })
     const two = await createRuntime({ store, clock, tools: [t], logger: quiet })
     await clock.advance(100)
     expect(new Set(keys).size).toBeLessThanOrEqual(1)
@@ -93,32 +73,38 @@ describe('names without a faithful form', () => {
   })
 })
 
-describe('the key file', () => {
-  test('WAIT-3: a key file that a crash left empty does not keep a new store shut', async () => {
+describe('key file', () => {
+  test('WAIT-3: an empty key file left by a crash does not block a new store', async () => {
     const file = join(freshDir(), 'a.db')
     writeFileSync(`${file}-key`, '', { mode: 0o600 })
-    const runtime = await createRuntime({ store: `sqlite:${file}`, logger: quiet }).catch((error: unknown) => error as Error)
+    const runtime = await createRuntime({ store: `sqlite:${file}`, logger: quiet }).catch(
+      (error: unknown) => error as Error,
+    )
     expect(runtime).not.toBeInstanceOf(Error)
   })
 })
 
 describe('a locked database', () => {
-  test('DUR-6: a group of three does not block the process once per change', { timeout: 60_000 }, async () => {
-    const file = join(freshDir(), 'a.db')
-    const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
-    const other = new DatabaseSync(file)
-    other.exec('BEGIN IMMEDIATE')
-    const from = systemClock.monotonic()
-    await Promise.allSettled([1, 2, 3].map((at) => store.commit(change({ events: [eventRecord(at)] }))))
-    const took = systemClock.monotonic() - from
-    other.exec('ROLLBACK')
-    other.close()
-    await store.close()
-    expect(took).toBeLessThan(9_000)
-  })
+  test(
+    'DUR-6: a group of three changes waits for the lock once, not once per change',
+    { timeout: 60_000 },
+    async () => {
+      const file = join(freshDir(), 'a.db')
+      const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
+      const other = new DatabaseSync(file)
+      other.exec('BEGIN IMMEDIATE')
+      const from = systemClock.monotonic()
+      await Promise.allSettled([1, 2, 3].map((at) => store.commit(change({ events: [eventRecord(at)] }))))
+      const took = systemClock.monotonic() - from
+      other.exec('ROLLBACK')
+      other.close()
+      await store.close()
+      expect(took).toBeLessThan(9_000)
+    },
+  )
 })
 
-test('DUR-13: after close() nothing but the database and its key is left behind', async () => {
+test('DUR-13: after close() only the database and its key file remain', async () => {
   const dir = freshDir()
   const runtime = await createRuntime({ store: `sqlite:${join(dir, 'a.db')}`, logger: quiet })
   await runtime.session('s').run([{ id: '1', name: 'x' }])

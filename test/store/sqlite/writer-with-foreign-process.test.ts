@@ -1,14 +1,14 @@
-// The two connections of a SQLite store that take turns, and another process beside them.
+// The two connections of a SQLite store (event loop and thread) together with another process.
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
-import { Writer } from '../../../src/store/sqlite/group-writer.ts'
+import { GroupWriter } from '../../../src/store/sqlite/group-writer.ts'
 import type { Change, Hint, Written } from '../../../src/store/store.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import {
-  answering,
+  answerWait,
   callRecord,
   change,
   eventRecord,
@@ -21,12 +21,12 @@ import { freshDir } from '../../kit/stores/fresh-store.ts'
 
 const block = (ms: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
-describe('news of another process', () => {
+describe('writes of another process', () => {
   test.each([
-    ['the poll came at another time', false],
-    ['the poll fell between a commit of the thread and its answer', true],
+    ['the poll runs at another time', false],
+    ['the poll runs between a commit of the thread and its answer', true],
   ])(
-    'TIME-3 WAIT-2: what another process wrote (a cancel, an answer) is heard of with the next poll: %s',
+    'TIME-3, WAIT-2: a foreign write (a cancel, an answer) is noticed by the next poll: %s',
     async (_, between) => {
       const file = join(freshDir(), 'a.db')
       let poll = (): void => {}
@@ -54,17 +54,17 @@ describe('news of another process', () => {
       }
       await a.commit(write(1))
       await polls(2)
-      await a.commit(write(2)) // begins a stretch of the thread
+      await a.commit(write(2)) // the thread takes over writing
       await new Promise<void>((resolve) => setImmediate(resolve))
-      // The thread commits while the loop is busy, and the poll is due before the answer is read: an ordinary turn of a busy loop.
+      // The thread commits while the loop is busy, and the poll runs before its answer is read.
       const third = a.commit(write(3))
       await new Promise<void>((resolve) => setImmediate(resolve)) // the group is sent
       block(300)
       if (between) poll()
       await third
-      await polls(1) // the stretch is over
+      await polls(1) // the event loop takes over writing again
       heard.length = 0
-      await b.commit(write(4)) // another process writes, and so does this one before it polls again
+      await b.commit(write(4)) // another process writes, and then this one, before the next poll
       await a.commit(write(5))
       await polls(20)
       const outside = heard.filter((hint) => hint.outside).length
@@ -76,8 +76,8 @@ describe('news of another process', () => {
   )
 })
 
-describe('a change that cannot be written, in a group', () => {
-  test('DUR-1 WAIT-2: another process locks the file while the others of the group are written one by one: none is written twice', async () => {
+describe('a group with an unwritable change', () => {
+  test('DUR-1, WAIT-2: a foreign lock while a group is written one by one doubles no change', async () => {
     const file = join(freshDir(), 'a.db')
     const store = sqliteStore({ file, clock: systemClock, commit: 'process', writer: 'inline' })
     await insert(store, callRecord('c'))
@@ -87,7 +87,7 @@ describe('a change that cannot be written, in a group', () => {
     const db = new DatabaseSync(file, { timeout: 5_000 })
     const other = new DatabaseSync(file, { timeout: 0 })
     let commits = 0
-    // Another process gets its turn right after our first commit and keeps it for 150 ms: longer than the loop waits.
+    // Another process locks the file right after our first commit for 150 ms, longer than the loop waits.
     const seen = new Proxy(db, {
       get(target, name) {
         if (name === 'isTransaction') return target.isTransaction
@@ -106,7 +106,7 @@ describe('a change that cannot be written, in a group', () => {
         }
       },
     })
-    const writer = new Writer(
+    const writer = new GroupWriter(
       seen,
       systemClock,
       { file, synchronous: 'NORMAL' },
@@ -116,7 +116,7 @@ describe('a change that cannot be written, in a group', () => {
     )
     const unwritable = change({ steps: [stepRecord('c', 'k', { value: {} as never })] })
     const answers: Written[] = await writer.write([
-      { ...answering('w'), events: [eventRecord(1)] },
+      { ...answerWait('w'), events: [eventRecord(1)] },
       change({ events: [eventRecord(2)] }),
       unwritable,
       change({ events: [eventRecord(3)] }),

@@ -1,32 +1,23 @@
-import { agent, createRuntime, type Runtime, type Tool, tool } from 'pawl'
+import { agent, createRuntime, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
 
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const input = { type: 'object' } as const
 const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
 
-// docs/guide/background.md: "`awaiting_input`: it waits for a person (an approval, a question, a connection: see the inbox)"; `tasks.wait(id, { until: 'input' })`.
+// The state `awaiting_input` and tasks.wait(id, { until: 'input' }) cover requests made by nested calls and agents.
 for (const [what, work, args] of [
   [
-    'its body calls a tool that asks',
-    () =>
-      tool({
-        name: 'work',
-        description: 'd',
-        input,
-        background: true,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => (await ctx.call(pay, {})).status,
-      }),
+    'its body calls a tool that needs approval',
+    () => rerunTask('work', async (_, ctx) => (await ctx.call(pay, {})).status),
     {},
   ],
   [
-    'its agent asks',
+    'its agent calls a tool that needs approval',
     () =>
       agent({
         name: 'work',
@@ -37,7 +28,7 @@ for (const [what, work, args] of [
     { task: 'Pay it' },
   ],
 ] as [string, () => Tool, object][])
-  test(`TASK-2 SESS-6: a task that waits for a person says so: ${what}`, async () => {
+  test(`TASK-2, SESS-6: a task is awaiting_input while ${what}`, async () => {
     const { clock, store } = freshMemory()
     const runtime = await createRuntime({ store, clock, logger: quiet, tools: [pay, work()] })
     runtimes.push(runtime)

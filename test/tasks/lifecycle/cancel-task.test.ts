@@ -1,11 +1,10 @@
-// TASK-5, TIME-3: a task that is cancelled, wherever it stands: it ends within 250 ms and what it was given to end by itself, as cancelled, and nothing of
-// it is left: no place, no question to people, no process, no call that nobody drives.
+// Cancelling a task in any state: it ends as cancelled within 250 ms plus its grace period and leaves nothing behind:
+// no semaphore slot, inbox item, process or open call.
 
 import { randomUUID } from 'node:crypto'
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
 import { runProcess } from '../../../src/toolbox/processes/run-process.ts'
-import { createRuntime, retry, type Runtime, type Task, type Tool, type ToolContext, tool } from '../../../src/index.ts'
+import { createRuntime, retry, type Runtime, type Task, type Tool, type ToolContext } from '../../../src/index.ts'
 import { systemClock } from '../../../src/core/clock.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { type ManualClock } from '../../../src/testing/manual-clock.ts'
@@ -13,10 +12,10 @@ import { quiet } from '../../kit/stores/fresh-store.ts'
 import { alive, clean, until as seen } from '../../kit/processes/process-trees.ts'
 import { type Mortal, type StoreKind } from '../../kit/stores/killable-store.ts'
 import { mortalWorld } from '../../kit/worker-takeover.ts'
+import { hang, rerunTask, simpleTool } from '../../kit/simple-tools.ts'
+import { waitForTask } from '../../kit/wait-until.ts'
 
-const empty = z.object({})
-const hang = (): Promise<never> => new Promise(() => {})
-/** Ends when it is told to. */
+/** Rejects when the signal aborts. */
 const untilTold = (ctx: ToolContext): Promise<never> =>
   new Promise((_, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('told'))))
 const withinMs = 250
@@ -27,19 +26,13 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
   let store: Store
   let first: Mortal
   const { start } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
-  const stands = (runtime: Runtime, id: string, what: (task: Task) => unknown): Promise<Task> =>
-    vi.waitUntil(
-      async () => {
-        const task = await runtime.session('s').tasks.get(id)
-        return task && what(task) ? task : undefined
-      },
-      { interval: 1, timeout: 3_000 },
-    )
-  /** Without the clock: what has been asked for has the time that it was given. */
-  const ended = (runtime: Runtime, id: string): Promise<Task> => stands(runtime, id, ({ outcome }) => outcome !== null)
-  const mayStillRun = ({ outcome }: Task): boolean => outcome?.status === 'cancelled' && outcome.cancellation.mayStillRun === true
+  /** Does not advance the clock. */
+  const ended = (runtime: Runtime, id: string): Promise<Task> =>
+    waitForTask(runtime, id, ({ outcome }) => outcome !== null)
+  const mayStillRun = ({ outcome }: Task): boolean =>
+    outcome?.status === 'cancelled' && outcome.cancellation.mayStillRun === true
 
-  /** Nothing of it is left to anybody. */
+  /** Asserts that the task left nothing behind. */
   const isOver = async (runtime: Runtime, task: Task, text = 'Enough'): Promise<void> => {
     expect(task).toMatchObject({ state: 'cancelled', summary: text })
     expect(await runtime.inbox()).toEqual([])
@@ -48,9 +41,9 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     expect(log).toContain(`[system] ${text}\n`)
     const { text: result } = await runtime.session('s').files.read(task.resultPath ?? '')
     expect(JSON.parse(result ?? '')).toEqual({ status: 'cancelled', message: text })
-    expect((await runtime.session('s').notices.list()).filter((notice) => notice.task === task.id && notice.about === 'end')).toMatchObject(
-      [{ about: 'end' }],
-    )
+    expect(
+      (await runtime.session('s').notices.list()).filter((notice) => notice.task === task.id && notice.about === 'end'),
+    ).toMatchObject([{ about: 'end' }])
     await expect(runtime.session('s').tasks.signal(task.id, 'go')).rejects.toMatchObject({ code: 'task_over' })
     await vi.waitFor(async () =>
       expect(await store.unsettled({ of: { tenant: 'default', session: 's' }, after: '', limit: 9 })).toEqual([]),
@@ -66,29 +59,30 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
 
   let runs = 0
   const body = (execute: (ctx: ToolContext) => unknown, more: object = {}): Tool =>
-    tool({
-      name: 'work',
-      description: 'Works',
-      input: empty,
-      onCrash: 'rerun',
-      background: true,
-      execute(_, ctx) {
-        runs++
-        return execute(ctx) as Promise<string>
-      },
-      ...more,
+    rerunTask('work', more, (_, ctx) => {
+      runs++
+      return execute(ctx)
     })
   beforeEach(() => void (runs = 0))
 
-  const placesOf: Record<string, { tool: () => Tool; at: (task: Task) => unknown; after?: (runtime: Runtime) => void }> = {
+  const placesOf: Record<
+    string,
+    { tool: () => Tool; at: (task: Task) => unknown; after?: (runtime: Runtime) => void }
+  > = {
     running: { tool: () => body(untilTold), at: ({ state }) => state === 'running' && runs === 1 },
     sleeping: {
       tool: () => body((ctx) => ctx.sleep('1h')),
       at: async ({ state }) => state === 'running',
     },
-    'waiting for a signal': { tool: () => body((ctx) => ctx.task?.signal('go')), at: ({ state }) => state === 'running' },
+    'waiting for a signal': {
+      tool: () => body((ctx) => ctx.task?.signal('go')),
+      at: ({ state }) => state === 'running',
+    },
     'waiting for a message': { tool: () => body((ctx) => ctx.task?.receive()), at: ({ state }) => state === 'running' },
-    'waiting for a reply': { tool: () => body((ctx) => ctx.task?.request('Which?')), at: ({ state }) => state === 'awaiting_input' },
+    'waiting for a reply': {
+      tool: () => body((ctx) => ctx.task?.request('Which?')),
+      at: ({ state }) => state === 'awaiting_input',
+    },
     'waiting for a person': {
       tool: () => body(async (ctx) => (await ctx.ask({ text: 'Which?' })).value),
       at: ({ state }) => state === 'awaiting_input',
@@ -110,11 +104,11 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
       after: () => expect(runs).toBe(1),
     },
   }
-  test.each(Object.keys(placesOf))('TASK-5, TIME-3: %s', async (name) => {
+  test.each(Object.keys(placesOf))('TASK-5, TIME-3: a task that is %s is cancelled in time', async (name) => {
     const { tool: make, at, after } = placesOf[name] as (typeof placesOf)[string]
     const runtime = await start([make()])
     const { id } = await runtime.session('s').tasks.start({ tool: 'work' })
-    await stands(runtime, id, at)
+    await waitForTask(runtime, id, at)
     await clock.advance(10)
     const task = await cancel(runtime, id)
     await isOver(runtime, task)
@@ -123,17 +117,20 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     expect(await runtime.session('s').tasks.cancel(id)).toBe(false)
   })
 
-  test('TASK-5, WAIT-4: parked on a later: its tool is told', async () => {
+  test('TASK-5, WAIT-4: cancelling a parked task calls the cancel handler of its tool', async () => {
     let told = 0
     const parks = body((ctx) => ctx.later(), { cancel: () => void told++ })
     const runtime = await start([parks])
     const { id } = await runtime.session('s').tasks.start({ tool: 'work' })
-    await vi.waitUntil(async () => (await runtime.session('s').calls.get(id, { batch: 'pawl:task' }))?.state === 'parked', { interval: 1 })
+    await vi.waitUntil(
+      async () => (await runtime.session('s').calls.get(id, { batch: 'pawl:task' }))?.state === 'parked',
+      { interval: 1 },
+    )
     await isOver(runtime, await cancel(runtime, id))
     expect(told).toBe(1)
   })
 
-  test('TASK-5, TIME-1: one that ignores its signal is given its grace, then it may still run; what it tells later is refused', async () => {
+  test('TASK-5, TIME-1: a task that ignores its signal is cancelled after its grace period', async () => {
     let go = (): void => {}
     const gate = new Promise<void>((resolve) => (go = resolve))
     const late: string[] = []
@@ -154,7 +151,7 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     })
     const runtime = await start([deaf])
     const { id } = await runtime.session('s').tasks.start({ tool: 'work' })
-    await stands(runtime, id, () => runs === 1)
+    await waitForTask(runtime, id, () => runs === 1)
     await runtime.session('s').tasks.cancel(id, 'Enough')
     await clock.advance(graceMs - 1)
     expect(await runtime.session('s').tasks.get(id)).toMatchObject({ state: 'running' })
@@ -171,19 +168,22 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     expect(await runtime.session('s').tasks.messages(id)).toEqual([])
   })
 
-  test('TASK-5, TIME-3: what it gives inside the grace wins', async () => {
+  test('TASK-5, TIME-3: a result within the grace period wins over the cancel', async () => {
     const finishes = body(
-      (ctx) => new Promise((resolve) => ctx.signal.addEventListener('abort', () => clock.timer(4_000, () => resolve('saved')))),
+      (ctx) =>
+        new Promise((resolve) =>
+          ctx.signal.addEventListener('abort', () => clock.timer(4_000, () => resolve('saved'))),
+        ),
     )
     const runtime = await start([finishes])
     const { id } = await runtime.session('s').tasks.start({ tool: 'work' })
-    await stands(runtime, id, () => runs === 1)
+    await waitForTask(runtime, id, () => runs === 1)
     await runtime.session('s').tasks.cancel(id)
     await clock.advance(4_000 + withinMs)
     expect(await ended(runtime, id)).toMatchObject({ state: 'succeeded', summary: 'saved' })
   })
 
-  test('TASK-5: queued behind others: it never begins, and they go on', async () => {
+  test('TASK-5: a task cancelled while queued never starts, and the others continue', async () => {
     const runtime = await start([body(untilTold)])
     const { tasks } = runtime.session('s')
     const ids: string[] = []
@@ -203,34 +203,29 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     expect(runs).toBe(5)
   })
 
-  test('TASK-5, TIME-3: awaiting another: that is cancelled too, then itself', async () => {
-    const child = tool({
-      name: 'child',
-      description: 'Child',
-      input: empty,
-      onCrash: 'rerun',
-      background: true,
-      execute: (_, ctx) => untilTold(ctx),
-    })
-    const parent = body(async (ctx) => ctx.tasks.wait((await ctx.tasks.start({ tool: 'child', id: 'c', onEnd: 'abandon' })).id))
+  test('TASK-5, TIME-3: cancelling a task that waits for another cancels both', async () => {
+    const child = rerunTask('child', (_, ctx) => untilTold(ctx))
+    const parent = body(async (ctx) =>
+      ctx.tasks.wait((await ctx.tasks.start({ tool: 'child', id: 'c', onEnd: 'abandon' })).id),
+    )
     const runtime = await start([child, parent])
     const { id } = await runtime.session('s').tasks.start({ tool: 'work' })
-    await stands(runtime, 'c', ({ state }) => state === 'running')
+    await waitForTask(runtime, 'c', ({ state }) => state === 'running')
     await clock.advance(10)
     const task = await cancel(runtime, id)
     expect(await runtime.session('s').tasks.get('c')).toMatchObject({ state: 'cancelled', summary: 'Enough' })
     await isOver(runtime, task)
   })
 
-  test('TASK-5: of a worker elsewhere: asked on one, it ends on the other', async () => {
+  test('TASK-5: a cancel on one worker ends the task on another', async () => {
     const a = await start([body(untilTold)])
     const b = await start([])
     const { id } = await a.session('s').tasks.start({ tool: 'work' })
-    await stands(a, id, () => runs === 1)
+    await waitForTask(a, id, () => runs === 1)
     await isOver(a, await cancel(b, id))
   })
 
-  test('TASK-5: before anybody has claimed it: it never begins', async () => {
+  test('TASK-5: a task cancelled before it is claimed never starts', async () => {
     const door = await start([body(untilTold)], store, { worker: false })
     const { id } = await door.session('s').tasks.start({ tool: 'work' })
     expect(await door.session('s').tasks.cancel(id, 'Enough')).toBe(true)
@@ -240,41 +235,42 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
     expect(runs).toBe(0)
   })
 
-  test('TASK-5: while its worker is dead: the next one ends it without running it', async () => {
+  /** A task whose worker died while the body ran, and another worker. */
+  const loseWorker = async (): Promise<{ id: string; b: Runtime }> => {
     const a = await start([body(hang)], first.store)
     const { id } = await a.session('s').tasks.start({ tool: 'work' })
-    await stands(a, id, () => runs === 1)
+    await waitForTask(a, id, () => runs === 1)
     first.die()
-    const b = await start([body(hang)])
+    return { id, b: await start([body(hang)]) }
+  }
+
+  test('TASK-5: a task cancelled while its worker is dead is settled without a run', async () => {
+    const { id, b } = await loseWorker()
     expect(await b.session('s').tasks.cancel(id, 'Enough')).toBe(true)
     await clock.advance('31s')
     const task = await ended(b, id)
     await isOver(b, task)
-    // Of a worker that is lost nobody knows that its body has ended.
+    // Nothing proves that the body of a lost worker has ended.
     expect(mayStillRun(task)).toBe(true)
     expect(runs).toBe(1)
   })
 
-  test('TASK-5, TASK-6: in the pause after a lost worker', async () => {
-    const a = await start([body(hang)], first.store)
-    const { id } = await a.session('s').tasks.start({ tool: 'work' })
-    await stands(a, id, () => runs === 1)
-    first.die()
-    const b = await start([body(hang)])
+  test('TASK-5, TASK-6: a task is cancelled during the backoff after a lost worker', async () => {
+    const { id, b } = await loseWorker()
     await clock.advance('31s')
-    await stands(b, id, ({ status }) => status?.includes('lost worker'))
+    await waitForTask(b, id, ({ status }) => status?.includes('lost worker'))
     const task = await cancel(b, id)
     await isOver(b, task)
     expect(mayStillRun(task)).toBe(true)
     expect(runs).toBe(1)
   })
 
-  test('TASK-5: a call that was moved to the background', async () => {
+  test('TASK-5: a moved call can be cancelled as a task', async () => {
     const runtime = await start([body(untilTold)])
     const session = runtime.session('s')
     const run = session.run([{ id: 'a', name: 'work' }])
     await vi.waitUntil(() => runs === 1, { interval: 1 })
-    await clock.advance(50) // it is on record
+    await clock.advance(50) // the call is recorded
     const { id } = (await session.tasks.adopt('a')) as Task
     await run
     expect(await cancel(runtime, id)).toMatchObject({ state: 'cancelled', summary: 'Enough' })
@@ -282,26 +278,26 @@ describe.each(['memory', 'sqlite'] as const)('cancelled tasks on %s', (kind: Sto
   })
 })
 
-test('TASK-5, TIME-3: a tree of processes that a task started is gone with it', async () => {
+test('TASK-5, TIME-3: cancelling a task kills the process tree it started', async () => {
   const mark = randomUUID()
-  const shell = tool({
-    name: 'shell',
-    description: 'Runs a program',
-    input: empty,
-    background: {
-      async execute(_, ctx, sink) {
-        const { killedBy } = await runProcess('sh', ['-c', 'sleep 999 & echo up; sleep 999'], {
-          clock: systemClock,
-          signal: ctx.signal,
-          env: { TEST_TREE: mark },
-          onOutput: (text, stream) => sink.output(stream, text),
-        })
-        ctx.signal.throwIfAborted()
-        return killedBy ?? 'ended'
+  const shell = simpleTool(
+    'shell',
+    {
+      background: {
+        async execute(_, ctx, sink) {
+          const { killedBy } = await runProcess('sh', ['-c', 'sleep 999 & echo up; sleep 999'], {
+            clock: systemClock,
+            signal: ctx.signal,
+            env: { TEST_TREE: mark },
+            onOutput: (text, stream) => sink.output(stream, text),
+          })
+          ctx.signal.throwIfAborted()
+          return killedBy ?? 'ended'
+        },
       },
     },
-    execute: () => 'never',
-  })
+    () => 'never',
+  )
   const runtime = await createRuntime({ store: 'memory:', tools: [shell], logger: quiet })
   try {
     const { tasks } = runtime.session('s')

@@ -1,25 +1,29 @@
-// DUR-13, TASK-2, TASK-3, TASK-10: a worker closes in the moment in which a task of its ends. What belongs to the end is on record with the end, or not at all: whoever
-// takes the task up ends it, and what it started is not ended before it.
+// close() at the moment a task ends: the end is recorded completely or not at all. The next worker ends the task, and
+// its children end with it, not before.
 
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
+import type { Store, Change } from '../../../src/store/store.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
-import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { quiet } from '../../kit/stores/fresh-store.ts'
+import { stores } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
+import { holdWrites } from '../../kit/stores/failing-writes.ts'
 
 const input = { type: 'object' } as const
 const passes = async (clock: ManualClock, seconds: number): Promise<void> => {
   for (let n = 0; n < seconds; n++) await clock.advance(1_000)
 }
 
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('a task that is handed back as it ends, on %s', (_kind, fresh) => {
-  /** The parent starts a child that waits for a signal, and returns. `returns` is told just before. */
+describe.each(stores)('close during the end of a task on %s', (_kind, fresh) => {
+  /** The parent starts a child that waits for a signal, and returns. `returns` is called just before. */
   const toolsOf = (returns: (attempt: number) => void) => {
     const definition = { description: 'd', input, onCrash: 'rerun', background: true } as const
-    const child = tool({ name: 'child', ...definition, execute: async (_, ctx) => (await ctx.task?.signal('go'), 'heard') })
+    const child = tool({
+      name: 'child',
+      ...definition,
+      execute: async (_, ctx) => (await ctx.task?.signal('go'), 'heard'),
+    })
     const parent = tool({
       name: 'parent',
       ...definition,
@@ -45,7 +49,7 @@ describe.each([
     return states
   }
 
-  test('DUR-13 TASK-10: close() at any moment after the body has returned: the task ends on the next worker, and its children with it and not before', async () => {
+  test('DUR-13, TASK-10: close() at any moment after the body returned ends parent before child', async () => {
     const bad: unknown[] = []
     for (let moment = 0; moment < 30; moment++) {
       const { clock, store } = fresh()
@@ -63,68 +67,64 @@ describe.each([
       await passes(clock, 2)
       await closing.promise
       const { before, parent, child } = await follows(clock, store, tools)
-      const isRight = parent === 'succeeded' && child === 'cancelled' && (before.parent === 'succeeded' || before.child !== 'cancelled')
+      const isRight =
+        parent === 'succeeded' &&
+        child === 'cancelled' &&
+        (before.parent === 'succeeded' || before.child !== 'cancelled')
       if (!isRight) bad.push({ moment, before, parent, child })
     }
     expect(bad).toEqual([])
   })
 
-  test('DUR-13 TASK-10 POL-8: close() while what the task took is charged to a budget', async () => {
+  /** The write that charges the task to its budget. */
+  const isCharge = ({ steps }: Change): boolean => steps?.some(({ key }) => key === 'budget:settled') === true
+
+  test('DUR-13, TASK-10, POL-8: close() during the budget charge keeps parent and child open', async () => {
     const { clock, store } = fresh()
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
-    let charging = false
-    // The disk is slow with the charge.
-    const slow: Store = {
-      ...store,
-      write(change, heard, how) {
-        if (!change.steps?.some(({ key }) => key === 'budget:settled')) return store.write(change, heard, how)
-        charging = true
-        void held.then(() => store.write(change, heard, how))
-      },
-    }
+    const slow = holdWrites(store, isCharge)
     const tools = toolsOf(() => {})
-    const first = await createRuntime({ store: slow, clock, tools, logger: quiet, budgets: { session: { repeats: 100 } } })
+    const first = await createRuntime({
+      store: slow.store,
+      clock,
+      tools,
+      logger: quiet,
+      budgets: { session: { repeats: 100 } },
+    })
     await first.session('s').tasks.start({ tool: 'parent', id: 'p' })
     await passes(clock, 1)
-    expect(charging).toBe(true)
+    expect(slow.held()).toBe(1)
     const closed = first.close({ grace: 0 })
     await passes(clock, 1)
-    release()
+    slow.release()
     await closed
     const { before, parent, child } = await follows(clock, store, tools)
-    expect({ before, parent, child }).toEqual({ before: { parent: 'running', child: 'running' }, parent: 'succeeded', child: 'cancelled' })
+    expect({ before, parent, child }).toEqual({
+      before: { parent: 'running', child: 'running' },
+      parent: 'succeeded',
+      child: 'cancelled',
+    })
   })
 
-  test('TASK-2 TASK-8: a task that was handed back as it ended, and runs again, can still ask its session', async () => {
+  test('TASK-2, TASK-8: a task released as it ended can still send a request when it reruns', async () => {
     const { clock, store } = fresh()
-    let release = (): void => {}
-    const held = new Promise<void>((resolve) => (release = resolve))
-    const slow: Store = {
-      ...store,
-      write(change, heard, how) {
-        if (!change.steps?.some(({ key }) => key === 'budget:settled')) return store.write(change, heard, how)
-        void held.then(() => store.write(change, heard, how))
-      },
-    }
-    const asks = tool({
-      name: 'asks',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        ctx.task?.status('At work')
-        if (ctx.attempt === 1) return 'done'
-        return (await ctx.task?.request('Which?'))?.text ?? ''
-      },
+    const slow = holdWrites(store, isCharge)
+    const asks = rerunTask('asks', async (_, ctx) => {
+      ctx.task?.status('At work')
+      if (ctx.attempt === 1) return 'done'
+      return (await ctx.task?.request('Which?'))?.text ?? ''
     })
-    const first = await createRuntime({ store: slow, clock, tools: [asks], logger: quiet, budgets: { session: { repeats: 100 } } })
+    const first = await createRuntime({
+      store: slow.store,
+      clock,
+      tools: [asks],
+      logger: quiet,
+      budgets: { session: { repeats: 100 } },
+    })
     await first.session('s').tasks.start({ tool: 'asks', id: 'a' })
     await passes(clock, 1)
     const closed = first.close({ grace: 0 })
     await passes(clock, 1)
-    release()
+    slow.release()
     await closed
     const next = await createRuntime({ store, clock, tools: [asks], logger: quiet })
     const { tasks } = next.session('s')
@@ -132,6 +132,9 @@ describe.each([
     const asked = await tasks.get('a')
     await next.close({ grace: 0 })
     await store.close()
-    expect({ state: asked?.state, prompt: asked?.inputRequest?.prompt }).toEqual({ state: 'awaiting_input', prompt: 'Which?' })
+    expect({ state: asked?.state, prompt: asked?.inputRequest?.prompt }).toEqual({
+      state: 'awaiting_input',
+      prompt: 'Which?',
+    })
   })
 })

@@ -1,4 +1,5 @@
-// TASK-10, TASK-8: two runtimes of one process, each with a store of its own (a database for each customer, say), and tasks of the same name in both: neither hears of the other.
+// Two runtimes in one process, each with its own store, run tasks of the same session and id without affecting each
+// other.
 
 import type * as pawl from 'pawl'
 import { createRuntime, tool } from 'pawl'
@@ -10,7 +11,7 @@ import { quiet } from '../../kit/stores/fresh-store.ts'
 
 const input = { type: 'object' } as const
 
-test('TASK-10: what a tool that a task calls starts belongs to that task, and ends with it, also where another runtime of the process runs a task of the same session and id', async () => {
+test('TASK-10: a nested start belongs to its own task, even if another runtime has the same id', async () => {
   const clock = manualClock()
   const definition = { description: 'd', input, onCrash: 'rerun', background: true, timeout: '1h' } as const
   const open = async () => {
@@ -40,7 +41,7 @@ test('TASK-10: what a tool that a task calls starts belongs to that task, and en
     await tasks.start({ tool: 'parent', id: 'nightly.1' })
     await clock.advance(1_000)
   }
-  // Only the first goes on.
+  // Only the first runtime continues.
   await one.tasks.signal('nightly.1', 'begin')
   await clock.advance(2_000)
   expect((await one.tasks.get('c'))?.state).toBe('running')
@@ -51,13 +52,13 @@ test('TASK-10: what a tool that a task calls starts belongs to that task, and en
   expect(states).toEqual({ parent: 'succeeded', child: 'cancelled' })
 })
 
-/** A copy of the program, as another process has it: what a module remembers is its own. */
+/** A fresh copy of the modules, with module state of its own, like another process. */
 const another = async (): Promise<typeof pawl> => {
   vi.resetModules()
   return import('../../../src/index.ts')
 }
 
-test('TASK-10: what a tool that a task calls starts ends with the task, also where another worker than the one that has the task runs the tool ("A task that a task started belongs to it", background.md)', async () => {
+test('TASK-10: a task started by a nested call on another worker ends with its parent task', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
   const definition = { description: 'd', input, onCrash: 'rerun', background: true, timeout: '1h' } as const
@@ -71,7 +72,11 @@ test('TASK-10: what a tool that a task calls starts ends with the task, also whe
         return (await ctx.tasks.start({ tool: 'child', id: 'c' })).id
       },
     })
-    const parent = make({ name: 'parent', ...definition, execute: async (_, ctx) => (await ctx.call(starts, {})).status })
+    const parent = make({
+      name: 'parent',
+      ...definition,
+      execute: async (_, ctx) => (await ctx.call(starts, {})).status,
+    })
     return { child, starts, parent }
   }
   const first = mortal(store)
@@ -79,7 +84,7 @@ test('TASK-10: what a tool that a task calls starts ends with the task, also whe
   await a.session('s').tasks.start({ tool: 'parent', id: 'p' })
   await clock.advance(2_000)
   first.die()
-  // One that does not have the tool of the task takes up what that had called.
+  // A worker without the parent's tool claims the nested call.
   const second = await another()
   const { child, starts } = toolsOf(second)
   const b = await second.createRuntime({ store, clock, tools: [child, starts], logger: quiet })

@@ -1,31 +1,22 @@
-// TASK-8, TASK-10, DUR-12: calls of a session that has ended; and what is shown of a request.
+// Moving calls in an ended session, and redaction of input requests.
 
-import { createRuntime, type Runtime, tool } from 'pawl'
-import { afterEach, describe, expect, test } from 'vitest'
-import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { createRuntime } from 'pawl'
+import { describe, expect, test } from 'vitest'
+import { quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach, stores } from '../../kit/open-runtime.ts'
+import { rerunTask, rerunTool } from '../../kit/simple-tools.ts'
 
-const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('ended sessions, on %s', (_kind, fresh) => {
-  test('TASK-8 TASK-10: a call that its rule would move, in a session that has ended, is not tried again every second: nothing can be moved there any more, and the log says so once', async () => {
+describe.each(stores)('ended sessions on %s', (_kind, fresh) => {
+  test('TASK-8, TASK-10: a failed move in an ended session is logged once and not retried', async () => {
     const { clock, store } = fresh()
     const warned: string[] = []
-    const slow = tool({
-      name: 'slow',
-      description: 'd',
-      input,
-      background: { after: '10s' },
-      timeout: '10h',
-      execute: async (_, ctx) => (await ctx.sleep('1h'), 'slept'),
-      onCrash: 'rerun',
-    })
+    const slow = rerunTool(
+      'slow',
+      { background: { after: '10s' }, timeout: '10h' },
+      async (_, ctx) => (await ctx.sleep('1h'), 'slept'),
+    )
     const runtime = await createRuntime({
       store,
       clock,
@@ -42,18 +33,18 @@ describe.each([
     expect(warned.filter((message) => message.includes('could not be moved')).length).toBeLessThanOrEqual(1)
   })
 
-  test('DUR-12 TASK-3: a secret that became known later is in nothing that is shown of what a task asks', async () => {
+  test('DUR-12, TASK-3: a secret learned later is redacted in an input request', async () => {
     const { clock, store } = fresh()
     const token = 'tok-0123456789-abcdef'
-    const asks = tool({
-      name: 'asks',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      execute: async (_, ctx) =>
-        (await ctx.task?.request(`Is it ${token}?`, { expected: { enum: [token, 'no'], description: `${token} or no` } }))?.text ?? '',
-    })
+    const asks = rerunTask(
+      'asks',
+      async (_, ctx) =>
+        (
+          await ctx.task?.request(`Is it ${token}?`, {
+            expected: { enum: [token, 'no'], description: `${token} or no` },
+          })
+        )?.text ?? '',
+    )
     const runtime = await createRuntime({ store, clock, tools: [asks], logger: quiet })
     runtimes.push(runtime)
     const session = runtime.session('s')

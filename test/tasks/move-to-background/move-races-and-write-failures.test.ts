@@ -1,24 +1,22 @@
-// Calls that are moved to the background: who waits for them, what they hold, and what one failing read or write does.
+// Moving calls to the background: joined runs, early moves, races, and single read or write failures.
 import { createRuntime, PawlError, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import { after, type Faults, faulty, freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { after, type Faults, faulty, quiet } from '../../kit/stores/fresh-store.ts'
+import { stores } from '../../kit/open-runtime.ts'
+import { backgroundTool, hang } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
 const lost = (): never => {
   throw new PawlError('store_unavailable', 'planted')
 }
-const slow = (more: object = {}) => tool({ name: 'slow', description: 'd', input, background: true, execute: hang, ...more })
+const slow = (more: object = {}) =>
+  tool({ name: 'slow', description: 'd', input, background: true, execute: hang, ...more })
 const quick = tool({ name: 'quick', description: 'd', input, execute: () => 'quick' })
 const handle = { value: [{ status: 'success', value: { status: 'running' } }] }
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`calls moved to the background, on ${kind}`, () => {
-    test('TASK-8: two runs wait for one call (joined) and it is adopted: both get the handle', async () => {
-      // background.md: "Asked for again while it runs, it gives the handle". sessions/background-moves.ts keeps one watcher by uid: the second replaces the first.
+for (const [kind, fresh] of stores) {
+  describe(`calls moved to the background on ${kind}`, () => {
+    test('TASK-8: two runs that wait for one call both get the handle when it is moved', async () => {
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [slow()], logger: quiet })
       const session = runtime.session('s')
@@ -31,8 +29,8 @@ for (const [kind, fresh] of [
     })
 
     for (const more of [{ hints: { readOnly: true } }, { onCrash: 'rerun' }] as const) {
-      test(`TASK-8: a tool with ${JSON.stringify(more)} is moved by its rule, however short that is`, async () => {
-        // What may rerun goes on record with the next write: nothing is there to move, and the rule is asked once.
+      test(`TASK-8: a tool with ${JSON.stringify(more)} is moved by its rule, however short the delay`, async () => {
+        // A rerunnable call is recorded only with its next write, so at this time there is no row to move.
         const { clock, store } = fresh()
         const runtime = await createRuntime({
           store,
@@ -43,7 +41,7 @@ for (const [kind, fresh] of [
         const run = runtime.session('s').run([{ id: 'a', name: 'slow' }])
         expect(await after(run, clock, 600_000)).toMatchObject(handle)
       })
-      test(`TASK-8: a tool with ${JSON.stringify(more)} is moved by its caller, however early`, async () => {
+      test(`TASK-8: a tool with ${JSON.stringify(more)} can be moved by its caller right after the start`, async () => {
         const { clock, store } = fresh()
         const runtime = await createRuntime({ store, clock, tools: [slow({ ...more, timeout: '1h' })], logger: quiet })
         const run = runtime.session('s').run([{ id: 'a', name: 'slow' }])
@@ -53,7 +51,7 @@ for (const [kind, fresh] of [
       })
     }
 
-    test('TASK-8: the write that moves a call by rule fails once: it is moved a moment later', async () => {
+    test('TASK-8: a move by rule whose write fails once is repeated', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = {
@@ -71,7 +69,7 @@ for (const [kind, fresh] of [
       expect(await after(run, clock, 600_000)).toMatchObject(handle)
     })
 
-    test('TASK-8: the read that looks for a move made here fails once: the run gets its handle a moment later', async () => {
+    test('TASK-8: a run gets its handle although the read of the move fails once', async () => {
       const { clock, store } = fresh()
       let failing = 0
       let armed = false
@@ -81,7 +79,12 @@ for (const [kind, fresh] of [
         },
         on: { document: () => (failing-- > 0 ? lost() : undefined) },
       }
-      const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [slow({ timeout: '10h' })], logger: quiet })
+      const runtime = await createRuntime({
+        store: faulty(store, faults),
+        clock,
+        tools: [slow({ timeout: '10h' })],
+        logger: quiet,
+      })
       const session = runtime.session('s')
       const run = session.run([{ id: 'a', name: 'slow' }])
       await clock.advance(10)
@@ -90,9 +93,14 @@ for (const [kind, fresh] of [
       expect(await after(run, clock, 600_000)).toMatchObject(handle)
     })
 
-    test('TASK-1: a session has at most five active tasks, also if its model moves calls to the background', async () => {
+    test('TASK-1: the limit of five active tasks applies to calls moved by the model', async () => {
       const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, tools: [slow({ concurrency: 'parallel', timeout: '10h' })], logger: quiet })
+      const runtime = await createRuntime({
+        store,
+        clock,
+        tools: [slow({ concurrency: 'parallel', timeout: '10h' })],
+        logger: quiet,
+      })
       const session = runtime.session('s')
       void session.run(Array.from({ length: 7 }, (_, n) => ({ id: `c${n}`, name: 'slow' })))
       await clock.advance(10)
@@ -103,17 +111,11 @@ for (const [kind, fresh] of [
       expect(moved.filter(({ status }) => status === 'success').length).toBe(5)
     })
 
-    test('TASK-8: a moved call that has settled gives its outcome when asked again, also where a hook takes its time over what the model reads', async () => {
-      // batch.ts: the look for a move races with the outcome; while the hook thinks, the handle ("running") is first.
+    test('TASK-8: a settled moved call returns its outcome although a hook is slow', async () => {
+      // The check for a move must not win against the outcome while the hook is running.
       const { clock, store } = fresh()
       let end: (value: string) => void = () => {}
-      const body = tool({
-        name: 'slow',
-        description: 'd',
-        input,
-        background: true,
-        execute: () => new Promise<string>((resolve) => (end = resolve)),
-      })
+      const body = backgroundTool('slow', () => new Promise<string>((resolve) => (end = resolve)))
       const runtime = await createRuntime({
         store,
         clock,
@@ -122,7 +124,7 @@ for (const [kind, fresh] of [
         hooks: [
           {
             name: 'thinks',
-            // Over what there is much to say about it thinks longer.
+            // Slow only for the final outcome.
             project: (_facts, outcome) =>
               outcome.status === 'success' && outcome.value === '42 rows'
                 ? new Promise<undefined>((resolve) => void clock.timer(100, () => resolve(undefined)))
@@ -142,11 +144,17 @@ for (const [kind, fresh] of [
       expect(await after(again, clock, 10_000, 100)).toMatchObject({ value: [{ value: '42 rows' }] })
     })
 
-    test('TASK-8: another process moves the call: the run that waits here gets its handle', async () => {
+    test('TASK-8: a run gets its handle when another process moves the call', async () => {
       const { clock, store } = fresh()
       const keepOpen = { ...store, close: async () => {} }
       const one = await createRuntime({ store: keepOpen, clock, tools: [slow({ timeout: '10h' })], logger: quiet })
-      const two = await createRuntime({ store: keepOpen, clock, tools: [slow({ timeout: '10h' })], logger: quiet, worker: false })
+      const two = await createRuntime({
+        store: keepOpen,
+        clock,
+        tools: [slow({ timeout: '10h' })],
+        logger: quiet,
+        worker: false,
+      })
       const run = one.session('s').run([{ id: 'a', name: 'slow' }])
       await clock.advance(10)
       await two.session('s').tasks.adopt('a')
@@ -154,8 +162,8 @@ for (const [kind, fresh] of [
     })
 
     for (const by of ['its caller', 'its model'] as const) {
-      test(`TASK-8: a call with an idempotency key is moved by ${by}, as every other is`, async () => {
-        // adopt-task.ts looks for open calls by the id of their place and leaves out batches of the runtime: a key is such a place.
+      test(`TASK-8: a call with an idempotency key can be moved by ${by}`, async () => {
+        // Such a call is stored under its key in a batch of the runtime, not under its call id.
         const { clock, store } = fresh()
         const runtime = await createRuntime({ store, clock, tools: [slow({ timeout: '10h' })], logger: quiet })
         const session = runtime.session('s')
@@ -167,8 +175,7 @@ for (const [kind, fresh] of [
       })
     }
 
-    test('TASK-8: of two calls with one id, the one that is open is moved', async () => {
-      // adopt-task.ts, callMeant: "else the one that is open"; it takes the first, which has settled, and says that there is nothing to move.
+    test('TASK-8: of two calls with one id, the open one is moved', async () => {
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [slow({ timeout: '10h' }), quick], logger: quiet })
       const session = runtime.session('s')
@@ -178,12 +185,19 @@ for (const [kind, fresh] of [
       ])
       await clock.advance(100)
       await session.tasks.adopt('a').catch(() => {})
-      expect(await after(run, clock, 60_000)).toMatchObject({ value: [{ value: 'quick' }, { value: { status: 'running' } }] })
+      expect(await after(run, clock, 60_000)).toMatchObject({
+        value: [{ value: 'quick' }, { value: { status: 'running' } }],
+      })
     })
 
-    test('TASK-8: a call that was moved and asked for again under its idempotency key gives the handle', async () => {
+    test('TASK-8: a moved call repeated under its idempotency key returns the handle', async () => {
       const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, tools: [slow({ timeout: '10h', background: { after: '10s' } })], logger: quiet })
+      const runtime = await createRuntime({
+        store,
+        clock,
+        tools: [slow({ timeout: '10h', background: { after: '10s' } })],
+        logger: quiet,
+      })
       const session = runtime.session('s')
       const run = session.run([{ id: 'a', name: 'slow', idempotencyKey: 'k' }])
       expect(await after(run, clock, 60_000)).toMatchObject(handle)
@@ -192,7 +206,7 @@ for (const [kind, fresh] of [
       expect(await session.tasks.list()).toHaveLength(1)
     })
 
-    test('TASK-8: moved while it is being cancelled: one end, told as cancelled', async () => {
+    test('TASK-8: a call moved while it is being cancelled ends once', async () => {
       const { clock, store } = fresh()
       const t = slow({
         execute: (_: unknown, ctx: { signal: AbortSignal }) =>

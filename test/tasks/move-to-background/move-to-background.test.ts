@@ -1,22 +1,20 @@
-// TASK-8: a call that goes on in the background while somebody waits for it.
+// Moving a running call to the background: by caller, rule or model.
 
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool } from '../../../src/index.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
+import { simpleTool } from '../../kit/simple-tools.ts'
 
 onEachStore('calls moved to the background', (bench) => {
   let go: ((value: string) => void)[] = []
   const slow = (after?: string) =>
-    tool({
-      name: 'slow',
-      title: 'Slow work',
-      description: 'Slow',
-      input: z.object({}),
-      background: after === undefined ? true : { after },
-      execute: () => new Promise<string>((resolve) => go.push(resolve)),
-    })
+    simpleTool(
+      'slow',
+      { description: 'Slow', title: 'Slow work', background: after === undefined ? true : { after } },
+      () => new Promise<string>((resolve) => go.push(resolve)),
+    )
   const quick = tool({ name: 'quick', description: 'Quick', input: z.object({}), execute: () => 'quick' })
   const begun = (n = 1) => vi.waitUntil(() => go.length >= n, { interval: 1 })
   const idOf = (outcome: CallOutcome | undefined): string =>
@@ -25,12 +23,16 @@ onEachStore('calls moved to the background', (bench) => {
 
   const toldAs = async (runtime: Runtime, id: string, value: string): Promise<void> => {
     go[0]?.(value)
-    expect(await runtime.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', kind: 'moved_call', outcome: { value } })
+    expect(await runtime.session('s').tasks.wait(id)).toMatchObject({
+      state: 'succeeded',
+      kind: 'moved_call',
+      outcome: { value },
+    })
     expect((await runtime.session('s').notices.list()).map(({ task }) => task)).toEqual([id])
     expect(await runtime.session('s').calls.get('a')).toMatchObject({ outcome: { status: 'success', value } })
   }
 
-  test('TASK-8: by its caller: the batch has a handle, the rest of it goes on, the result is told later', async () => {
+  test('TASK-8: a call moved by its caller returns a handle, and its result comes later', async () => {
     fresh()
     const runtime = await bench.open([slow(), quick])
     const session = runtime.session('s')
@@ -41,7 +43,11 @@ onEachStore('calls moved to the background', (bench) => {
     await begun()
     const task = await session.tasks.adopt('a', { title: 'Later' })
     const [a, b] = await run
-    expect(a).toMatchObject({ status: 'success', callId: 'a', value: { task_id: task?.id, title: 'Later', status: 'running' } })
+    expect(a).toMatchObject({
+      status: 'success',
+      callId: 'a',
+      value: { task_id: task?.id, title: 'Later', status: 'running' },
+    })
     expect(b).toMatchObject({ status: 'success', value: 'quick' })
     expect(await session.run([{ id: 'a', name: 'slow' }])).toMatchObject([{ value: { task_id: task?.id } }])
     expect(await session.tasks.list({ state: 'running' })).toMatchObject([{ id: task?.id }])
@@ -50,7 +56,7 @@ onEachStore('calls moved to the background', (bench) => {
     expect(await session.run([{ id: 'a', name: 'slow' }])).toMatchObject([{ value: 'done' }])
   })
 
-  test('TASK-8: by a rule of its tool, or of the run', async () => {
+  test('TASK-8: a call is moved by a rule of its tool or of the run', async () => {
     for (const how of ['tool', 'run'] as const) {
       fresh()
       const clock = manualClock()
@@ -65,19 +71,23 @@ onEachStore('calls moved to the background', (bench) => {
     }
   })
 
-  test('TASK-8: by the model, and what has settled stays what it is', async () => {
+  test('TASK-8: a call is moved by the model, and a settled call is not moved', async () => {
     fresh()
     const runtime = await bench.open([slow(), quick])
     const session = runtime.session('s')
     const run = session.run([{ id: 'a', name: 'slow' }], { batch: 'm1' })
     await begun()
-    const [moved] = await session.run([{ id: 'x', name: 'move_to_background', input: { call_id: 'a' } }], { batch: 'm2' })
+    const [moved] = await session.run([{ id: 'x', name: 'move_to_background', input: { call_id: 'a' } }], {
+      batch: 'm2',
+    })
     expect(moved).toMatchObject({ status: 'success', value: { task: { state: 'running' } } })
     expect((await run)[0]).toMatchObject({ value: { status: 'running' } })
     await session.run([{ id: 'q', name: 'quick' }])
     await expect(session.tasks.adopt('q')).rejects.toMatchObject({ code: 'task_invalid' })
     go[0]?.('end')
-    await session.tasks.wait(((moved?.status === 'success' ? moved.value : {}) as { task: { task_id: string } }).task.task_id)
+    await session.tasks.wait(
+      ((moved?.status === 'success' ? moved.value : {}) as { task: { task_id: string } }).task.task_id,
+    )
     fresh()
     const second = session.run([{ id: 'c', name: 'slow' }])
     await begun()
@@ -87,7 +97,7 @@ onEachStore('calls moved to the background', (bench) => {
     await expect(session.tasks.adopt('never')).rejects.toMatchObject({ code: 'task_unknown' })
   })
 
-  test('TASK-8: a failure in the background does not stop the batch it came from', async () => {
+  test('TASK-8: aborting the run does not affect a moved call, which can be cancelled', async () => {
     fresh()
     const runtime = await bench.open([slow(), quick])
     const session = runtime.session('s')

@@ -1,12 +1,12 @@
-// What a session is told of its tasks, as tests that every store runs (TASK-9).
+// Tests of task notices that every store runs.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../../src/index.ts'
 import type { MortalWorld } from '../../kit/worker-takeover.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
 
-const empty = z.object({})
-const double = tool({
+export const double = tool({
   name: 'double',
   description: 'Doubles',
   input: z.object({ n: z.number() }),
@@ -16,13 +16,13 @@ const double = tool({
 })
 
 export function noticeCases({ start }: MortalWorld): void {
-  test('TASK-9: silent tasks say nothing, others are told once', async () => {
+  test('TASK-9: silent tasks produce no notice, others exactly one', async () => {
     const runtime = await start([double])
     const { tasks, notices } = runtime.session('s')
     const quietly = await tasks.start({ tool: double, input: { n: 1 }, wake: 'silent' })
-    const aloud = await tasks.start({ tool: double, input: { n: 2 } })
-    expect(await notices.list()).toEqual([])
     await tasks.wait(quietly.id)
+    expect(await notices.list()).toEqual([])
+    const aloud = await tasks.start({ tool: double, input: { n: 2 } })
     await tasks.wait(aloud.id)
     const [notice] = await notices.list()
     expect(notice).toMatchObject({ task: aloud.id, about: 'end' })
@@ -31,18 +31,11 @@ export function noticeCases({ start }: MortalWorld): void {
     expect(await notices.list()).toEqual([])
   })
 
-  test('TASK-2, TASK-8, TASK-9: it tells and asks its session, and goes on with the reply', async () => {
-    const asks = tool({
-      name: 'asks',
-      description: 'Asks',
-      input: empty,
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        await ctx.task?.message('Half-way', { rows: 5 })
-        const { text } = (await ctx.task?.request('Which format?')) ?? { text: '' }
-        return text
-      },
+  test('TASK-2, TASK-8, TASK-9: a task sends a message and a request and continues with the reply', async () => {
+    const asks = rerunTask('asks', async (_, ctx) => {
+      await ctx.task?.message('Half-way', { rows: 5 })
+      const { text } = (await ctx.task?.request('Which format?')) ?? { text: '' }
+      return text
     })
     const runtime = await start([asks])
     const { tasks, notices } = runtime.session('s')
@@ -60,7 +53,7 @@ export function noticeCases({ start }: MortalWorld): void {
     ])
   })
 
-  test('TASK-9: a notice that many acknowledge at once is told by one; those of others stay', async () => {
+  test('TASK-9: concurrent acknowledgements of one notice succeed once', async () => {
     const [one, other] = [await start([double]), await start([double])]
     const { tasks } = one.session('s')
     for (const id of ['a', 'b', 'c']) await tasks.wait((await tasks.start({ tool: double, input: { n: 1 }, id })).id)
@@ -68,7 +61,9 @@ export function noticeCases({ start }: MortalWorld): void {
     expect(told.map(({ task }) => task)).toEqual(['a', 'b', 'c'])
     expect(await other.session('else').notices.list()).toEqual([])
     const first = [told[0]?.id ?? '']
-    const counts = await Promise.all(Array.from({ length: 10 }, (_, n) => (n % 2 ? one : other).session('s').notices.acknowledge(first)))
+    const counts = await Promise.all(
+      Array.from({ length: 10 }, (_, n) => (n % 2 ? one : other).session('s').notices.acknowledge(first)),
+    )
     expect(counts.filter((count) => count > 0)).toEqual([1])
     expect((await one.session('s').notices.list()).map(({ task }) => task)).toEqual(['b', 'c'])
   })

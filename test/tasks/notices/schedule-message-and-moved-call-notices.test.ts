@@ -1,35 +1,19 @@
-// TASK-6, TASK-9, CRON-3, FEED-1: moved calls, messages that are told by hand, and who did what.
+// Notices of manually run schedules and moved calls, and related redaction.
 
-import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
-import type { ManualClock } from '../../../src/testing/manual-clock.ts'
-import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
-import { mortal } from '../../kit/stores/killable-store.ts'
+import { damageTask, mortal } from '../../kit/stores/killable-store.ts'
+import { closedAfterEach, stores, workersOn } from '../../kit/open-runtime.ts'
+import { backgroundTool, rerunTask } from '../../kit/simple-tools.ts'
+import { letTimePass } from '../../kit/wait-until.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
-const rests = async (clock: ManualClock): Promise<void> => {
-  for (let n = 0; n < 40; n++) await clock.advance(5_000)
-}
+const runtimes = closedAfterEach()
 
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('late: and besides, on %s', (_kind, fresh) => {
-  const world = (): { clock: ManualClock; store: Store; open: (options?: Partial<RuntimeOptions>, on?: Store) => Promise<Runtime> } => {
-    const { clock, store } = fresh()
-    const open = async (options: Partial<RuntimeOptions> = {}, on: Store = store): Promise<Runtime> => {
-      const runtime = await createRuntime({ store: on, clock, logger: quiet, ...options })
-      if (on === store) runtimes.push(runtime)
-      return runtime
-    }
-    return { clock, store, open }
-  }
+describe.each(stores)('schedule and moved-call notices on %s', (_kind, fresh) => {
+  const world = workersOn(fresh)
   const eventsOf = async (runtime: Runtime, id = 's') => {
     const stop = new AbortController()
     setTimeout(() => stop.abort(), 100)
@@ -38,16 +22,16 @@ describe.each([
     return found
   }
 
-  test('TASK-9 CRON-3: a message of a schedule that is run by hand wakes its session, as one that the clock runs does', async () => {
+  test('TASK-9, CRON-3: runNow of a message schedule wakes its session', async () => {
     const { clock, open } = world()
     const model = scriptedModel(['Said', 'Heard'], { name: 'm' })
     const runtime = await open({ models: [model], wake: true })
     const session = runtime.session('s')
     await session.turn({ model: 'm', message: 'Go' }).outcome
     const { id } = await session.schedules.create({ message: 'Look after the trial', cron: '0 9 1 1 *' })
-    await rests(clock)
+    await letTimePass(clock)
     await session.schedules.runNow(id)
-    await rests(clock)
+    await letTimePass(clock)
     expect(model.asked).toBe(2)
     expect(await session.notices.list()).toEqual([])
   })
@@ -55,36 +39,31 @@ describe.each([
   test.each([
     ['stop', 'silent', 'abandoned'],
     ['rerun', 'on_activity', 'succeeded'],
-  ] as const)('TASK-6 TASK-9: a moved call (%s, %s) that lost its worker: the session is told so', async (onCrash, wake, state) => {
-    const { clock, store, open } = world()
-    let ran = 0
-    const t = tool({
-      name: 'work',
-      description: 'd',
-      input,
-      onCrash,
-      background: true,
-      timeout: '1d',
-      execute: () => (++ran === 1 ? new Promise(() => {}) : 'ok'),
-    })
-    const dying = mortal(store)
-    const first = await open({ tools: [t] }, dying.store)
-    first
-      .session('s')
-      .run([{ id: 'c', name: 'work', input: {} }])
-      .catch(() => {})
-    await vi.waitUntil(async () => (await clock.advance(100), ran === 1), { interval: 1 })
-    const task = await first.session('s').tasks.adopt('c', { wake })
-    await clock.advance(1_000)
-    dying.die()
-    const second = await open({ tools: [t] })
-    await rests(clock)
-    const session = second.session('s')
-    expect((await session.tasks.get(task?.id ?? ''))?.state).toBe(state)
-    expect((await session.notices.list()).map(({ about }) => about)).toContain('lost')
-  })
+  ] as const)(
+    'TASK-6, TASK-9: a moved call (%s, %s) that lost its worker produces a notice',
+    async (onCrash, wake, state) => {
+      const { clock, store, open } = world()
+      let ran = 0
+      const t = backgroundTool('work', { onCrash, timeout: '1d' }, () => (++ran === 1 ? new Promise(() => {}) : 'ok'))
+      const dying = mortal(store)
+      const first = await open({ tools: [t] }, dying.store)
+      first
+        .session('s')
+        .run([{ id: 'c', name: 'work', input: {} }])
+        .catch(() => {})
+      await vi.waitUntil(async () => (await clock.advance(100), ran === 1), { interval: 1 })
+      const task = await first.session('s').tasks.adopt('c', { wake })
+      await clock.advance(1_000)
+      dying.die()
+      const second = await open({ tools: [t] })
+      await letTimePass(clock)
+      const session = second.session('s')
+      expect((await session.tasks.get(task?.id ?? ''))?.state).toBe(state)
+      expect((await session.notices.list()).map(({ about }) => about)).toContain('lost')
+    },
+  )
 
-  test('FEED-1: a schedule that a body made is told with the call that made it', async () => {
+  test('FEED-1: the event of a schedule created by a body names the call', async () => {
     const { clock, open } = world()
     const t = tool({ name: 'work', description: 'd', input, onCrash: 'rerun', background: true, execute: () => 'ok' })
     const runtime = await open({ tools: [t] })
@@ -102,22 +81,15 @@ describe.each([
     expect(events.filter(({ type }) => type === 'schedule.created').map(({ call }) => call)).toEqual([maker])
   })
 
-  test('DUR-12 TASK-3: a secret that became known later is in nothing that is shown of a task', async () => {
+  test('DUR-12, TASK-3: a secret learned later is redacted in everything shown of a task', async () => {
     const { clock, open } = world()
     const token = 'tok-0123456789-abcdef'
-    const t = tool({
-      name: 'work',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        ctx.task?.status(`At ${token}`)
-        await ctx.task?.artifact({ name: 'a', type: 'x', url: `https://x.example/${token}` })
-        await ctx.task?.link(`https://jobs.example/?t=${token}`)
-        await ctx.task?.message(`Job ${token}`)
-        return 'ok'
-      },
+    const t = rerunTask('work', async (_, ctx) => {
+      ctx.task?.status(`At ${token}`)
+      await ctx.task?.artifact({ name: 'a', type: 'x', url: `https://x.example/${token}` })
+      await ctx.task?.link(`https://jobs.example/?t=${token}`)
+      await ctx.task?.message(`Job ${token}`)
+      return 'ok'
     })
     const runtime = await open({ tools: [t] })
     const session = runtime.session('s')
@@ -134,18 +106,9 @@ describe.each([
     })
   })
 
-  test('WAIT-1 TASK-9: a moved call that waits for the outside costs nothing while it waits', async () => {
+  test('WAIT-1, TASK-9: a parked moved call causes almost no writes', async () => {
     const { clock, store, open } = world()
-    const t = tool({
-      name: 'work',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      async execute(_, ctx) {
-        return ctx.later({ deadline: '3d' }) as never
-      },
-    })
+    const t = rerunTask('work', (_, ctx) => ctx.later({ deadline: '3d' }))
     const model = scriptedModel(['Said', 'Heard'], { name: 'm' })
     let writes = 0
     const counted: Store = {
@@ -164,20 +127,24 @@ describe.each([
     expect(writes).toBeLessThan(10)
   })
 
-  test('DUR-12 TASK-9: one task that cannot be opened keeps its session neither from its notices nor from its turns', async () => {
+  test('DUR-12, TASK-9: an unreadable task blocks neither notices nor turns of its session', async () => {
     const { clock, store, open } = world()
-    const t = tool({ name: 'work', description: 'd', input, onCrash: 'rerun', background: true, sensitive: true, execute: () => 'ok' })
+    const t = tool({
+      name: 'work',
+      description: 'd',
+      input,
+      onCrash: 'rerun',
+      background: true,
+      sensitive: true,
+      execute: () => 'ok',
+    })
     const model = scriptedModel([{ when: /./, say: 'Said' }], { name: 'm' })
     const runtime = await open({ tools: [t], models: [model] })
     const session = runtime.session('s')
     await session.tasks.start({ tool: 'work', id: 'a' })
     await session.tasks.start({ tool: 'work', id: 'b' })
     await clock.advance(2_000)
-    const name = { of: 'task', tenant: 'default', session: 's', key: 'a' }
-    const kept = await store.document(name)
-    // Somebody changed a letter on the disk.
-    const value = `${kept?.value.slice(0, -4)}AAAA`
-    await store.commit({ guards: [], documents: [{ ...name, value }], events: [] })
+    await damageTask(store, 'a')
     const listed = await session.notices.list().then(
       (all) => all.map(({ task }) => task),
       (error: { code: string }) => error.code,

@@ -1,32 +1,21 @@
-// DUR-8, TASK-6: a task that had an early signal is given up after as many workers as every other.
+// A task with an early signal is abandoned after as many worker deaths as any other.
 
-import { createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { createRuntime, type Runtime, type RuntimeOptions } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { quiet } from '../../kit/stores/fresh-store.ts'
 import { mortal } from '../../kit/stores/killable-store.ts'
+import { stores } from '../../kit/open-runtime.ts'
+import { hang, rerunTask } from '../../kit/simple-tools.ts'
 
-const input = { type: 'object' } as const
-const hang = (): Promise<never> => new Promise(() => {})
-
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('signals that came early, on %s', (_kind, fresh) => {
+describe.each(stores)('early signals on %s', (_kind, fresh) => {
   for (const early of [false, true])
-    test(`DUR-8 TASK-6: a task whose body ${early ? 'heard a signal that was kept for it and then' : ''} kills its worker is abandoned after three deaths ("until three workers have died over it", background.md)`, async () => {
+    test(`DUR-8, TASK-6: a task that kills its worker${early ? ' after an early signal' : ''} is abandoned after three deaths`, async () => {
       const { clock, store } = fresh()
       let runs = 0
-      const kill = tool({
-        name: 'kill',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        async execute(_, ctx) {
-          if (early) await ctx.task?.signal('go')
-          runs++
-          return hang()
-        },
+      const kill = rerunTask('kill', async (_, ctx) => {
+        if (early) await ctx.task?.signal('go')
+        runs++
+        return hang()
       })
       const door = await createRuntime({ store, clock, logger: quiet, tools: [kill], worker: false })
       const { tasks } = door.session('s')

@@ -1,23 +1,22 @@
-// TASK-6: what a tool declares for the loss of its worker: that it runs again (rerunnable), or that what it began goes on elsewhere (external).
-// owner_bound is in tasks.test.ts.
+// Declared recovery: `rerunnable` tasks run again, and `external` tasks continue elsewhere. `owner_bound` is in
+// tasks.test.ts.
 
 import { describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
-import { type Runtime, type Task, type Tool, type ToolContext, tool } from '../../../src/index.ts'
+import type { Tool, ToolContext } from '../../../src/index.ts'
 import type { Change, Store } from '../../../src/store/store.ts'
 import { type ManualClock } from '../../../src/testing/manual-clock.ts'
 import { mortal, type Mortal, type StoreKind } from '../../kit/stores/killable-store.ts'
 import { mortalWorld } from '../../kit/worker-takeover.ts'
 import { muted } from '../../kit/stores/failing-writes.ts'
-
-const hang = (): Promise<never> => new Promise(() => {})
+import { hang, rerunTask, simpleTool } from '../../kit/simple-tools.ts'
+import { waitForTask } from '../../kit/wait-until.ts'
 
 describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   let first: Mortal
   let runs: number
-  /** Of the answer from outside. */
+  /** Wait key of the external answer. */
   let key: string
   const { start, takeOver } = mortalWorld(kind, (fresh) => {
     ;({ clock, store, first } = fresh)
@@ -26,28 +25,14 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
   })
   const until = (what: () => unknown): Promise<unknown> => vi.waitUntil(what, { interval: 1, timeout: 5_000 })
   const isParked = async (): Promise<boolean> => (await store.unsettled({ after: '', limit: 1 }))[0]?.state === 'parked'
-  const stands = (runtime: Runtime, id: string, what: (task: Task) => unknown): Promise<Task> =>
-    vi.waitUntil(
-      async () => {
-        const task = await runtime.session('s').tasks.get(id)
-        return task && what(task) ? task : undefined
-      },
-      { interval: 1, timeout: 5_000 },
-    )
-  /** By its hints it must not run twice; only what it declares for the background differs. */
+  /** By its hints it must not run twice; only its declared recovery differs. */
   const declared = (recovery: 'rerunnable' | 'external', execute: (ctx: ToolContext) => unknown): Tool =>
-    tool({
-      name: 'work',
-      description: 'Works',
-      input: z.object({}),
-      background: { recovery },
-      execute: (_, ctx) => {
-        runs++
-        return execute(ctx) as string
-      },
+    simpleTool('work', { background: { recovery } }, (_, ctx) => {
+      runs++
+      return execute(ctx)
     })
 
-  test('TASK-6: rerunnable runs again, with what it had recorded, although as a call it would not', async () => {
+  test('TASK-6: a rerunnable task runs again with its recorded steps, although a call would not', async () => {
     const steps: number[] = []
     const work = declared('rerunnable', async (ctx) => {
       await ctx.step('once', () => void steps.push(ctx.attempt))
@@ -59,53 +44,53 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     await until(() => runs === 2 && steps.length === 2)
     first.die()
     const b = await takeOver([work])
-    await stands(b, id, ({ status }) => status?.includes('lost worker'))
-    expect(runs).toBe(2) // first there is a pause
+    await waitForTask(b, id, ({ status }) => status?.includes('lost worker'))
+    expect(runs).toBe(2) // the backoff comes first
     await clock.advance('2s')
-    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 2, outcome: { value: 'done' } })
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({
+      state: 'succeeded',
+      attempt: 2,
+      outcome: { value: 'done' },
+    })
     expect(steps).toEqual([1, 1])
     expect(await b.session('s').run([{ id: 'call', name: 'work' }])).toMatchObject([{ status: 'unknown' }])
     expect(runs).toBe(3)
   })
 
-  test('TASK-6: rerunnable is given up after three workers', async () => {
+  test('TASK-6: a rerunnable task is abandoned after three worker deaths', async () => {
     const b = await start([], store, { worker: false })
     const lives = [first, mortal(store), mortal(store)]
     const work = declared('rerunnable', hang)
     for (const [n, life] of lives.entries()) {
       await start([work], life.store)
-      if (n === 0) await start([work], store, { worker: false }).then((door) => door.session('s').tasks.start({ tool: work, id: 'x' }))
+      if (n === 0)
+        await start([work], store, { worker: false }).then((door) =>
+          door.session('s').tasks.start({ tool: work, id: 'x' }),
+        )
       for (let step = 0; step < 10 && runs === n; step++) await clock.advance('10s')
       await until(() => runs === n + 1)
-      await stands(b, 'x', ({ attempt }) => attempt === n + 1)
+      await waitForTask(b, 'x', ({ attempt }) => attempt === n + 1)
       life.die()
     }
     await takeOver([work])
-    const ended = await stands(b, 'x', ({ outcome }) => outcome)
+    const ended = await waitForTask(b, 'x', ({ outcome }) => outcome)
     expect(ended).toMatchObject({ state: 'abandoned', outcome: { failure: { code: 'poisoned', raw: { deaths: 3 } } } })
     expect(runs).toBe(3)
   })
 
   test.each([
-    ['what waits behind it', ['p', 'h']],
-    ['what runs before it', ['h', 'p']],
-  ] as const)('TASK-6, DUR-8: one that ends its worker at once is given up after three deaths; not so %s', async (_, order) => {
+    ['a task queued behind it', ['p', 'h']],
+    ['a task running before it', ['h', 'p']],
+  ] as const)('TASK-6, DUR-8: a poison task is abandoned after three deaths, but not %s', async (_, order) => {
     let dying: Mortal = first
     const began: string[] = []
     const body = (name: string, run: (attempt: number) => unknown): Tool =>
-      tool({
-        name,
-        description: name,
-        input: z.object({}),
-        onCrash: 'rerun',
-        background: true,
-        execute(_, ctx) {
-          began.push(`${name} ${ctx.attempt}`)
-          return run(ctx.attempt) as string
-        },
+      rerunTask(name, (_, ctx) => {
+        began.push(`${name} ${ctx.attempt}`)
+        return run(ctx.attempt)
       })
     const poison = body('poison', () => (dying.die(), hang()))
-    // At work each time that it is begun together with the poison; in the end it takes a second.
+    // Running each time the poison kills the worker; at its third attempt it takes a second.
     const healthy = body('healthy', (attempt) =>
       attempt < 3 ? hang() : new Promise<string>((resolve) => void clock.timer(1_000, () => resolve('done'))),
     )
@@ -131,12 +116,12 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     expect(await door.session('s').tasks.get('h')).toMatchObject({ state: 'succeeded', attempt: 3 })
   })
 
-  test('TASK-3: a claim whose worker dies before its first heartbeat is found when its lease is over and another looks: a lease and a third', async () => {
+  test('TASK-3: a claim of a worker that dies at once is taken over within a lease and a third', async () => {
     const lease = 30_000
     const took: number[] = []
     const work = declared('rerunnable', () => 'done')
     const door = await start([work], store, { worker: false })
-    // How far their looks are apart, and how long the one that dies was there.
+    // Offset between the polls of both workers, and uptime of the one that dies.
     for (const [apart, there] of [
       ['0s', '0s'],
       ['1s', '0s'],
@@ -156,19 +141,23 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
           return hang()
         },
       }
-      // The other is blind until then, or it would claim it first.
-      const other = await start([work], { ...store, claim: (...asked) => (died === 0 ? [] : store.claim(...asked)), close: async () => {} })
+      // The other worker claims nothing until then, or it would be first.
+      const other = await start([work], {
+        ...store,
+        claim: (...asked) => (died === 0 ? [] : store.claim(...asked)),
+        close: async () => {},
+      })
       await clock.advance(apart)
       await start([work], dying)
       await clock.advance(there)
       const { id } = await door.session('s').tasks.start({ tool: work })
       await until(() => died !== 0)
       for (let step = 0; step < 40; step++) await clock.advance('1s')
-      const { startedAt } = await stands(door, id, ({ outcome }) => outcome)
+      const { startedAt } = await waitForTask(door, id, ({ outcome }) => outcome)
       took.push((startedAt ?? Infinity) - died)
       await other.close({ grace: 0 })
     }
-    // Nor sooner: until its lease is over it may be alive.
+    // Not sooner: until the lease expires the worker may be alive.
     for (const ms of took) expect(ms).toBeGreaterThanOrEqual((lease * 2) / 3)
     for (const ms of took) expect(ms).toBeLessThanOrEqual((lease * 4) / 3)
   })
@@ -179,7 +168,7 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     return later
   })
   const parks = ({ updateCall }: Change): boolean => updateCall?.progress.state === 'parked'
-  /** Its user dies when this is on record, and hears of it no more. */
+  /** The worker dies once a matching change is committed, and gets no answer. */
   const diesAfter = (life: Mortal, what: (change: Change) => boolean): Store =>
     muted(life.store, (change) => {
       if (!what(change)) return true
@@ -187,7 +176,7 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
       return false
     })
 
-  test('TASK-6: external, lost when it had handed over: no worker owns it, nobody runs it again, its answer ends it', async () => {
+  test('TASK-6: an external task that was handed over before the loss ends with its answer', async () => {
     await start([elsewhere], diesAfter(first, parks))
     const door = await start([elsewhere], store, { worker: false })
     const { id } = await door.session('s').tasks.start({ tool: elsewhere })
@@ -196,11 +185,15 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     await clock.advance('1h')
     expect(await b.session('s').tasks.get(id)).toMatchObject({ state: 'running', attempt: 1 })
     expect(await door.resolve(key, { value: 'from outside' })).toEqual({ answer: 'accepted' })
-    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 1, outcome: { value: 'from outside' } })
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({
+      state: 'succeeded',
+      attempt: 1,
+      outcome: { value: 'from outside' },
+    })
     expect(runs).toBe(1)
   })
 
-  test('TASK-6: external, the worker that lands its answer is lost: another lands it', async () => {
+  test('TASK-6: if the worker that settles an external answer is lost, another settles it', async () => {
     const a = await start([elsewhere])
     const { id } = await a.session('s').tasks.start({ tool: elsewhere })
     await until(isParked)
@@ -221,11 +214,15 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     await door.resolve(key, { value: 'from outside' })
     await until(() => claims.length > 0)
     const b = await takeOver([elsewhere])
-    expect(await b.session('s').tasks.wait(id)).toMatchObject({ state: 'succeeded', attempt: 1, outcome: { value: 'from outside' } })
+    expect(await b.session('s').tasks.wait(id)).toMatchObject({
+      state: 'succeeded',
+      attempt: 1,
+      outcome: { value: 'from outside' },
+    })
     expect(runs).toBe(1)
   })
 
-  test('TASK-6: external, lost while it starts: it is abandoned with evidence, the session hears of it, and an answer comes too late', async () => {
+  test('TASK-6: an external task lost during its start is abandoned, and a late answer is refused', async () => {
     const starting = declared('external', async (ctx) => {
       ;({ key } = await ctx.later<string>({ deadline: '7d' }))
       first.die()

@@ -1,60 +1,24 @@
-// TASK-3, TASK-6, TASK-8, TASK-10: what of a task is not lost at odd moments: between two of its writes, in a refused one, after it has ended.
+// Requests, replies, signals and attached writes of a task survive worker loss, rejected commits and its end.
 
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { z } from 'zod'
-import { type Attachment, createRuntime, type Runtime, type Task, type Tool, type ToolContext, tool } from '../../../src/index.ts'
+import { describe, expect, test, vi } from 'vitest'
+import type { Attachment, Tool, ToolContext } from '../../../src/index.ts'
 import type { Change, Store } from '../../../src/store/store.ts'
-import { type ManualClock, manualClock } from '../../../src/testing/manual-clock.ts'
-import { quiet } from '../../kit/stores/fresh-store.ts'
-import { mortal, type Mortal, type StoreKind, storeOf } from '../../kit/stores/killable-store.ts'
+import type { ManualClock } from '../../../src/testing/manual-clock.ts'
+import type { Mortal, StoreKind } from '../../kit/stores/killable-store.ts'
 import { muted } from '../../kit/stores/failing-writes.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
+import { waitForTask } from '../../kit/wait-until.ts'
+import { mortalWorld } from '../../kit/worker-takeover.ts'
 
-const empty = z.object({})
 const body = (execute: (ctx: ToolContext) => unknown, more: object = {}): Tool =>
-  tool({
-    name: 'work',
-    description: 'Works',
-    input: empty,
-    onCrash: 'rerun',
-    background: true,
-    execute: (_, ctx) => execute(ctx) as string,
-    ...more,
-  })
+  rerunTask('work', more, (_, ctx) => execute(ctx))
 
-describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind: StoreKind) => {
-  let dir: string
+describe.each(['memory', 'sqlite'] as const)('signals and replies after worker loss on %s', (kind: StoreKind) => {
   let clock: ManualClock
   let store: Store
   let first: Mortal
-  const open: Runtime[] = []
-  beforeEach(() => {
-    dir = mkdtempSync(join(tmpdir(), 'pawl-task-lost-'))
-    clock = manualClock()
-    store = storeOf(kind, join(dir, 'agent.db'), clock)
-    first = mortal(store)
-  })
-  afterEach(async () => {
-    await Promise.all(open.splice(0).map((runtime) => runtime.close({ grace: 0 })))
-    await store.close()
-    rmSync(dir, { recursive: true, force: true })
-  })
-  const start = async (tools: readonly Tool[], on: Store = store, options: object = {}): Promise<Runtime> => {
-    const runtime = await createRuntime({ store: on, tools, clock, logger: quiet, ...options })
-    if (on === store) open.push(runtime)
-    return runtime
-  }
-  const stands = (runtime: Runtime, id: string, what: (task: Task) => unknown): Promise<Task> =>
-    vi.waitUntil(
-      async () => {
-        const task = await runtime.session('s').tasks.get(id)
-        return task && what(task) ? task : undefined
-      },
-      { interval: 1, timeout: 3_000 },
-    )
-  /** Dies when this is on record. */
+  const { open, start } = mortalWorld(kind, (fresh) => void ({ clock, store, first } = fresh))
+  /** The worker dies once a matching change is committed. */
   const diesAfter = (what: (change: Change) => boolean): Store =>
     muted(first.store, (change) => {
       if (!what(change)) return true
@@ -70,15 +34,19 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
     return text
   })
 
-  test('TASK-8: what it asked is asked still by the attempt after a lost worker', async () => {
+  test('TASK-8: an open request survives the loss of the worker', async () => {
     const a = await start([asks], first.store)
     const { id } = await a.session('s').tasks.start({ tool: 'work' })
-    const before = await stands(a, id, ({ state }) => state === 'awaiting_input')
+    const before = await waitForTask(a, id, ({ state }) => state === 'awaiting_input')
     first.die()
     const b = await start([asks])
     await clock.advance('31s')
     await clock.advance('2s')
-    const { inputRequest } = await stands(b, id, ({ state, attempt }) => state === 'awaiting_input' && attempt === 2)
+    const { inputRequest } = await waitForTask(
+      b,
+      id,
+      ({ state, attempt }) => state === 'awaiting_input' && attempt === 2,
+    )
     expect(inputRequest).toEqual(before.inputRequest)
     expect(inputRequest).toMatchObject({ prompt: 'Which?', expected: { type: 'string' } })
     await b.session('s').tasks.message(id, 'this', { inReplyTo: inputRequest?.id ?? '' })
@@ -87,29 +55,33 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
     expect((await b.session('s').tasks.messages(id)).map(({ direction }) => direction)).toEqual(['out', 'in'])
   })
 
-  test('TASK-2: a reply that comes while nobody runs it ends its asking', async () => {
-    const isReply = ({ insertWaits = [] }: Change): boolean => insertWaits.some(({ name }) => name.startsWith('pawl:reply:'))
+  test('TASK-2: a reply without a running worker ends awaiting_input', async () => {
+    const isReply = ({ insertWaits = [] }: Change): boolean =>
+      insertWaits.some(({ name }) => name.startsWith('pawl:reply:'))
     await start([asks], diesAfter(isReply))
     const door = await start([asks], store, { worker: false })
     const { id } = await door.session('s').tasks.start({ tool: 'work' })
-    const { inputRequest } = await stands(door, id, ({ state }) => state === 'awaiting_input')
+    const { inputRequest } = await waitForTask(door, id, ({ state }) => state === 'awaiting_input')
     await door.session('s').tasks.message(id, 'this', { inReplyTo: inputRequest?.id ?? '' })
     const b = await start([asks])
     await clock.advance('31s')
     await clock.advance('2s')
-    expect(await stands(b, id, ({ status }) => status === 'Going on')).toMatchObject({ state: 'running', inputRequest: null })
+    expect(await waitForTask(b, id, ({ status }) => status === 'Going on')).toMatchObject({
+      state: 'running',
+      inputRequest: null,
+    })
     await b.session('s').tasks.signal(id, 'end')
     expect(await b.session('s').tasks.wait(id)).toMatchObject({ outcome: { value: 'this' } })
   })
 
-  test('TASK-8: who did not hear that a signal or a reply was taken may send it again under its key, also after the end', async () => {
+  test('TASK-8: a signal or reply can be sent again under its key, even after the end', async () => {
     const runtime = await start([asks])
     const { tasks } = runtime.session('s')
     const { id } = await tasks.start({ tool: 'work' })
-    const { inputRequest } = await stands(runtime, id, ({ state }) => state === 'awaiting_input')
+    const { inputRequest } = await waitForTask(runtime, id, ({ state }) => state === 'awaiting_input')
     const reply = { inReplyTo: inputRequest?.id ?? '', key: 'r' }
     await tasks.message(id, 'this', reply)
-    await stands(runtime, id, ({ state }) => state === 'running')
+    await waitForTask(runtime, id, ({ state }) => state === 'running')
     await tasks.message(id, 'this', reply)
     expect(await tasks.signal(id, 'end', null, { key: 's' })).toEqual({ accepted: true, number: 1 })
     await tasks.wait(id)
@@ -119,15 +91,12 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
     expect((await tasks.messages(id)).map(({ text }) => text)).toEqual(['Which?', 'this'])
   })
 
-  test('TASK-8: a body signals another once, however often it runs', async () => {
-    const hears = tool({
-      name: 'hears',
-      description: 'Hears',
-      input: empty,
-      onCrash: 'rerun',
-      background: true,
-      execute: async (_, ctx) => [await ctx.task?.signal('go'), await ctx.task?.signal('go'), (await ctx.task?.receive())?.text ?? ''],
-    })
+  test('TASK-8: a rerun body signals another task once', async () => {
+    const hears = rerunTask('hears', async (_, ctx) => [
+      await ctx.task?.signal('go'),
+      await ctx.task?.signal('go'),
+      (await ctx.task?.receive())?.text ?? '',
+    ])
     const signals = body(async (ctx) => {
       await ctx.tasks.signal('h', 'go', 1)
       await ctx.tasks.message('h', 'hello')
@@ -149,22 +118,27 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
     expect(await b.session('s').tasks.messages('h')).toHaveLength(1)
   })
 
-  test('TASK-3: what waits to be written is not lost with a place that was not to be had', async () => {
+  test('TASK-3: attached writes survive a rejected semaphore slot', async () => {
     let refusals = 0
-    /** After the start, the first that wants its place again does not get it. */
-    const full = (change: Change): boolean => change.take !== undefined && change.updateCall === undefined && refusals++ === 0
+    /** Rejects the first slot request after the start. */
+    const full = (change: Change): boolean =>
+      change.takeSlots !== undefined && change.updateCall === undefined && refusals++ === 0
     const none = { ok: false, refused: { kind: 'room', name: 'planted' } } as const
     const crowded: Store = {
       ...store,
       commit: (change) => (full(change) ? Promise.resolve(none) : store.commit(change)),
-      write: (change, heard, how) => (full(change) ? queueMicrotask(() => heard(none)) : store.write(change, heard, how)),
+      write: (change, heard, how) =>
+        full(change) ? queueMicrotask(() => heard(none)) : store.write(change, heard, how),
     }
     let made: Attachment | undefined
     const naps = body(async (ctx) => {
       const nap = ctx.sleep('1s')
-      await vi.waitUntil(async () => (await store.steps((await store.unsettled({ after: '', limit: 1 }))[0]?.uid ?? '')).length > 0, {
-        interval: 1,
-      })
+      await vi.waitUntil(
+        async () => (await store.steps((await store.unsettled({ after: '', limit: 1 }))[0]?.uid ?? '')).length > 0,
+        {
+          interval: 1,
+        },
+      )
       made = ctx.attachments.create('bytes', { mediaType: 'text/plain' })
       await nap
       return { made }
@@ -180,7 +154,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
     expect(Buffer.from((await store.attachment('default', made?.ref.id ?? ''))?.data ?? '').toString()).toBe('bytes')
   })
 
-  test('TASK-10: an outcome that the store cannot hold does not leave behind what it started', async () => {
+  test('TASK-10: an unwritable outcome still cancels the tasks that the body started', async () => {
     const unwritable = ({ updateCall, insertCall }: Change): boolean =>
       updateCall?.progress.state === 'settled' && insertCall !== undefined && !failed
     let failed = false
@@ -192,14 +166,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
         queueMicrotask(() => heard({ failed: new Error('too large'), alone: true }))
       },
     }
-    const child = tool({
-      name: 'child',
-      description: 'Child',
-      input: empty,
-      onCrash: 'rerun',
-      background: true,
-      execute: (_, ctx) => ctx.sleep('1h'),
-    })
+    const child = rerunTask('child', (_, ctx) => ctx.sleep('1h'))
     const parent = body(async (ctx) => void (await ctx.tasks.start({ tool: 'child', id: 'c' })))
     const runtime = await start([child, parent], limited)
     open.push(runtime)
@@ -209,7 +176,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks at odd moments on %s', (kind
     expect(await runtime.session('s').tasks.wait('c')).toMatchObject({ state: 'cancelled' })
   })
 
-  test('TASK-10: nothing becomes a task of a session that has ended', async () => {
+  test('TASK-10: a call of an ended session cannot be moved to the background', async () => {
     const runtime = await start([body((ctx) => ctx.sleep('1h'))])
     const session = runtime.session('s')
     const run = session.run([{ id: 'a', name: 'work' }])

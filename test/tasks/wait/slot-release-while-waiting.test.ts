@@ -1,55 +1,62 @@
-// Places that tasks hold while they wait for each other, how much may be kept for one of them, and words that are not what they should be.
+// Semaphore slots of waiting tasks, limits of stored signals, and invalid input to the task API.
 import { createRuntime, PawlError, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { stores } from '../../kit/open-runtime.ts'
+import { backgroundTool, patient, rerunTask } from '../../kit/simple-tools.ts'
+import { keepOpen } from '../../kit/stores/killable-store.ts'
 
 const input = { type: 'object' } as const
-const open = (store: Store): Store => ({ ...store, close: async () => {} })
 const quick = tool({ name: 'quick', description: 'd', input, background: true, execute: () => 'quick' })
-const patient = tool({
-  name: 'patient',
-  description: 'd',
-  input,
-  onCrash: 'rerun',
-  background: true,
-  execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', () => reject(new Error('told')))),
-})
 const waiter = (name: string, more: object): Tool =>
   tool({
     name,
     description: 'd',
     input,
     ...more,
-    async execute(_: unknown, ctx: { tasks: { start(s: object): Promise<{ id: string }>; wait(id: string): Promise<{ state: string }> } }) {
+    async execute(
+      _: unknown,
+      ctx: { tasks: { start(s: object): Promise<{ id: string }>; wait(id: string): Promise<{ state: string }> } },
+    ) {
       const child = await ctx.tasks.start({ tool: 'quick' })
       return (await ctx.tasks.wait(child.id)).state
     },
   })
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`places of tasks, on ${kind}`, () => {
+for (const [kind, fresh] of stores) {
+  describe(`semaphore slots of tasks on ${kind}`, () => {
     for (const workers of [1, 2]) {
       const cases: [string, readonly Tool[], RuntimeOptions['limits']][] = [
-        ['a task that must not rerun, one task at a time', [waiter('top', { background: true })], { tasksPerSession: 1 }],
-        ['a task that may rerun, one task at a time', [waiter('top', { background: true, onCrash: 'rerun' })], { tasksPerSession: 1 }],
-        ['a task that must not rerun, one task for each worker', [waiter('top', { background: true })], { tasksPerWorker: 1 }],
-        ['a task that must not rerun, one call for each session', [waiter('top', { background: true })], { perSession: 1 }],
-        ['a task that must not rerun, one call for each worker', [waiter('top', { background: true })], { perWorker: 1 }],
+        [
+          'a task that must not rerun, one task at a time',
+          [waiter('top', { background: true })],
+          { tasksPerSession: 1 },
+        ],
+        [
+          'a task that may rerun, one task at a time',
+          [waiter('top', { background: true, onCrash: 'rerun' })],
+          { tasksPerSession: 1 },
+        ],
+        [
+          'a task that must not rerun, one task for each worker',
+          [waiter('top', { background: true })],
+          { tasksPerWorker: 1 },
+        ],
+        [
+          'a task that must not rerun, one call for each session',
+          [waiter('top', { background: true })],
+          { perSession: 1 },
+        ],
+        [
+          'a task that must not rerun, one call for each worker',
+          [waiter('top', { background: true })],
+          { perWorker: 1 },
+        ],
         [
           'a tool that a task calls, one task at a time',
           [
             waiter('inner', {}),
-            tool({
-              name: 'top',
-              description: 'd',
-              input,
-              background: true,
-              execute: async (_, ctx) => (await ctx.run([{ id: '1', name: 'inner' }]))[0]?.status,
-            }),
+            backgroundTool('top', async (_, ctx) => (await ctx.run([{ id: '1', name: 'inner' }]))[0]?.status),
           ],
           { tasksPerSession: 1 },
         ],
@@ -57,26 +64,24 @@ for (const [kind, fresh] of [
           'a tool that a task calls, where both may rerun, one task at a time',
           [
             waiter('inner', { onCrash: 'rerun' }),
-            tool({
-              name: 'top',
-              description: 'd',
-              input,
-              onCrash: 'rerun',
-              background: true,
-              execute: async (_, ctx) => (await ctx.run([{ id: '1', name: 'inner' }]))[0]?.status,
-            }),
+            rerunTask('top', async (_, ctx) => (await ctx.run([{ id: '1', name: 'inner' }]))[0]?.status),
           ],
           { tasksPerSession: 1 },
         ],
       ]
       for (const [what, tools, limits] of cases) {
-        test(`TASK-8: while it waits for a task it holds no place: ${what}, ${workers} worker(s)`, async () => {
-          // background.md, Inside a body: "While it waits for a task it holds no place."
+        test(`TASK-8: a waiting task holds no slot: ${what}, ${workers} worker(s)`, async () => {
           const { clock, store } = fresh()
           const runtimes = []
           for (let n = 0; n < workers; n++)
             runtimes.push(
-              await createRuntime({ store: open(store), clock, tools: [...tools, quick], logger: quiet, ...(limits ? { limits } : {}) }),
+              await createRuntime({
+                store: keepOpen(store),
+                clock,
+                tools: [...tools, quick],
+                logger: quiet,
+                ...(limits ? { limits } : {}),
+              }),
             )
           await clock.advance('11s')
           const { tasks } = (runtimes[0] as (typeof runtimes)[0]).session('s')
@@ -88,16 +93,9 @@ for (const [kind, fresh] of [
       }
     }
 
-    test('TASK-8: wait_task waits as long as it was told, not as long as a call may run', async () => {
+    test('TASK-8: wait_task waits for its own timeout, not the timeout of a call', async () => {
       const { clock, store } = fresh()
-      const long = tool({
-        name: 'long',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        execute: async (_, ctx) => (await ctx.sleep('30m'), 'done'),
-      })
+      const long = rerunTask('long', async (_, ctx) => (await ctx.sleep('30m'), 'done'))
       const runtime = await createRuntime({ store, clock, tools: [long], logger: quiet })
       const session = runtime.session('s')
       await session.tasks.start({ tool: long, id: 'a' })
@@ -107,8 +105,8 @@ for (const [kind, fresh] of [
       })
     })
 
-    test('TASK-8: what is kept for a task that does not listen has an end in bytes', async () => {
-      // signals.ts counts to 10,000 of up to sizes.arguments bytes each, all in one row that every send reads and writes anew.
+    test('TASK-8: messages stored for a task that does not receive are limited in bytes', async () => {
+      // They are all in one row, which every send reads and rewrites.
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [patient], logger: quiet })
       const { tasks } = runtime.session('s')
@@ -120,17 +118,25 @@ for (const [kind, fresh] of [
         sent++
       }
       let most = 0
-      for (const { value } of await store.documentsOf({ of: 'task-signals', tenant: 'default', session: 's', after: '', limit: 10 }))
+      for (const { value } of await store.documentsOf({
+        of: 'task-signals',
+        tenant: 'default',
+        session: 's',
+        after: '',
+        limit: 10,
+      }))
         most = Math.max(most, value.length)
       expect(most).toBeLessThan(16 * 1024 * 1024)
     })
 
-    test('TASK-8: who writes to a call that was moved is told that nobody can hear it', async () => {
+    test('TASK-8: a message to a moved call is rejected', async () => {
       const { clock, store } = fresh()
       const runtime = await createRuntime({
         store,
         clock,
-        tools: [tool({ name: 'slow', description: 'd', input, background: true, execute: () => new Promise(() => {}) })],
+        tools: [
+          tool({ name: 'slow', description: 'd', input, background: true, execute: () => new Promise(() => {}) }),
+        ],
         logger: quiet,
       })
       const session = runtime.session('s')
@@ -140,7 +146,7 @@ for (const [kind, fresh] of [
       await expect(session.tasks.message(task?.id ?? '', 'hello')).rejects.toBeInstanceOf(PawlError)
     })
 
-    test('what is asked for wrongly is answered with a PawlError that says so', async () => {
+    test('invalid input to the task API is rejected with a PawlError', async () => {
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [patient, quick], logger: quiet })
       const { tasks, notices } = runtime.session('s')
@@ -187,7 +193,8 @@ for (const [kind, fresh] of [
         const answer = await after(
           (async () => ask())().then(
             () => 'taken',
-            (error: unknown) => (error instanceof PawlError ? 'refused' : `${(error as Error).name}: ${(error as Error).message}`),
+            (error: unknown) =>
+              error instanceof PawlError ? 'refused' : `${(error as Error).name}: ${(error as Error).message}`,
           ),
           clock,
           2_000,
@@ -199,7 +206,7 @@ for (const [kind, fresh] of [
       expect(wrong).toEqual([])
     })
 
-    test('BOX-2: only the runtime writes below /.background, whoever asks and however it is spelled', async () => {
+    test('BOX-2: only the runtime writes below /.background, in every spelling of the path', async () => {
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [quick], logger: quiet })
       const session = runtime.session('s')

@@ -1,8 +1,8 @@
-// Patterns that backtrack for ever, each with a line that makes it do so, as data.
+// Regular expressions with catastrophic backtracking, each with a line that triggers it.
 
 const a = 'a'.repeat(60)
 
-/** Classes of text, each with a letter of it and one that is not. */
+/** Character classes, each with a matching and a non-matching character. */
 const letters: readonly (readonly [of: string, letter: string, not: string])[] = [
   ['a', 'a', '!'],
   ['\\w', 'x', '!'],
@@ -13,7 +13,7 @@ const letters: readonly (readonly [of: string, letter: string, not: string])[] =
   ['(?:a|b)', 'b', 'c'],
   ['[^x]', 'y', 'x'],
 ]
-/** Ways to repeat a repetition. */
+/** Ways to nest repetitions. */
 const nests: readonly ((of: string) => string)[] = [
   (of) => `^(${of}+)+$`,
   (of) => `^(${of}*)*$`,
@@ -36,7 +36,8 @@ const known: readonly { readonly pattern: string; readonly line: string }[] = [
   { pattern: '(.*a){25}$', line: `${a}b` },
   { pattern: '^(([a-z])+.)+[A-Z]([a-z])+$', line: a },
   {
-    pattern: '^([a-zA-Z0-9])(([\\-.]|[_]+)?([a-zA-Z0-9]+))*(@){1}[a-z0-9]+[.]{1}(([a-z]{2,3})|([a-z]{2,3}[.]{1}[a-z]{2,3}))$',
+    pattern:
+      '^([a-zA-Z0-9])(([\\-.]|[_]+)?([a-zA-Z0-9]+))*(@){1}[a-z0-9]+[.]{1}(([a-z]{2,3})|([a-z]{2,3}[.]{1}[a-z]{2,3}))$',
     line: `${a}!`,
   },
   { pattern: '^(\\w+\\s?)*$', line: `${'word'.repeat(15)}!` },
@@ -47,14 +48,14 @@ const known: readonly { readonly pattern: string; readonly line: string }[] = [
   { pattern: '(?:a?){40}a{40}$', line: `${a}!` },
   { pattern: '\\s*(?:\\s*\\s*)*$x', line: ' '.repeat(60) },
   { pattern: '(?i)^(?:a|A|b|B|ab)+$', line: `${'aB'.repeat(40)}!` },
-  // Not for ever, but far too long: a line of half a megabyte.
+  // Not exponential, but far too slow on a very long line.
   { pattern: '.*.*.*=.*', line: 'x'.repeat(20_000) },
   { pattern: '\\s+\\s+\\s+$', line: `${' '.repeat(20_000)}x` },
 ]
 
 export const catastrophic: readonly { readonly pattern: string; readonly line: string }[] = [...made, ...known]
 
-/** Those that are large rather than slow: whatever becomes of them, it is said and nothing stands still. */
+/** Patterns that are large rather than slow: any answer is fine, as long as nothing hangs. */
 export const heavy: readonly string[] = [
   '((((a{1,99}){1,99}){1,99}){1,99}){1,99}',
   '(a{1000}){1000}',

@@ -1,4 +1,5 @@
-// Runs one call of the box on files in a real folder, and is killed at a chosen write of its store. Started by crash-folder.test.ts.
+// Runs one file tool on a real folder and kills itself at a chosen store write. Started by
+// file-change-crash-in-folder.slow.test.ts.
 
 import { createRuntime, type RuntimeOptions } from 'pawl'
 import { toolbox } from 'pawl/toolbox'
@@ -9,7 +10,7 @@ const [file, folder, at, when, call] = process.argv.slice(2) as [string, string,
 const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
 const die = (): void => void process.kill(process.pid, 'SIGKILL')
 let writes = 0
-/** True if it is the one to die at. */
+/** Counts a write; true if the process must die at it. */
 const isIt = (): boolean => {
   writes++
   if (writes === Number(at) && when === 'before') die()
@@ -41,6 +42,8 @@ const runtime = await createRuntime({
   policy: { rules: [{ then: 'allow' }] },
   files: { folder: () => folder },
 })
-const [outcome] = await runtime.session('s').run([{ id: 'c', ...(JSON.parse(call) as { name: string; input: object }) }])
+const [outcome] = await runtime
+  .session('s')
+  .run([{ id: 'c', ...(JSON.parse(call) as { name: string; input: object }) }])
 console.log(JSON.stringify(outcome))
 await runtime.close()

@@ -1,18 +1,19 @@
-// edit_file: exact, unique, not overlapping edits of the version that was read, and a diff that is one.
+// edit_file: exact, unique, non-overlapping edits of the version that was read, and a valid unified diff.
 
 import { fc } from '../../kit/seeded-fast-check.ts'
 import { describe, expect, test } from 'vitest'
-import { applied, diffOf, type Edit } from '../../../src/toolbox/files/diff.ts'
-import { edited } from '../../../src/toolbox/files/edits.ts'
+import { applyEdits, unifiedDiff, type Edit } from '../../../src/toolbox/files/diff.ts'
+import { applyReplacements } from '../../../src/toolbox/files/apply-edits.ts'
 import { wherever } from '../toolbox-session.ts'
 
 const edit = (old_text: string, new_text: string) => ({ old_text, new_text })
 
 wherever('edit_file', (given) => {
-  const make = async (text: string | Uint8Array, path = 'f.txt'): Promise<string> => (await given().files.write(path, text)).hash as string
+  const make = async (text: string | Uint8Array, path = 'f.txt'): Promise<string> =>
+    (await given().files.write(path, text)).hash as string
   const textOf = async (path = 'f.txt'): Promise<string | null> => (await given().files.read(path)).text
 
-  test('BOX-2: replaces parts, and tells what changed', async () => {
+  test('BOX-2: replaces text and returns hash, line and diff of the change', async () => {
     const hash = await make('one\ntwo\nthree\nfour\nfive\nsix\nseven\neight\nnine\nten\n')
     const value = await given().value('edit_file', {
       path: '/workspace/f.txt',
@@ -47,23 +48,31 @@ wherever('edit_file', (given) => {
       ].join('\n'),
       diff_truncated: false,
     })
-    // The hash it told is the one for the next edit.
+    // The returned hash is valid for the next edit.
     const { content_hash: next } = value as { content_hash: string }
-    expect(await given().value('edit_file', { path: 'f.txt', expected_hash: next, edits: [edit('ten', 'zehn')] })).toMatchObject({
+    expect(
+      await given().value('edit_file', { path: 'f.txt', expected_hash: next, edits: [edit('ten', 'zehn')] }),
+    ).toMatchObject({
       previous_content_hash: next,
     })
   })
 
   test('BOX-2: all edits are matched against the original, not against each other', async () => {
     const hash = await make('a b c')
-    await given().value('edit_file', { path: 'f.txt', expected_hash: hash, edits: [edit('a', 'b'), edit('b', 'c'), edit('c', 'a')] })
+    await given().value('edit_file', {
+      path: 'f.txt',
+      expected_hash: hash,
+      edits: [edit('a', 'b'), edit('b', 'c'), edit('c', 'a')],
+    })
     expect(await textOf()).toBe('b c a')
   })
 
-  test('BOX-2: a version that has changed is not edited', async () => {
+  test('BOX-2: an edit of an outdated version is rejected', async () => {
     const hash = await make('old')
     const now = await make('new')
-    expect(await given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits: [edit('new', 'x')] })).toEqual({
+    expect(
+      await given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits: [edit('new', 'x')] }),
+    ).toEqual({
       code: 'file_changed',
       class: 'execution',
       message: `File 'f.txt' changed since the last read. Expected ${hash}, found ${now}. Read the file again before editing.`,
@@ -71,7 +80,7 @@ wherever('edit_file', (given) => {
     expect(await textOf()).toBe('new')
   })
 
-  test('BOX-2: what is not found, found twice or overlaps is refused, and nothing is written', async () => {
+  test('BOX-2: missing, ambiguous or overlapping texts are rejected and nothing is written', async () => {
     const hash = await make('aaa bcd bcd')
     const refused = (...edits: object[]) => given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits })
     expect(await refused(edit('xyz', '1'))).toEqual({
@@ -90,17 +99,19 @@ wherever('edit_file', (given) => {
     })
     expect(await refused(edit('aaa', '1'), edit('aaa', '2'))).toMatchObject({ code: 'edits_overlap' })
     expect(await refused(edit('aaa', 'aaa'))).toMatchObject({ code: 'nothing_to_change' })
-    // The good one of two is not made either.
+    // A valid edit is not applied if another one in the same call is invalid.
     expect(await refused(edit('aaa', '1'), edit('xyz', '2'))).toMatchObject({ code: 'old_text_not_found' })
     for (const edits of [[], [edit('', 'x')], [{ old_text: 'a' }], undefined])
-      expect((await given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits })).code).toBe('invalid_arguments')
-    expect((await given().failure('edit_file', { path: 'f.txt', expected_hash: 'abc', edits: [edit('a', 'b')] })).code).toBe(
-      'invalid_arguments',
-    )
+      expect((await given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits })).code).toBe(
+        'invalid_arguments',
+      )
+    expect(
+      (await given().failure('edit_file', { path: 'f.txt', expected_hash: 'abc', edits: [edit('a', 'b')] })).code,
+    ).toBe('invalid_arguments')
     expect(await textOf()).toBe('aaa bcd bcd')
   })
 
-  test('BOX-2: line endings and a byte order mark stay as they are', async () => {
+  test('BOX-2: line endings and a byte order mark are preserved', async () => {
     const hash = await make('\ufeffone\r\ntwo\r\nthree\r\nfour\nfive\r\n')
     await given().value('edit_file', {
       path: 'f.txt',
@@ -113,19 +124,24 @@ wherever('edit_file', (given) => {
     expect(await textOf()).toBe('a\nb\nc\n')
   })
 
-  test('BOX-2: only texts are edited', async () => {
+  test('BOX-2: only text files can be edited', async () => {
     const hash = await make(Buffer.from([0xff, 0xfe]))
-    expect(await given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits: [edit('a', 'b')] })).toEqual({
-      code: 'not_text',
-      class: 'execution',
-      message: "File 'f.txt' is not a text file. edit_file only supports text files; use write_file for binary/base64 content.",
-    })
-    expect(await given().failure('edit_file', { path: 'none', expected_hash: hash, edits: [edit('a', 'b')] })).toMatchObject({
+    expect(await given().failure('edit_file', { path: 'f.txt', expected_hash: hash, edits: [edit('a', 'b')] })).toEqual(
+      {
+        code: 'not_text',
+        class: 'execution',
+        message:
+          "File 'f.txt' is not a text file. edit_file only supports text files; use write_file for binary/base64 content.",
+      },
+    )
+    expect(
+      await given().failure('edit_file', { path: 'none', expected_hash: hash, edits: [edit('a', 'b')] }),
+    ).toMatchObject({
       code: 'file_not_found',
     })
   })
 
-  test('BOX-2: of two edits of one version one is made', async () => {
+  test('BOX-2: exactly one of several concurrent edits of one version is applied', async () => {
     const hash = await make('start')
     const calls = ['x', 'y', 'z'].map((letter) => ({
       id: letter,
@@ -137,7 +153,7 @@ wherever('edit_file', (given) => {
     expect(outcomes.find(({ status }) => status === 'success')?.callId).toBe(await textOf())
   })
 
-  test('BOX-1: a long diff is cut, and said so', async () => {
+  test('BOX-1: a long diff is truncated and marked as truncated', async () => {
     const lines = Array.from({ length: 2000 }, (_, at) => `line ${at} of many`)
     const hash = await make(lines.join('\n'))
     const value = await given().value<{ diff: string; diff_truncated: boolean }>('edit_file', {
@@ -151,9 +167,11 @@ wherever('edit_file', (given) => {
   })
 })
 
-describe('the diff', () => {
+describe('unified diff', () => {
   const line = fc.constantFrom('a', 'b', '', 'c d', 'ü😀')
-  const text = fc.tuple(fc.array(line, { maxLength: 25 }), fc.boolean()).map(([lines, ended]) => lines.join('\n') + (ended ? '\n' : ''))
+  const text = fc
+    .tuple(fc.array(line, { maxLength: 25 }), fc.boolean())
+    .map(([lines, ended]) => lines.join('\n') + (ended ? '\n' : ''))
   const case_ = text.chain((before) =>
     fc.record({
       before: fc.constant(before),
@@ -162,14 +180,14 @@ describe('the diff', () => {
     }),
   )
 
-  test('BOX-2: leads from the old text to the new one, whatever the edits', () => {
+  test('BOX-2: transforms the old text into the new one for any edits', () => {
     fc.assert(
       fc.property(case_, ({ before, cuts, texts }) => {
         const edits: Edit[] = []
         for (let at = 0; at + 1 < cuts.length; at += 2)
           edits.push({ start: cuts[at] as number, end: cuts[at + 1] as number, text: texts[at / 2] ?? '' })
-        const after = applied(before, edits)
-        const { diff, firstLine, truncated } = diffOf('/f', before, edits)
+        const after = applyEdits(before, edits)
+        const { diff, firstLine, truncated } = unifiedDiff('/f', before, edits)
         expect(truncated).toBe(false)
         expect(patched(before, diff)).toBe(after)
         if (before !== after) {
@@ -181,19 +199,21 @@ describe('the diff', () => {
     )
   })
 
-  test('BOX-2: what is not edited stays byte for byte, whatever the line endings', () => {
-    const mixed = fc.array(fc.tuple(fc.constantFrom('a', 'bb', ''), fc.constantFrom('\n', '\r\n', '\r')), { maxLength: 12 })
+  test('BOX-2: text outside the edits stays byte for byte the same for any line endings', () => {
+    const mixed = fc.array(fc.tuple(fc.constantFrom('a', 'bb', ''), fc.constantFrom('\n', '\r\n', '\r')), {
+      maxLength: 12,
+    })
     fc.assert(
       fc.property(mixed, mixed, (head, tail) => {
         const [start, end] = [head, tail].map((part) => part.map((each) => each.join('')).join('')) as [string, string]
-        const { text } = edited('/f', `${start}<X>${end}`, [edit('<X>', '<Y>')])
+        const { text } = applyReplacements('/f', `${start}<X>${end}`, [edit('<X>', '<Y>')])
         expect(text).toBe(`${start}<Y>${end}`)
       }),
     )
   })
 })
 
-/** Applies a unified diff, strictly. */
+/** Applies a unified diff strictly. */
 function patched(before: string, diff: string): string {
   const old = before.match(/[^\n]*\n|[^\n]+$/g) ?? []
   const out: string[] = []

@@ -5,8 +5,11 @@ import { afterEach, expect, test, vi } from 'vitest'
 import type * as Directories from '../../../src/storage/files/open-directory.ts'
 import { type Asking, asking } from '../toolbox-session.ts'
 
-// As if a folder of some thousand files were one of a hundred thousand.
-vi.mock('../../../src/storage/files/open-directory.ts', async (actual) => ({ ...(await actual<typeof Directories>()), mostEntries: 1_200 }))
+// Lower the limit, so that some thousand files behave like a hundred thousand.
+vi.mock('../../../src/storage/files/open-directory.ts', async (actual) => ({
+  ...(await actual<typeof Directories>()),
+  maxEntries: 1_200,
+}))
 
 const opened: { root: string; asked: Asking }[] = []
 afterEach(async () => {
@@ -27,16 +30,26 @@ async function folder(paths: readonly string[]): Promise<Asking> {
   return asked
 }
 
-test('BOX-3: a folder with more files than are looked at in one go is searched page by page', async () => {
+test('BOX-3: a folder with more files than one listing may visit is searched in pages', async () => {
   const asked = await folder(Array.from({ length: 1_400 }, (_, nth) => `d${nth % 6}/f${nth}`))
-  expect(await asked.value('grep_files', { pattern: 'needle', limit: 1 })).toMatchObject({ total_matches: 1_400, files_searched: 1_400 })
-  // One that meets little has to look at too much.
-  expect(await asked.failure('grep_files', { pattern: 'needle', path_pattern: 'nothing*' })).toMatchObject({ code: 'file_pattern_invalid' })
+  expect(await asked.value('grep_files', { pattern: 'needle', limit: 1 })).toMatchObject({
+    total_matches: 1_400,
+    files_searched: 1_400,
+  })
+  // A pattern with few matches would have to visit too many files for one page.
+  expect(await asked.failure('grep_files', { pattern: 'needle', path_pattern: 'nothing*' })).toMatchObject({
+    code: 'file_pattern_invalid',
+  })
 })
 
-test('BOX-2: pages have every file once and in order, whatever the names', async () => {
+test('BOX-2: pages contain every file once and in order for any names', async () => {
   const names = ['a', 'a-b', 'a.b', 'a0', 'aa', 'b', 'z', 'ä', '\u{1F600}', '\uff5e']
-  const paths = names.flatMap((name) => [`${name}.txt`, `${name}/x`, `${name}/y/z`, ...names.map((inner) => `${name}/d/${inner}`)])
+  const paths = names.flatMap((name) => [
+    `${name}.txt`,
+    `${name}/x`,
+    `${name}/y/z`,
+    ...names.map((inner) => `${name}/d/${inner}`),
+  ])
   const { files } = await folder(paths)
   const whole = (await files.glob('**', { limit: 1_000 })).entries.map(({ path }) => path)
   expect(whole).toEqual(whole.toSorted((a, b) => (a < b ? -1 : 1)))

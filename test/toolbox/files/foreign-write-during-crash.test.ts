@@ -6,7 +6,7 @@ import { type FreshWorld, mortalWorld } from '../../kit/worker-takeover.ts'
 
 const policy = { rules: [{ then: 'allow' }] } as const
 
-/** A user of the store who dies once `over` is true, which is looked at after each of its commits. */
+/** A store view that dies once `over` returns true, which is checked after each of its commits. */
 function dyingOnce(store: Store, over: () => Promise<boolean>): { store: Store; died: Promise<void> } {
   const { store: own, die } = mortal(store)
   const death = Promise.withResolvers<void>()
@@ -27,7 +27,7 @@ function dyingOnce(store: Store, over: () => Promise<boolean>): { store: Store; 
 }
 
 for (const kind of ['memory', 'sqlite'] as const) {
-  describe(`a file that somebody wrote while a call was nobody's, on ${kind}`, () => {
+  describe(`a file written by another caller while its call had no worker, on ${kind}`, () => {
     let fresh: FreshWorld
     const { start } = mortalWorld(kind, (world) => (fresh = world))
 
@@ -50,7 +50,9 @@ for (const kind of ['memory', 'sqlite'] as const) {
       await fresh.clock.advance('31s')
       const [outcome] = await second.session('s').run([{ id: 'c', ...call }])
       expect((await files.read(path)).text).toBe('theirs')
-      expect(outcome).toMatchObject({ failure: { code: 'file_changed', message: expect.stringContaining('left as it is') } })
+      expect(outcome).toMatchObject({
+        failure: { code: 'file_changed', message: expect.stringContaining('left as it is') },
+      })
     })
   })
 }

@@ -1,4 +1,4 @@
-// grep_files: what it finds, what it leaves out and says so. Patterns that would hang are in test/toolbox/files/grep-catastrophic-patterns.slow.test.ts.
+// grep_files: matches, omissions and paging. Catastrophic patterns are in grep-catastrophic-patterns.slow.test.ts.
 
 import { expect, test } from 'vitest'
 import { search } from '../../../src/toolbox/files/search-lines.ts'
@@ -21,7 +21,7 @@ wherever('grep_files', (given) => {
   }
   const places = ({ matches }: Found): string[] => matches.map(({ path, line_number }) => `${path}:${line_number}`)
 
-  test('BOX-1: lines by a pattern, by path and line', async () => {
+  test('BOX-1: finds matching lines, sorted by path and line', async () => {
     await write({ 'b.txt': 'one\r\ntwo refund\r\n', 'a/c.ts': 'refund()\n\nRefund', 'z.md': 'nothing' })
     expect(await grep({ pattern: 'refund' })).toEqual({
       pattern: 'refund',
@@ -47,7 +47,7 @@ wherever('grep_files', (given) => {
     expect(await grep({ pattern: 'absent' })).toMatchObject({ matches: [], total_matches: 0 })
   })
 
-  test('BOX-1: where to look', async () => {
+  test('BOX-1: path_pattern selects files by name, directory or glob', async () => {
     await write({
       'x.ts': 'hit',
       'src/a.ts': 'hit',
@@ -57,7 +57,9 @@ wherever('grep_files', (given) => {
       'workspace/w': 'hit',
     })
     const paths = async (path_pattern?: string): Promise<string[]> =>
-      (await grep({ pattern: 'hit', ...(path_pattern === undefined ? {} : { path_pattern }) })).matches.map(({ path }) => path)
+      (await grep({ pattern: 'hit', ...(path_pattern === undefined ? {} : { path_pattern }) })).matches.map(
+        ({ path }) => path,
+      )
     expect(await paths()).toEqual(['/src/a.ts', '/src/deep/b.ts', '/src/deep/c.md', '/workspace/workspace/w', '/x.ts'])
     expect(await paths('*.ts')).toEqual(['/src/a.ts', '/src/deep/b.ts', '/x.ts'])
     expect(await paths('src/*.ts')).toEqual(['/src/a.ts'])
@@ -69,20 +71,26 @@ wherever('grep_files', (given) => {
     expect(await paths('/')).toHaveLength(5)
     expect(await paths('.hidden')).toEqual(['/.hidden'])
     expect(await paths('none/**')).toEqual([])
-    expect(await given().failure('grep_files', { pattern: 'x', path_pattern: '../**' })).toMatchObject({ code: 'file_pattern_invalid' })
-    expect(await given().failure('grep_files', { pattern: 'x', path_pattern: 'a\0b' })).toMatchObject({ class: 'invalid_request' })
+    expect(await given().failure('grep_files', { pattern: 'x', path_pattern: '../**' })).toMatchObject({
+      code: 'file_pattern_invalid',
+    })
+    expect(await given().failure('grep_files', { pattern: 'x', path_pattern: 'a\0b' })).toMatchObject({
+      class: 'invalid_request',
+    })
   })
 
-  test('BOX-1: lines around a match', async () => {
+  test('BOX-1: returns context lines around a match', async () => {
     await write({ f: 'a\nb\nc\nd\ne\n' })
     expect((await grep({ pattern: 'c', before_context: 1, after_context: 3 })).matches).toEqual([
       { path: '/f', line_number: 3, line: 'c', before: ['b'], after: ['d', 'e'] },
     ])
-    expect((await grep({ pattern: 'a', before_context: 5 })).matches).toEqual([{ path: '/f', line_number: 1, line: 'a', before: [] }])
+    expect((await grep({ pattern: 'a', before_context: 5 })).matches).toEqual([
+      { path: '/f', line_number: 1, line: 'a', before: [] },
+    ])
     expect((await given().failure('grep_files', { pattern: 'a', before_context: 21 })).code).toBe('invalid_arguments')
   })
 
-  test('BOX-1: page by page, each match once', async () => {
+  test('BOX-1: pages contain each match once', async () => {
     await write({ f: 'hit\n'.repeat(25), g: 'hit' })
     const got: string[] = []
     for (let offset: number | undefined = 0; offset !== undefined;) {
@@ -96,7 +104,7 @@ wherever('grep_files', (given) => {
     expect(got).toEqual([...Array.from({ length: 25 }, (_, at) => `/f:${at + 1}`), '/g:1'])
   })
 
-  test('BOX-3: binary and huge files are left out and counted; long lines are shown where they match', async () => {
+  test('BOX-3: binary and huge files are skipped and counted, long lines are cut around the match', async () => {
     await write({
       bin: Buffer.from([0xff, 0x00, 0x41]),
       zero: 'A\0A',
@@ -113,7 +121,7 @@ wherever('grep_files', (given) => {
     expect(line.isWellFormed()).toBe(true)
   })
 
-  test('BOX-3: 5 MiB at once, and what was not reached is said', async () => {
+  test('BOX-3: one call searches 5 MiB and reports the files that were not reached', async () => {
     const text = `${'x'.repeat(1023)}\n`.repeat(500)
     for (let at = 0; at < 12; at++) await given().files.write(`f${String(at).padStart(2, '0')}`, text)
     const found = await grep({ pattern: 'y' })
@@ -124,7 +132,7 @@ wherever('grep_files', (given) => {
     expect((await grep({ pattern: 'y', path_pattern: '{f10,f11}' })).truncation.truncated).toBe(false)
   })
 
-  test('BOX-3: what is given back is bounded', async () => {
+  test('BOX-3: the size of the result is bounded', async () => {
     await write({ f: `${'hit '.repeat(200)}\n`.repeat(500) })
     const found = await grep({ pattern: 'hit', limit: 1000, before_context: 20, after_context: 20 })
     expect(Buffer.byteLength(JSON.stringify(found.matches))).toBeLessThan(60_000)
@@ -132,7 +140,7 @@ wherever('grep_files', (given) => {
     expect(found.truncation).toMatchObject({ reason: 'size_cap', next_offset: found.match_count })
   })
 
-  test('BOX-1: a pattern that is none is said so', async () => {
+  test('BOX-1: an invalid pattern fails with a specific message', async () => {
     await write({ f: 'x' })
     expect(await given().failure('grep_files', { pattern: '(open' })).toEqual({
       code: 'invalid_pattern',
@@ -143,16 +151,16 @@ wherever('grep_files', (given) => {
     expect((await given().failure('grep_files', { pattern: '' })).code).toBe('invalid_arguments')
   })
 
-  test('BOX-3: many at once share a few threads', async () => {
+  test('BOX-3: many concurrent searches share a few threads', async () => {
     await write({ f: 'x\ny' })
     const found = await Promise.all(Array.from({ length: 20 }, () => grep({ pattern: 'y' })))
     expect(found.every(({ total_matches }) => total_matches === 1)).toBe(true)
   })
 })
 
-test('BOX-1: a last line that is not ended counts, what follows the last ending does not', () => {
+test('BOX-1: an unterminated last line counts, and no empty line follows the last newline', () => {
   const lines = (text: string) =>
-    search({ pattern: '', files: [{ path: 'f', text }], before: 0, after: 0, offset: 0, limit: 100, mostBytes: 1e6 })
+    search({ pattern: '', files: [{ path: 'f', text }], before: 0, after: 0, offset: 0, limit: 100, maxBytes: 1e6 })
   expect(lines('a\nb')).toMatchObject({ total: 2 })
   expect(lines('a\nb\n')).toMatchObject({ total: 2 })
   expect(lines('')).toMatchObject({ total: 0 })

@@ -1,5 +1,6 @@
-// BOX-2 through the tools: no path a model can send reads, writes, edits, lists, finds or deletes anything outside of the session's files.
-// The files themselves are put to the same in files-paths.test.ts; here it is the tools, with what they make of paths on their way.
+// No path that a model can send lets a tool read, write, edit, list, find or delete anything outside the files of the
+// session. test/storage/files/path-escape.test.ts checks the file storage; this test checks the tools and their
+// handling of paths.
 
 import { existsSync, linkSync, mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
@@ -7,7 +8,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { CallOutcome } from 'pawl'
 import { type Asking, asking } from '../toolbox-session.ts'
 import { payloads, ups } from '../../kit/path-escape-payloads.ts'
-import { type Ground, ground, secret } from '../../kit/folder-escape-detector.ts'
+import { escapeLinks, type Ground, ground, secret } from '../../kit/folder-escape-detector.ts'
 
 const grounds: Ground[] = []
 const open: Asking[] = []
@@ -16,7 +17,10 @@ afterEach(async () => {
   for (const each of grounds.splice(0)) each.end()
 })
 
-/** More of the same than files-paths.test.ts has time for: every way up, so often, from here or from further in, to each target. */
+/**
+ * More paths than test/storage/files/path-escape.test.ts has: every way up, at several depths, from several starting
+ * points, to each target.
+ */
 const ways = ups.flatMap((up) =>
   [1, 3, 12].flatMap((depth) =>
     ['', 'd/', '/workspace/', './d/../'].flatMap((before) =>
@@ -29,7 +33,7 @@ const ways = ups.flatMap((up) =>
 const all = [...new Set([...payloads, ...ways])]
 const hash = `sha256:${'0'.repeat(64)}`
 
-/** Every tool that takes a path, in an order in which what one makes is there for the next. */
+/** Every tool that takes a path, ordered so that later tools find the results of earlier ones. */
 const operations = (path: string): { name: string; input: object }[] => [
   { name: 'read_file', input: { path } },
   { name: 'stat_file', input: { path } },
@@ -40,7 +44,7 @@ const operations = (path: string): { name: string; input: object }[] => [
   { name: 'delete_file', input: { path, recursive: true } },
 ]
 
-/** What a model may read of a refusal. */
+/** Failure codes that a model may see. */
 const said = new Set([
   'invalid_arguments',
   'file_path_invalid',
@@ -54,11 +58,13 @@ const said = new Set([
   'root_refused',
 ])
 
-/** All of them in few batches; every payload has a session's own order. Gives what was answered, by payload. */
+/** Runs all operations on all paths in a few batches and returns the outcomes in order. */
 async function everything(given: Asking, paths: readonly string[]): Promise<CallOutcome[]> {
   const outcomes: CallOutcome[] = []
   for (let at = 0; at < paths.length; at += 50) {
-    const calls = paths.slice(at, at + 50).flatMap((path, n) => operations(path).map((each, m) => ({ id: `${at + n}-${m}`, ...each })))
+    const calls = paths
+      .slice(at, at + 50)
+      .flatMap((path, n) => operations(path).map((each, m) => ({ id: `${at + n}-${m}`, ...each })))
     outcomes.push(...(await given.runtime.session('s').run(calls)))
   }
   return outcomes
@@ -67,41 +73,37 @@ async function everything(given: Asking, paths: readonly string[]): Promise<Call
 const codes = (outcomes: readonly CallOutcome[]): string[] =>
   outcomes.map((each) => (each.status === 'failure' ? each.failure.code : each.status))
 
-test(`BOX-2: ${all.length} paths through 7 tools, in the store and in a folder: 0 escapes`, { timeout: 300_000 }, async () => {
-  expect(all.length).toBeGreaterThanOrEqual(2000)
-  const { root, trace } = one()
-  const before = trace()
-  const [inFolder, inStore] = [await given(root), await given()]
-  for (const where of [inFolder, inStore]) await where.files.write('d/own', 'own')
-  const [folder, store] = await Promise.all([everything(inFolder, all), everything(inStore, all)])
-  expect(folder).toHaveLength(all.length * 7)
-  for (const outcome of [...folder, ...store]) {
-    const text = JSON.stringify(outcome)
-    if (text.includes(secret) || text.includes('root:x:')) throw new Error(`This was read: ${text}`)
-    if (outcome.status === 'failure' && !said.has(outcome.failure.code)) throw new Error(`This was not expected: ${text}`)
-  }
-  expect(trace()).toBe(before)
-  // The same paths mean the same wherever the files are.
-  expect(codes(folder)).toEqual(codes(store))
-  // And they were not all refused: many are plain names, and those work.
-  expect(codes(store).filter((code) => code === 'success').length).toBeGreaterThan(all.length)
-  expect(Object.keys(Object.prototype)).toEqual([])
-  expect(existsSync(join(root, '..', 'created'))).toBe(false)
-})
+test(
+  `BOX-2: ${all.length} paths through 7 tools, in the store and in a folder: 0 escapes`,
+  { timeout: 300_000 },
+  async () => {
+    expect(all.length).toBeGreaterThanOrEqual(2000)
+    const { root, trace } = one()
+    const before = trace()
+    const [inFolder, inStore] = [await given(root), await given()]
+    for (const where of [inFolder, inStore]) await where.files.write('d/own', 'own')
+    const [folder, store] = await Promise.all([everything(inFolder, all), everything(inStore, all)])
+    expect(folder).toHaveLength(all.length * 7)
+    for (const outcome of [...folder, ...store]) {
+      const text = JSON.stringify(outcome)
+      if (text.includes(secret) || text.includes('root:x:')) throw new Error(`This was read: ${text}`)
+      if (outcome.status === 'failure' && !said.has(outcome.failure.code))
+        throw new Error(`This was not expected: ${text}`)
+    }
+    expect(trace()).toBe(before)
+    // A path means the same in the store and in a folder.
+    expect(codes(folder)).toEqual(codes(store))
+    // Not all paths were rejected: many are plain names, and those work.
+    expect(codes(store).filter((code) => code === 'success').length).toBeGreaterThan(all.length)
+    expect(Object.keys(Object.prototype)).toEqual([])
+    expect(existsSync(join(root, '..', 'created'))).toBe(false)
+  },
+)
 
-test('BOX-2: links and hard links in a folder lead no tool outside', { timeout: 60_000 }, async () => {
+test('BOX-2: symbolic and hard links in a folder lead no tool outside', { timeout: 60_000 }, async () => {
   const { root, outside, place, trace } = one()
   mkdirSync(join(root, 'd'))
-  const links: Record<string, string> = {
-    'link-file': join(outside, 'canary'),
-    'link-dir': outside,
-    'link-abs': '/etc/passwd',
-    'link-dangling': join(place, 'created'),
-    'link-self': 'link-self',
-    'link-up': '..',
-    'd/link-up': '../../outside',
-    'link-proc': '/proc/self',
-  }
+  const links = escapeLinks(outside, join(place, 'created'))
   for (const [name, target] of Object.entries(links)) symlinkSync(target, join(root, name))
   linkSync(join(outside, 'canary'), join(root, 'hard'))
   const before = trace()
@@ -118,7 +120,7 @@ test('BOX-2: links and hard links in a folder lead no tool outside', { timeout: 
   expect(existsSync(join(place, 'created'))).toBe(false)
 })
 
-test('BOX-2: sessions do not see each other through the tools', async () => {
+test('BOX-2: sessions cannot access the files of each other through the tools', async () => {
   const { runtime } = await given()
   await runtime.session('mine').files.write('private', 'CANARY')
   const calls = operations('private').concat(operations('../mine/private'), operations('/mine/private'))

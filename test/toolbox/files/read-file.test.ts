@@ -1,8 +1,8 @@
-// read_file: pages of texts, tails, tables, minified files, binary files and images; what is left out is said.
+// read_file: pages of text, tails, tables, minified files, binary files and images, and the report of omitted content.
 
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { isAttachment } from '../../../src/core/value.ts'
+import { isAttachment } from '../../../src/core/tool-value.ts'
 import { wherever } from '../toolbox-session.ts'
 
 interface Read {
@@ -24,13 +24,14 @@ interface Read {
   }
 }
 
-const numbers = (from: number, to: number): string => Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`).join('\n')
+const numbers = (from: number, to: number): string =>
+  Array.from({ length: to - from + 1 }, (_, at) => `line ${from + at}`).join('\n')
 const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex')
 
 wherever('read_file', (given) => {
   const read = (input: unknown): Promise<Read> => given().value<Read>('read_file', input)
 
-  test('BOX-1, BOX-2: a small text whole, with its hash', async () => {
+  test('BOX-1, BOX-2: a small text is returned whole, with its hash', async () => {
     const text = 'Grüße\r\n\r\nlast\n'
     await given().files.write('notes/a.md', text)
     expect(await read({ path: '/workspace/notes/a.md' })).toEqual({
@@ -47,7 +48,7 @@ wherever('read_file', (given) => {
     })
   })
 
-  test('BOX-1: an empty file, one without a last newline, one with a byte order mark', async () => {
+  test('BOX-1: empty files, missing final newlines and byte order marks are handled', async () => {
     await given().files.write('empty', '')
     expect(await read({ path: 'empty' })).toMatchObject({
       content: '',
@@ -59,7 +60,7 @@ wherever('read_file', (given) => {
     expect(await read({ path: 'one' })).toMatchObject({ content: '1|one\n2|two', total_lines: 2 })
   })
 
-  test('BOX-1: 2000 lines at once, and on from there', async () => {
+  test('BOX-1: a page has 2000 lines and an offset to continue', async () => {
     await given().files.write('long.txt', numbers(1, 2500))
     const first = await read({ path: 'long.txt' })
     expect(first).toMatchObject({
@@ -78,7 +79,10 @@ wherever('read_file', (given) => {
     expect(next.truncation).not.toHaveProperty('next_offset')
     expect(next.truncation).not.toHaveProperty('resume_hint')
     expect(next.content.split('\n')[0]).toBe('2001|line 2001')
-    expect(await read({ path: 'long.txt', offset: 10, limit: 2 })).toMatchObject({ content: '11|line 11\n12|line 12', truncated: true })
+    expect(await read({ path: 'long.txt', offset: 10, limit: 2 })).toMatchObject({
+      content: '11|line 11\n12|line 12',
+      truncated: true,
+    })
     expect(await given().failure('read_file', { path: 'long.txt', offset: 2500 })).toEqual({
       code: 'offset_past_end',
       class: 'invalid_request',
@@ -86,7 +90,7 @@ wherever('read_file', (given) => {
     })
   })
 
-  test('BOX-1: 50 KB at most, in whole lines, and every line can be reached', async () => {
+  test('BOX-1: a page has at most 50 KB in whole lines, and every line can be reached', async () => {
     const lines = Array.from({ length: 700 }, (_, at) => `${at} ${'ä€😀'.repeat(20)}`)
     await given().files.write('wide.txt', `${lines.join('\n')}\n`)
     const got: string[] = []
@@ -100,7 +104,7 @@ wherever('read_file', (given) => {
     expect(got).toEqual(lines)
   })
 
-  test('BOX-1: a line that is too long is cut at the end of a character, and said so', async () => {
+  test('BOX-1: a line that is too long is cut at a character boundary, with a note', async () => {
     for (const shift of ['', 'x', 'xx', 'xxx']) {
       await given().files.write('one-line.txt', `${shift}${'😀'.repeat(20_000)}\nnext\n`)
       const page = await read({ path: 'one-line.txt' })
@@ -116,7 +120,7 @@ wherever('read_file', (given) => {
     }
   })
 
-  test('BOX-1: the last 500 lines of a log, unless an offset is given', async () => {
+  test('BOX-1: the last 500 lines of a log are read unless an offset is given', async () => {
     await given().files.write('run.log', `${numbers(1, 1200)}\n`)
     const tail = await read({ path: 'run.log' })
     expect(tail).toMatchObject({
@@ -127,7 +131,10 @@ wherever('read_file', (given) => {
     })
     expect(tail.content.startsWith('701|line 701\n')).toBe(true)
     expect(await read({ path: 'run.log', limit: 1 })).toMatchObject({ content: '1200|line 1200' })
-    expect(await read({ path: 'run.log', offset: 0, limit: 1 })).toMatchObject({ content: '1|line 1', read_mode: 'text' })
+    expect(await read({ path: 'run.log', offset: 0, limit: 1 })).toMatchObject({
+      content: '1|line 1',
+      read_mode: 'text',
+    })
     await given().files.write('big.out', `${'y'.repeat(400)}\n`.repeat(1000))
     const big = await read({ path: 'big.out' })
     expect(big.lines_shown.end).toBe(1000)
@@ -142,7 +149,7 @@ wherever('read_file', (given) => {
     })
   })
 
-  test('BOX-1: 100 rows of a table, with the names of its columns on every page', async () => {
+  test('BOX-1: a table is read in pages of 100 rows, each with the header', async () => {
     await given().files.write('t.csv', `name,age\n${numbers(1, 300)}\n`)
     const first = await read({ path: 't.csv' })
     expect(first).toMatchObject({
@@ -155,7 +162,7 @@ wherever('read_file', (given) => {
     expect(second.lines_shown).toEqual({ start: 102, end: 201 })
   })
 
-  test('BOX-1: 20 lines of a minified file', async () => {
+  test('BOX-1: a page of a minified file has 20 lines', async () => {
     await given().files.write('app.min.js', numbers(1, 50))
     expect(await read({ path: 'app.min.js' })).toMatchObject({
       read_mode: 'minified',
@@ -164,7 +171,7 @@ wherever('read_file', (given) => {
     })
   })
 
-  test('BOX-1: of a binary file what is known about it, and nothing of its content', async () => {
+  test('BOX-1: a binary file returns its metadata without content', async () => {
     for (const [name, bytes] of [
       ['a.bin', Buffer.from('text all the same')],
       ['b', Buffer.from([0xff, 0xfe, 0x80])],
@@ -187,26 +194,31 @@ wherever('read_file', (given) => {
     ['image/jpeg', Buffer.from('ffd8ffe000104a464946', 'hex')],
     ['image/gif', Buffer.from('GIF89a\x01\x00')],
     ['image/webp', Buffer.from('RIFF\x24\x00\x00\x00WEBPVP8 ')],
-  ] as const)('BOX-1, VAL-5: %s by its bytes, as an image and not as text', async ([mediaType, bytes]) => {
+  ] as const)('BOX-1, VAL-5: %s is detected by its bytes and returned as an image', async ([mediaType, bytes]) => {
     await given().files.write('picture.txt', bytes)
     const outcome = await given().ask('read_file', { path: 'picture.txt' })
     if (outcome.status !== 'success') throw new Error(JSON.stringify(outcome))
     const value = outcome.value as Record<string, unknown>
-    expect(value).toMatchObject({ path: '/picture.txt', media_type: mediaType, size_bytes: bytes.length, read_mode: 'image' })
+    expect(value).toMatchObject({
+      path: '/picture.txt',
+      media_type: mediaType,
+      size_bytes: bytes.length,
+      read_mode: 'image',
+    })
     expect(isAttachment(value.image)).toBe(true)
     expect(outcome.parts.filter(({ type }) => type !== 'text')).toHaveLength(1)
     expect(outcome.parts).toContainEqual(expect.objectContaining({ type: 'attachment' }))
     expect(JSON.stringify(outcome.parts)).not.toContain(bytes.toString('base64'))
   })
 
-  test('BOX-1: an image that no provider takes is named only', async () => {
+  test('BOX-1: an image too large for providers is described only', async () => {
     await given().files.write('large.png', Buffer.concat([png, Buffer.alloc(5 * 1024 * 1024)]))
     const value = await read({ path: 'large.png' })
     expect(value).not.toHaveProperty('image')
     expect(value.note).toBe('An image of more than 5242880 bytes is not shown.')
   })
 
-  test('BOX-1: what is not there, and what is no file, is said so', async () => {
+  test('BOX-1: missing files, directories and invalid arguments fail with a specific message', async () => {
     await given().files.write('d/x', '')
     expect(await given().failure('read_file', { path: 'nothing.md' })).toEqual({
       code: 'file_not_found',
@@ -217,12 +229,15 @@ wherever('read_file', (given) => {
       code: 'file_is_directory',
       message: "Path 'd' is a directory, not a file. Use list_directory instead.",
     })
-    expect(await given().failure('read_file', { path: 'a\0b' })).toMatchObject({ code: 'file_path_invalid', class: 'invalid_request' })
+    expect(await given().failure('read_file', { path: 'a\0b' })).toMatchObject({
+      code: 'file_path_invalid',
+      class: 'invalid_request',
+    })
     for (const input of [{}, { path: '' }, { path: 'x', offset: -1 }, { path: 'x', limit: 0 }, { path: 'x', lines: 3 }])
       expect((await given().failure('read_file', input)).code).toBe('invalid_arguments')
   })
 
-  test('BOX-1: the largest text is read without holding up the event loop for long', async () => {
+  test('BOX-1: a page near the end of a very large text is read', async () => {
     await given().files.write('huge.txt', 'some words on a line\n'.repeat(700_000))
     expect(await read({ path: 'huge.txt', offset: 699_999 })).toMatchObject({
       content: '700000|some words on a line',

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
-import { KeptOutput } from '../../../src/toolbox/processes/bounded-output.ts'
+import { BoundedOutput } from '../../../src/toolbox/processes/bounded-output.ts'
 
-/** Ten units are kept: five of the beginning, five of the end. */
+/** The output with a limit of ten code units: five of the beginning and five of the end. */
 const kept = (text: string): string => {
-  const output = new KeptOutput(10)
-  output.take(Buffer.from(text))
+  const output = new BoundedOutput(10)
+  output.append(Buffer.from(text))
   output.end()
   return output.text
 }
 
 test('VAL-7: a tail that begins inside a surrogate pair drops the half character', () => {
-  // The last five units are the second half of the first cat and four letters.
+  // The last five code units are the second half of the first cat and four letters.
   expect(kept(`12345left out🐱abcd`)).toBe('12345\n[… 10 characters left out …]\nabcd')
 })
 
@@ -18,11 +18,11 @@ test('VAL-7: a head that ends inside a surrogate pair drops the half character',
   expect(kept(`1234🐱left outabcde`)).toBe('1234\n[… 10 characters left out …]\nabcde')
 })
 
-test('VAL-7: a pair that lies whole in the head or in the tail is kept', () => {
+test('VAL-7: a whole surrogate pair in the head or in the tail is preserved', () => {
   expect(kept(`123🐱left out🐱abc`)).toBe('123🐱\n[… 8 characters left out …]\n🐱abc')
 })
 
-test('VAL-7: wherever the cut falls, the kept text is well formed and counts what it leaves out', () => {
+test('VAL-7: at any cut the text is well formed and the omitted characters are counted', () => {
   for (let shift = 0; shift < 4; shift++) {
     const text = `${'x'.repeat(shift)}${'🐱'.repeat(20)}${'y'.repeat(shift % 2)}`
     const shown = kept(text)

@@ -1,4 +1,5 @@
-// Runs a program that leaves a daemon, while this process has no file handle left; then says so, and leaves or stays.
+// Runs a program that leaves a daemon behind while this process has no free file handle; then reports its end and exits
+// or stays.
 
 import { closeSync, openSync } from 'node:fs'
 import { runProcess } from '../../../src/toolbox/processes/run-process.ts'
@@ -12,7 +13,7 @@ const takeAll = (): void => {
 let taking: ReturnType<typeof setInterval> | undefined
 const script = 'setsid sleep 30 </dev/null >/dev/null 2>&1 & echo up; sleep 0.1'
 const env = { TEST_TREE: process.argv[2] ?? '' }
-await runProcess('true', []) // its watcher is there
+await runProcess('true', []) // starts the watcher
 const end = await runProcess('sh', ['-c', script], { env, onOutput: () => (taking ??= setInterval(takeAll, 1)) })
 clearInterval(taking)
 for (const handle of taken) closeSync(handle)

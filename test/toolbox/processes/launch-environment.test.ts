@@ -1,4 +1,4 @@
-// runProcess of pawl/box, taken at its word.
+// The environment that runProcess gives to a program, its arguments, output limits and output listeners.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -12,9 +12,13 @@ const seen = async (env: Record<string, string>): Promise<Record<string, string>
   return JSON.parse(stdout) as Record<string, string>
 }
 
-// ProcessOptions.env: "All that the program sees". These are names that a shell takes for itself, or does not take at all.
-test('a variable that the launcher knows does not keep the program from running', async () => {
-  expect(await runProcess('echo', ['hello'], { env: { OPTIND: 'abc' } })).toMatchObject({ code: 0, stdout: 'hello\n', stderr: '' })
+// These names have a meaning for the launching shell, or are not valid variable names in a shell.
+test('a variable that is special to the launcher does not prevent the program from running', async () => {
+  expect(await runProcess('echo', ['hello'], { env: { OPTIND: 'abc' } })).toMatchObject({
+    code: 0,
+    stdout: 'hello\n',
+    stderr: '',
+  })
 })
 
 test.each([
@@ -22,26 +26,29 @@ test.each([
   ['PPID', '7'],
   ['OPTIND', '5'],
   ['PWD', '/elsewhere'],
-])('the program sees %s as it was given', async (name, value) => {
+])('the program sees %s with the given value', async (name, value) => {
   expect(await seen({ [name]: value })).toMatchObject({ [name]: value })
 })
 
-// What dash, bash, busybox and the loader know; and names that no shell has a word for.
-test('the program sees every variable as it was given, whoever else knows it', async () => {
+// Variables that are special to dash, bash, busybox or the loader, and names that no shell accepts.
+test('the program sees every variable with its given value', async () => {
   const names =
     '_ IFS PPID OPTIND OPTARG PWD OLDPWD SHLVL LINENO PS1 PS4 MAIL MAILPATH ENV BASH_ENV BASHOPTS SHELLOPTS UID EUID RANDOM SECONDS TMOUT POSIXLY_CORRECT TERM ATTY HISTSIZE a.b -u x-y 1st BASH_FUNC_ls%% é'
   const env = Object.fromEntries(names.split(' ').map((name, at) => [name, ` odd ${at}\n"'$x\\ü`]))
   const { PAWL_RUN: _mark, ...rest } = await seen({ ...env, PATH: '/usr/bin:/bin' })
   expect(rest).toEqual({ ...env, PATH: '/usr/bin:/bin' })
-  expect(await seen({ LC_ALL: 'xx_YY.UTF-8', LANG: 'nowhere' })).toMatchObject({ LC_ALL: 'xx_YY.UTF-8', LANG: 'nowhere' })
+  expect(await seen({ LC_ALL: 'xx_YY.UTF-8', LANG: 'nowhere' })).toMatchObject({
+    LC_ALL: 'xx_YY.UTF-8',
+    LANG: 'nowhere',
+  })
 })
 
-test('a variable that only the loader knows is for the program alone', async () => {
+test('a loader variable affects the program only, not the launcher', async () => {
   const { stderr } = await runProcess(process.execPath, ['-e', ''], { env: { LD_PRELOAD: '/nowhere/lost.so' } })
   expect(stderr.split('\n').filter((line) => line.includes('lost.so'))).toHaveLength(1)
 })
 
-test('what may be a secret is never among the arguments of a process, which everybody may read', async () => {
+test('values of variables never appear in the arguments of a process, which all users can read', async () => {
   let shown = ''
   const look = (): void => {
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name)))
@@ -52,18 +59,18 @@ test('what may be a secret is never among the arguments of a process, which ever
   const looking = setInterval(look, 1)
   for (let round = 0; round < 20; round++) await runProcess('true', [], { env: { API_TOKEN: 'sk-4711-very-secret' } })
   clearInterval(looking)
-  expect(shown).toContain('PWD') // the launcher was seen
+  expect(shown).toContain('PWD') // the launcher was visible
   expect(shown).not.toContain('sk-4711-very-secret')
 })
 
 test.each<Record<string, string>>([{ 'a=b': 'c' }, { '': 'c' }, { a: 'b\0c' }])(
-  'a variable that no program can have is refused: %j',
+  'an invalid variable is rejected: %j',
   async (env) => {
     await expect(runProcess('true', [], { env })).rejects.toMatchObject({ code: 'config_invalid' })
   },
 )
 
-test('a program whose path reads like a variable is run', async () => {
+test('a program whose path looks like a variable assignment runs', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'a=b-'))
   const file = join(folder, 'x=y')
   await writeFile(file, '#!/bin/sh\necho "$1" "$A"\n', { mode: 0o755 })
@@ -75,20 +82,23 @@ test('a program whose path reads like a variable is run', async () => {
   await rm(folder, { recursive: true })
 })
 
-test('the program sees nothing besides what was given, a PATH and the mark', async () => {
+test('the program sees only the given variables, a PATH and the marker', async () => {
   expect(Object.keys(await seen({ A: '1' })).toSorted()).toEqual(['A', 'PATH', 'PAWL_RUN'])
 })
 
-test.each([0, -5, Number.NaN, 'many' as unknown as number])('mostOutput: %s is refused as config_invalid', async (mostOutput) => {
-  await expect(runProcess('echo', ['hello'], { mostOutput })).rejects.toMatchObject({ code: 'config_invalid' })
-})
+test.each([0, -5, Number.NaN, 'many' as unknown as number])(
+  'mostOutput: %s is rejected as config_invalid',
+  async (mostOutput) => {
+    await expect(runProcess('echo', ['hello'], { mostOutput })).rejects.toMatchObject({ code: 'config_invalid' })
+  },
+)
 
-test.each([1, 3])('mostOutput: %s keeps so many characters', async (mostOutput) => {
+test.each([1, 3])('mostOutput: %s limits the number of characters', async (mostOutput) => {
   const { stdout } = await runProcess('printf', ['abcdefgh'], { mostOutput })
   expect(stdout.replace(/\n\[… \d+ characters left out …\]\n/, '')).toHaveLength(mostOutput)
 })
 
-test('a listener that takes its time is waited for, unless the call is over', async () => {
+test('a slow output listener is awaited, but not beyond the timeout', async () => {
   let written = 0
   const write = async (): Promise<void> => {
     await new Promise((resolve) => setTimeout(resolve, 100))
@@ -100,9 +110,8 @@ test('a listener that takes its time is waited for, unless the call is over', as
   expect(await runProcess('echo', ['x'], { onOutput, timeout: 300 })).toMatchObject({ code: 0, killedBy: null })
 })
 
-// onOutput: "If it throws, the tree is ended and the error is thrown." A listener that writes somewhere is async, its type allows it, and what it throws
-// is nobody's: outside of a runtime that ends the process.
-test('a listener that fails a moment later is heard as well', async () => {
+// An async listener that rejects must fail the run. Otherwise the rejection would be unhandled and end the process.
+test('a rejection of an async output listener fails the run', async () => {
   const stray: unknown[] = []
   const before = process.listeners('unhandledRejection')
   process.removeAllListeners('unhandledRejection')

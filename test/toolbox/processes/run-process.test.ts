@@ -1,4 +1,4 @@
-// TASK-5: process trees end as a whole, whatever they do and whoever dies.
+// Process trees end as a whole, on every exit path and when the worker dies.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
@@ -21,7 +21,7 @@ const run = (file: string, args: readonly string[], some: Some = {}) =>
   runProcess(file, args, { clock, ...some, env: { TEST_TREE: mark, ...some.env } })
 const shell = (program: string, some: Some = {}) => run('sh', ['-c', program], some)
 
-/** A clock that tells how long its timers made a run wait: a busy machine delays them, and that does not count. */
+/** A clock that adds up the timers that a run waited for, so that delays of a busy machine do not count. */
 function waits(): { clock: Clock; waited(): number } {
   let at = 0
   const timer: Clock['timer'] = (ms, fire) => {
@@ -34,9 +34,15 @@ function waits(): { clock: Clock; waited(): number } {
   return { clock: { ...clock, timer }, waited: () => at }
 }
 
-describe('what a program does', () => {
-  test('its output, its code, its input', async () => {
-    expect(await shell('echo out; echo err >&2; exit 3')).toEqual({ code: 3, killedBy: null, stdout: 'out\n', stderr: 'err\n', cut: false })
+describe('running a program', () => {
+  test('returns output and exit code, and passes input, arguments and cwd', async () => {
+    expect(await shell('echo out; echo err >&2; exit 3')).toEqual({
+      code: 3,
+      killedBy: null,
+      stdout: 'out\n',
+      stderr: 'err\n',
+      cut: false,
+    })
     expect(await run('cat', [], { input: 'grüße\n' })).toMatchObject({ code: 0, stdout: 'grüße\n' })
     expect(await run('cat', [])).toMatchObject({ code: 0, stdout: '' })
     expect(await run('echo', ['$HOME', '; ls', "'", '-n'])).toMatchObject({ stdout: "$HOME ; ls ' -n\n" })
@@ -44,34 +50,39 @@ describe('what a program does', () => {
     expect(await shell('kill -9 $$')).toMatchObject({ code: null, killedBy: 'SIGKILL' })
   })
 
-  test('nothing of our environment is inherited, and no handle is left open', async () => {
+  test('the program inherits neither our environment nor open file handles', async () => {
     process.env.PAWL_TEST_SECRET = 'hidden'
     const { stdout } = await shell('env; ls -l /proc/self/fd | grep -c socket')
     delete process.env.PAWL_TEST_SECRET
     expect(stdout).not.toContain('hidden')
     expect(stdout).toContain(`TEST_TREE=${mark}\n`)
     expect(stdout).not.toContain('HOME=')
-    expect(stdout.trim().split('\n').at(-1)).toBe('1') // stderr; stdout goes to grep; not the pipe on which it was told to begin
+    expect(stdout.trim().split('\n').at(-1)).toBe('1') // stderr only: stdout goes to grep, and the start pipe is closed
   })
 
-  test('it has no child that it did not start', async () => {
-    expect(await shell('wait; cat /proc/$$/task/$$/children')).toMatchObject({ stdout: expect.stringMatching(/^\d* ?$/) })
+  test('the program has no child that it did not start', async () => {
+    expect(await shell('wait; cat /proc/$$/task/$$/children')).toMatchObject({
+      stdout: expect.stringMatching(/^\d* ?$/),
+    })
   })
 
-  test('input that nobody reads is no error', async () => {
+  test('input that is not read is not an error', async () => {
     expect(await run('true', [], { input: 'x'.repeat(1_000_000) })).toMatchObject({ code: 0 })
   })
 
-  test('a character that is split across two writes is one character', async () => {
+  test('a character split across two writes is decoded as one', async () => {
     const heard: string[] = []
-    const { stdout } = await shell("printf '\\303'; sleep 0.05; printf '\\274\\360\\237'; sleep 0.05; printf '\\220\\261\\303'", {
-      onOutput: (text) => heard.push(text),
-    })
+    const { stdout } = await shell(
+      "printf '\\303'; sleep 0.05; printf '\\274\\360\\237'; sleep 0.05; printf '\\220\\261\\303'",
+      {
+        onOutput: (text) => heard.push(text),
+      },
+    )
     expect(stdout).toBe('ü🐱\uFFFD')
     expect(heard.join('')).toBe(stdout)
   })
 
-  test('a flood is cut in the middle, said so, and heard whole', async () => {
+  test('a flood of output is cut in the middle, while the listener gets all of it', async () => {
     let heard = 0
     const end = await shell('echo begin; yes 🐱 | head -n 500000; echo end', {
       mostOutput: 1_001,
@@ -91,23 +102,26 @@ describe('what a program does', () => {
   test.each([
     ['no-such-program', {}, 'There is no program "no-such-program" in the PATH'],
     ['', {}, 'There is no program ""'],
-    ['./nowhere', {}, '"./nowhere" is not a file that may be run'],
-    ['/etc/passwd', {}, 'is not a file that may be run'],
-    ['/usr', {}, 'is not a file that may be run'],
-    ['ls', { cwd: '/no/such/folder' }, 'There is no folder "/no/such/folder"'],
+    ['./nowhere', {}, '"./nowhere" is not an executable file'],
+    ['/etc/passwd', {}, 'is not an executable file'],
+    ['/usr', {}, 'is not an executable file'],
+    ['ls', { cwd: '/no/such/folder' }, 'The working directory "/no/such/folder" does not exist'],
     ['ls', { env: { PATH: '/nowhere' } }, 'in the PATH "/nowhere"'],
-  ] satisfies [string, Some, string][])('one that cannot be started throws: %j %j', async (file, some, reason) => {
-    const error = await run(file, [], some).catch((thrown: unknown) => thrown)
-    expect(error).toBeInstanceOf(PawlError)
-    expect(error).toMatchObject({ code: 'program_unavailable', message: expect.stringContaining(reason) })
-  })
+  ] satisfies [string, Some, string][])(
+    'a program that cannot be started throws: %j %j',
+    async (file, some, reason) => {
+      const error = await run(file, [], some).catch((thrown: unknown) => thrown)
+      expect(error).toBeInstanceOf(PawlError)
+      expect(error).toMatchObject({ code: 'program_unavailable', message: expect.stringContaining(reason) })
+    },
+  )
 
-  test('arguments that no system takes throw, and leave nothing', async () => {
+  test('arguments that the system rejects throw, and no process is left', async () => {
     await expect(run('echo', ['a\0b'])).rejects.toMatchObject({ code: 'program_unavailable' })
     await expect(run('echo', ['x'.repeat(5_000_000)])).rejects.toMatchObject({ code: 'program_unavailable' })
   })
 
-  test('a listener that throws ends the tree and is heard', async () => {
+  test('a throwing listener ends the tree, and its error is thrown', async () => {
     await expect(
       shell(trees['three levels'], {
         grace: 100,
@@ -120,11 +134,11 @@ describe('what a program does', () => {
   })
 })
 
-describe('TASK-5: nothing is left', () => {
+describe('TASK-5: no process is left behind', () => {
   /** A safety net: ending so many trees takes minutes on a busy machine. */
   const timeout = 600_000
 
-  test('200 cancelled trees wait for their grace and 250 ms at most, and leave no process', { timeout }, async () => {
+  test('200 cancelled trees end within their grace period and 250 ms, and leave no process', { timeout }, async () => {
     const shapes = Object.entries(trees)
     const ours = mark
     const grace = 100
@@ -137,9 +151,15 @@ describe('TASK-5: nothing is left', () => {
         cancelled ??= waited()
         cancel.abort()
       }
-      // Every third while the tree is being started, at another moment each time; the others when it stands.
+      // Every third tree is cancelled at a varying moment during its start, the others when they run.
       if (at % 3 === 0) clock.timer(at % 20, abort)
-      const options = { grace, clock: counting, signal: cancel.signal, env: { TEST_TREE: `${ours}-${at}-` }, onOutput: abort }
+      const options = {
+        grace,
+        clock: counting,
+        signal: cancel.signal,
+        env: { TEST_TREE: `${ours}-${at}-` },
+        onOutput: abort,
+      }
       const end = await shell(program, options)
       const ms = waited() - (cancelled ?? 0)
       const left = alive(`${ours}-${at}-`)
@@ -147,7 +167,7 @@ describe('TASK-5: nothing is left', () => {
       if (!isRight) wrong.push(`${at}, ${shape}: ${JSON.stringify(end)}, left ${left.join()}, waited ${ms} ms`)
     }
     let next = 0
-    // Failures are gathered: no lane may go on into the next test.
+    // Failures are collected, so that no lane continues into the next test.
     const wrong: string[] = []
     await Promise.all(
       Array.from({ length: 3 }, async () => {
@@ -158,7 +178,7 @@ describe('TASK-5: nothing is left', () => {
     expect(alive(mark)).toEqual([])
   })
 
-  test('one that heeds SIGTERM is not made to wait for the grace, and may say a last word', { timeout }, async () => {
+  test('a program that handles SIGTERM ends before the grace period and may still write', { timeout }, async () => {
     const cancel = new AbortController()
     const { clock: counting, waited } = waits()
     const end = await shell('trap "echo bye; exit 7" TERM; echo up; while :; do sleep 0.02; done', {
@@ -171,12 +191,15 @@ describe('TASK-5: nothing is left', () => {
     expect(waited()).toBeLessThanOrEqual(250)
   })
 
-  test('out of time', async () => {
-    expect(await shell(trees['background sleeps'], { timeout: 50, grace: 100 })).toMatchObject({ code: null, killedBy: 'timeout' })
+  test('a timeout ends the tree', async () => {
+    expect(await shell(trees['background sleeps'], { timeout: 50, grace: 100 })).toMatchObject({
+      code: null,
+      killedBy: 'timeout',
+    })
     expect(alive(mark)).toEqual([])
   })
 
-  test('cancelled before it begins, nothing is started', async () => {
+  test('a run cancelled before its start starts nothing', async () => {
     expect(await shell('echo started', { signal: AbortSignal.abort() })).toEqual({
       code: null,
       killedBy: 'cancel',
@@ -188,15 +211,18 @@ describe('TASK-5: nothing is left', () => {
 
   test.each([
     ['that hold its output', 'sleep 999 & echo done'],
-    ['that hold its output and ignore SIGTERM', 'sh -c \'trap "" TERM; echo up; while :; do sleep 1; done\' & sleep 0.1; echo done'],
+    [
+      'that hold its output and ignore SIGTERM',
+      'sh -c \'trap "" TERM; echo up; while :; do sleep 1; done\' & sleep 0.1; echo done',
+    ],
     ['that write elsewhere', 'sleep 999 >/dev/null 2>&1 & echo done'],
     ['in a session of their own that hold its output', 'setsid sleep 999 & sleep 0.05; echo done'],
     ['in a session of their own that write elsewhere', 'setsid sleep 999 >/dev/null 2>&1 & sleep 0.05; echo done'],
-  ])('the program ends and leaves processes %s: they end too', { timeout }, async (_, program) => {
+  ])('processes left behind by a program %s are killed', { timeout }, async (_, program) => {
     const { clock: counting, waited } = waits()
     const end = await shell(program, { clock: counting })
     expect(end).toMatchObject({ code: 0, killedBy: null, stdout: expect.stringContaining('done\n') })
-    // Its output may still come for 100 ms; SIGTERM and SIGKILL have 100 ms each to take effect.
+    // The output may continue for 100 ms; SIGTERM and SIGKILL take effect within 100 ms each.
     expect(waited()).toBeLessThanOrEqual(300)
     expect(alive(mark)).toEqual([])
   })
@@ -204,19 +230,22 @@ describe('TASK-5: nothing is left', () => {
   test.each([
     ['is cancelled', 'sleep 999'],
     ['ends', 'sleep 0.05'],
-  ])('one that has wiped its environment is ended with the group when the program %s', async (_, rest) => {
-    // It ignores SIGTERM and has no mark: only SIGKILL to the group gets it.
+  ])('a process without its environment is killed with its group when the program %s', async (_, rest) => {
+    // It ignores SIGTERM and has no marker: only SIGKILL to the group reaches it.
     const cancel = new AbortController()
     let pid = 0
     try {
-      await shell(`env -i sh -c 'trap "" TERM; echo $$ >&2; exec 2>/dev/null; while :; do sleep 1; done' >/dev/null & ${rest}`, {
-        grace: 50,
-        signal: cancel.signal,
-        onOutput: (text) => {
-          pid = Number(text)
-          if (rest === 'sleep 999') cancel.abort()
+      await shell(
+        `env -i sh -c 'trap "" TERM; echo $$ >&2; exec 2>/dev/null; while :; do sleep 1; done' >/dev/null & ${rest}`,
+        {
+          grace: 50,
+          signal: cancel.signal,
+          onOutput: (text) => {
+            pid = Number(text)
+            if (rest === 'sleep 999') cancel.abort()
+          },
         },
-      })
+      )
       expect(pid).toBeGreaterThan(1)
       await until('it is gone', () => !runs(pid), 30_000)
     } finally {
@@ -224,32 +253,38 @@ describe('TASK-5: nothing is left', () => {
     }
   })
 
-  test('40 programs end while they are still starting daemons: none is left', async () => {
+  test('40 programs that end while they start daemons leave none behind', async () => {
     const daemons = 'setsid sleep 999 >/dev/null 2>&1 & (setsid setsid sleep 999 >/dev/null 2>&1 &)'
     for (let at = 0; at < 10; at++) await Promise.all([1, 2, 3, 4].map(() => shell(daemons)))
     expect(alive(mark)).toEqual([])
   })
 
-  test('what is about to end by itself is heard to its end', async () => {
-    // Timers are slow here, so that on a busy machine the word still comes before its 100 ms are over.
+  test('output of a background process that is about to end is still read', async () => {
+    // Timers are slowed down, so that on a busy machine the output still arrives within the 100 ms.
     const slow: Clock = { ...clock, timer: (ms, fire) => clock.timer(300 * ms, fire) }
-    expect(await shell('(sleep 0.03; echo late) & echo done', { clock: slow })).toMatchObject({ stdout: 'done\nlate\n' })
+    expect(await shell('(sleep 0.03; echo late) & echo done', { clock: slow })).toMatchObject({
+      stdout: 'done\nlate\n',
+    })
   })
 
-  test('a cancel long after the end does nothing, and listens no more', async () => {
+  test('a cancel after the end has no effect', async () => {
     const cancel = new AbortController()
     expect(await run('true', [], { signal: cancel.signal })).toMatchObject({ code: 0, killedBy: null })
     cancel.abort()
   })
 })
 
-describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it', () => {
+describe('TASK-5: process trees of a worker killed with SIGKILL', () => {
   const worker = (program: string): ChildProcess =>
-    spawn(process.execPath, ['--conditions=@pawl/source', join(import.meta.dirname, 'child-process-tree.ts'), program, mark], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
+    spawn(
+      process.execPath,
+      ['--conditions=@pawl/source', join(import.meta.dirname, 'child-process-tree.ts'), program, mark],
+      {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      },
+    )
 
-  test.each(Object.entries(trees))('%s', async (_, program) => {
+  test.each(Object.entries(trees))('end with it: %s', async (_, program) => {
     const child = worker(program)
     try {
       await once(child.stdout as NodeJS.ReadableStream, 'data')
@@ -260,7 +295,7 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
     await until('nothing is left', () => alive(mark).length === 0)
   })
 
-  test('one that has left its group and wiped its environment', async () => {
+  test('end with it, also after leaving the group and clearing the environment', async () => {
     const sleep = someSleep()
     const child = worker(`env -i setsid -f ${sleep} >/dev/null 2>&1; echo up; sleep 999`)
     try {
@@ -276,11 +311,11 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
     }
   })
 
-  test('killed while it starts the tree, at any moment', async () => {
+  test('end with it if it is killed while it starts the tree', async () => {
     for (let round = 0; round < 4; round++) {
       const child = worker(trees['three levels'])
       try {
-        // The very moment at which anything of the tree can be seen.
+        // The first moment at which a process of the tree is visible.
         await until('something of the tree runs', () => alive(mark).length > 0)
       } finally {
         child.kill('SIGKILL')
@@ -289,7 +324,7 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
     }
   })
 
-  test('after its watcher was killed: another has taken over', async () => {
+  test('end with it although its first watcher was killed, because another one takes over', async () => {
     const child = worker(trees['a session of its own'])
     try {
       await once(child.stdout as NodeJS.ReadableStream, 'data')
@@ -297,7 +332,7 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
       expect(first).toBeGreaterThan(1)
       process.kill(first as number, 'SIGKILL')
       await until('there is another', () => ![first, undefined].includes(watcherOf(child.pid as number)))
-      // It can be seen before it was told of the tree.
+      // The new watcher is visible before it knows the tree.
       child.kill('SIGUSR2')
       await once(child.stdout as NodeJS.ReadableStream, 'data')
     } finally {
@@ -306,7 +341,7 @@ describe('TASK-5: the worker is killed with SIGKILL, and its trees die with it',
     await until('nothing is left', () => alive(mark).length === 0)
   })
 
-  test('a worker that ends by itself has no watcher left, and nothing keeps it alive', async () => {
+  test('a worker that exits by itself leaves no watcher and is not kept alive', async () => {
     const child = worker('echo up')
     await once(child.stdout as NodeJS.ReadableStream, 'data')
     const watcher = watcherOf(child.pid as number)

@@ -1,4 +1,4 @@
-// ask_user where people talk: what they say instead of an answer, and what is asked of them in vain.
+// ask_user in conversations: user messages instead of an answer, waiting states, and questions that must not be asked.
 
 import { agent, type FeedEvent, type InboxItem, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
@@ -13,7 +13,7 @@ async function item(runtime: Runtime): Promise<InboxItem> {
 }
 
 test.for(['memory', 'sqlite'] as const)(
-  'POL-7 SESS-4: a user who says something instead of answering is heard at once; the answer is told later (%s)',
+  'POL-7 SESS-4: a message sent instead of an answer is read at once; the answer follows (%s)',
   async (kind) => {
     const runtime = await opened({ store: kind === 'memory' ? 'memory:' : disk().store, tools: questionTools() })
     const session = runtime.session('s')
@@ -28,15 +28,23 @@ test.for(['memory', 'sqlite'] as const)(
     expect(await turn.outcome).toMatchObject({ status: 'success', value: { text: 'Then I wait.' } })
     expect(printed(model.requests.at(-1))).toContain('I have to measure first.')
     await runtime.decide(id, { answer: 'M', ...by })
-    await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1, timeout: 10_000 })
+    await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), {
+      interval: 1,
+      timeout: 10_000,
+    })
     const next = await session.turn({ model, message: 'Done.' }).outcome
-    expect(next).toMatchObject({ status: 'success', value: { text: expect.stringContaining('"answer":"M"') as string } })
+    expect(next).toMatchObject({
+      status: 'success',
+      value: { text: expect.stringContaining('"answer":"M"') as string },
+    })
   },
 )
 
-test('WAIT-1 POL-5: run(…, { until: waiting }) returns when a body asks a person and waits inside', async () => {
+test('WAIT-1 POL-5: run() with until: waiting returns while a body waits for an answer inside', async () => {
   const runtime = await opened({ tools: questionTools() })
-  const run = runtime.session('s').run([{ id: 'a', name: 'ask_user', input: { question: 'Which size?' } }], { until: 'waiting' })
+  const run = runtime
+    .session('s')
+    .run([{ id: 'a', name: 'ask_user', input: { question: 'Which size?' } }], { until: 'waiting' })
   const { id } = await item(runtime)
   expect(await run).toMatchObject([{ status: 'waiting', for: 'question', waitId: id }])
   await runtime.decide(id, { answer: 'M', ...by })
@@ -44,7 +52,7 @@ test('WAIT-1 POL-5: run(…, { until: waiting }) returns when a body asks a pers
   expect(again).toMatchObject([{ status: 'success', value: { status: 'answered', answer: 'M' } }])
 })
 
-test('SESS-9: a reader of the feed hears in words that a question waits', async () => {
+test('SESS-9: the narrated feed reports that a question is waiting', async () => {
   const runtime = await opened({ tools: questionTools() })
   const session = runtime.session('s')
   const run = session.run([{ id: 'a', name: 'ask_user', input: { question: 'Which size?' } }])
@@ -63,11 +71,13 @@ test('SESS-9: a reader of the feed hears in words that a question waits', async 
   expect(await words('de')).toContain('Wartet auf eine Antwort: Which size?')
 })
 
-test('BOX-5 POL-5: nobody is asked for a secret that there is no room for', async () => {
+test('BOX-5 POL-5: a secret is not requested if the secret store is full', async () => {
   const runtime = await opened({ tools: questionTools() })
   const session = runtime.session('s')
   for (let n = 0; n < 200; n++) await session.secrets.set(`s${n}`, 'x')
-  const [full] = await session.run([{ id: 'a', name: 'ask_user', input: { question: 'The key?', secret: 'new' } }], { until: 'waiting' })
+  const [full] = await session.run([{ id: 'a', name: 'ask_user', input: { question: 'The key?', secret: 'new' } }], {
+    until: 'waiting',
+  })
   expect(full).toMatchObject({ status: 'failure', failure: { code: 'secrets_full', class: 'resource_limit' } })
   expect(await runtime.inbox()).toEqual([])
 })
@@ -75,29 +85,44 @@ test('BOX-5 POL-5: nobody is asked for a secret that there is no room for', asyn
 test.for([
   ['approval', { name: 'pay' }, { approve: true, ...by }],
   ['question', { name: 'ask_user', input: { question: 'Which size?' } }, { answer: 'M', ...by }],
-] as const)('POL-7 SESS-6: the user is heard while an agent waits for people too: %s', async ([kind, call, decision]) => {
-  const pay = tool({ name: 'pay', description: 'Pays.', input: { type: 'object' }, hints: { destructive: true }, execute: () => 'paid' })
-  const works = scriptedModel([{ call }, 'All done.'], { name: 'works' })
-  const helper = agent({ name: 'helper', description: 'Helps.', model: works, tools: ['pay', 'ask_user'] })
-  // Another body in between.
-  const over = tool({
-    name: 'over',
-    description: 'Lets it help.',
-    input: { type: 'object' },
-    onCrash: 'rerun',
-    execute: async (_, ctx) => (await ctx.run([{ id: 'n', name: 'helper', input: { task: 'Help' } }])).map(({ status }) => status),
-  })
-  const runtime = await opened({ tools: [helper, pay, over, ...questionTools()] })
-  const session = runtime.session('s')
-  const boss = scriptedModel([{ call: { name: 'over' } }, 'I am here.', ({ last }) => `I heard: ${last}`], { name: 'boss' })
-  const turn = session.turn({ model: boss, message: 'Go' })
-  const { id, kind: asked } = await item(runtime)
-  expect(asked).toBe(kind)
-  await session.messages.send('Are you there?')
-  expect(await turn.outcome).toMatchObject({ status: 'success', value: { text: 'I am here.' } })
-  expect(await runtime.decide(id, decision)).toMatchObject({ answer: 'accepted' })
-  await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), { interval: 1, timeout: 10_000 })
-  expect(await session.turn({ model: boss, message: 'And?' }).outcome).toMatchObject({
-    value: { text: expect.stringContaining("of 'over' that was waiting has ended") as string },
-  })
-})
+] as const)(
+  'POL-7 SESS-6: user messages are read while a nested agent waits for people: %s',
+  async ([kind, call, decision]) => {
+    const pay = tool({
+      name: 'pay',
+      description: 'Pays.',
+      input: { type: 'object' },
+      hints: { destructive: true },
+      execute: () => 'paid',
+    })
+    const works = scriptedModel([{ call }, 'All done.'], { name: 'works' })
+    const helper = agent({ name: 'helper', description: 'Helps.', model: works, tools: ['pay', 'ask_user'] })
+    // Another tool between the turn and the agent.
+    const over = tool({
+      name: 'over',
+      description: 'Lets it help.',
+      input: { type: 'object' },
+      onCrash: 'rerun',
+      execute: async (_, ctx) =>
+        (await ctx.run([{ id: 'n', name: 'helper', input: { task: 'Help' } }])).map(({ status }) => status),
+    })
+    const runtime = await opened({ tools: [helper, pay, over, ...questionTools()] })
+    const session = runtime.session('s')
+    const boss = scriptedModel([{ call: { name: 'over' } }, 'I am here.', ({ last }) => `I heard: ${last}`], {
+      name: 'boss',
+    })
+    const turn = session.turn({ model: boss, message: 'Go' })
+    const { id, kind: asked } = await item(runtime)
+    expect(asked).toBe(kind)
+    await session.messages.send('Are you there?')
+    expect(await turn.outcome).toMatchObject({ status: 'success', value: { text: 'I am here.' } })
+    expect(await runtime.decide(id, decision)).toMatchObject({ answer: 'accepted' })
+    await vi.waitUntil(async () => (await session.calls.list()).every(({ state }) => state === 'settled'), {
+      interval: 1,
+      timeout: 10_000,
+    })
+    expect(await session.turn({ model: boss, message: 'And?' }).outcome).toMatchObject({
+      value: { text: expect.stringContaining("of 'over' that was waiting has ended") as string },
+    })
+  },
+)

@@ -1,4 +1,4 @@
-// BOX-1, POL-5: ask_user.
+// ask_user: kinds of questions, timeouts, secrets, invalid questions, and recovery.
 
 import { type CallOutcome, createRuntime, type InboxItem, type Runtime, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
@@ -8,6 +8,7 @@ import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { mortal } from '../../kit/stores/killable-store.ts'
+import { outcomesOf } from '../read-outcomes.ts'
 import { hasForm } from '../tool-conventions.ts'
 
 for (const each of questionTools()) hasForm(each)
@@ -38,16 +39,9 @@ const item = async (): Promise<InboxItem> => {
   await vi.waitUntil(async () => (await runtime.inbox()).length > 0, { interval: 1 })
   return (await runtime.inbox())[0] as InboxItem
 }
-const codeOf = async (input: unknown): Promise<string> => {
-  const outcome = await ask(input)
-  return outcome.status === 'failure' ? outcome.failure.code : outcome.status
-}
-const failure = async (input: unknown): Promise<unknown> => {
-  const outcome = await ask(input)
-  return outcome.status === 'failure' ? [outcome.failure.code, outcome.failure.message] : outcome
-}
+const { codeOf, failure } = outcomesOf(ask)
 
-test('BOX-1 POL-5: a text, a choice, several choices', async () => {
+test('BOX-1 POL-5: asks for a text, a choice or several choices', async () => {
   const text = ask({ question: 'Why?' })
   const { id, question } = await item()
   expect(question).toEqual({ kind: 'text', text: 'Why?' })
@@ -66,7 +60,7 @@ test('BOX-1 POL-5: a text, a choice, several choices', async () => {
   expect(await several).toMatchObject({ value: { status: 'answered', answer: ['S', 'L'], answered_by: 'user' } })
 })
 
-test('BOX-1 POL-5: declined, silent with and without a default, nobody there', async () => {
+test('BOX-1 POL-5: reports declined, timed out and unattended questions, with their default', async () => {
   const declined = ask({ question: 'Why?' })
   await runtime.decide((await item()).id, { deny: true, ...by } as never)
   expect(await declined).toMatchObject({ value: { status: 'declined', answer: null, answered_by: 'user' } })
@@ -88,13 +82,15 @@ test('BOX-1 POL-5: declined, silent with and without a default, nobody there', a
   expect(await nobody).toMatchObject({ value: { status: 'timed_out', answer: ['S'], answered_by: 'unattended' } })
 })
 
-test('BOX-1 BOX-5: a secret is kept, and the model gets a reference that tools resolve', async () => {
+test('BOX-1 BOX-5: a secret is stored, and the model gets a reference that tools resolve', async () => {
   const asked = ask({ question: 'The key?', secret: 'shop.key' })
   const { id, question } = await item()
   expect(question).toEqual({ kind: 'secret', text: 'The key?' })
   await runtime.decide(id, { answer: 'hunter2-and-more', ...by })
   const outcome = await asked
-  expect(outcome).toMatchObject({ value: { status: 'answered', answer: null, answered_by: 'user', secret: 'secret:shop.key' } })
+  expect(outcome).toMatchObject({
+    value: { status: 'answered', answer: null, answered_by: 'user', secret: 'secret:shop.key' },
+  })
   expect(JSON.stringify(outcome)).not.toContain('hunter2')
   await runtime.session('s').run([{ id: 'u', name: 'uses', input: { token: 'secret:shop.key' } }])
   expect(used).toEqual(['hunter2-and-more'])
@@ -104,11 +100,13 @@ test('BOX-1 BOX-5: a secret is kept, and the model gets a reference that tools r
   expect(await runtime.session('s').secrets.has('other')).toBe(false)
 })
 
-test('BOX-1: what is no question is said, and nobody is bothered', async () => {
+test('BOX-1: an invalid question fails with a specific message and does not reach the inbox', async () => {
   const wrong = (why: string): [string, string] => ['invalid_arguments', why]
   expect(await failure({ question: ' ' })).toEqual(wrong('question must not be blank'))
   expect(await failure({ question: 'Q', several: true })).toEqual(wrong('several is for choices'))
-  expect(await failure({ question: 'Q', choices: ['a'], default: 'b' })).toEqual(wrong('default must be among the choices'))
+  expect(await failure({ question: 'Q', choices: ['a'], default: 'b' })).toEqual(
+    wrong('default must be among the choices'),
+  )
   expect(await failure({ question: 'Q', choices: ['a'], default: ['a'] })).toEqual(wrong('default must be a text'))
   expect(await failure({ question: 'Q', choices: ['a'], several: true, default: 'a' })).toEqual(
     wrong('default must be a list where several may be taken'),
@@ -125,7 +123,7 @@ test('BOX-1: what is no question is said, and nobody is bothered', async () => {
   expect(await runtime.inbox()).toEqual([])
 })
 
-test('BOX-1: a worker that dies while it waits: the same question, its answer once', async () => {
+test('BOX-1: after a worker died the same question stays open and is answered once', async () => {
   const { store: guarded, die } = mortal(store)
   const doomed = await createRuntime({ store: guarded, tools: questionTools(), clock, logger: quiet })
   const call = { id: 'x', name: 'ask_user', input: { question: 'The key?', secret: 'late', timeout_seconds: 600 } }
@@ -139,6 +137,8 @@ test('BOX-1: a worker that dies while it waits: the same question, its answer on
   expect(await runtime.inbox()).toHaveLength(1)
   await runtime.decide(id, { answer: 'hunter2-and-more', ...by })
   await clock.advance('60s')
-  expect(await runtime.session('t').run([call])).toMatchObject([{ value: { status: 'answered', secret: 'secret:late' } }])
+  expect(await runtime.session('t').run([call])).toMatchObject([
+    { value: { status: 'answered', secret: 'secret:late' } },
+  ])
   expect(await runtime.session('t').secrets.list()).toHaveLength(1)
 })

@@ -1,9 +1,10 @@
-// BOX-5: secret_store. What is on disk, in the feed and in turns: test/storage/values/secrets.test.ts.
+// The secret_store tool. Disk, feed and turns are covered by test/storage/values/secrets.test.ts.
 
 import { type CallOutcome, createRuntime, type FeedEvent, PawlError, result, type Runtime, tool } from 'pawl'
 import { afterEach, expect, test, vi } from 'vitest'
 import { secretTools } from '../../../src/toolbox/secrets/secrets.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
+import { outcomesOf } from '../read-outcomes.ts'
 import { hasForm } from '../tool-conventions.ts'
 
 for (const each of secretTools({ reveal: true })) hasForm(each)
@@ -17,34 +18,33 @@ const open = async (options: Parameters<typeof secretTools>[0] = {}): Promise<vo
 }
 const ask = async (input: unknown): Promise<CallOutcome> =>
   (await runtime.session('s').run([{ id: `c${++calls}`, name: 'secret_store', input }]))[0] as CallOutcome
-const value = async (input: unknown): Promise<unknown> => {
-  const outcome = await ask(input)
-  if (outcome.status !== 'success') throw new Error(JSON.stringify(outcome))
-  return outcome.value
-}
-const codeOf = async (input: unknown): Promise<string> => {
-  const outcome = await ask(input)
-  return outcome.status === 'failure' ? outcome.failure.code : outcome.status
-}
-const failure = async (input: unknown): Promise<unknown> => {
-  const outcome = await ask(input)
-  return outcome.status === 'failure' ? [outcome.failure.code, outcome.failure.message] : outcome
-}
+const { value, codeOf, failure } = outcomesOf(ask)
 
-test('BOX-5: secret_store sets, lists, has and deletes, and gives references back', async () => {
+test('BOX-5: secret_store sets, lists, has and deletes secrets, and returns references', async () => {
   await open()
   const set = await ask({ operation: 'set', name: 'shop.key', value: secret })
   expect(set).toMatchObject({ value: { operation: 'set', name: 'shop.key', reference: 'secret:shop.key' } })
   expect(JSON.stringify(set)).not.toContain(secret)
-  expect(await value({ operation: 'has', name: 'shop.key' })).toEqual({ operation: 'has', name: 'shop.key', found: true })
-  expect(await value({ operation: 'list' })).toEqual({ operation: 'list', secrets: [{ name: 'shop.key', reference: 'secret:shop.key' }] })
+  expect(await value({ operation: 'has', name: 'shop.key' })).toEqual({
+    operation: 'has',
+    name: 'shop.key',
+    found: true,
+  })
+  expect(await value({ operation: 'list' })).toEqual({
+    operation: 'list',
+    secrets: [{ name: 'shop.key', reference: 'secret:shop.key' }],
+  })
   expect(await runtime.session('s').secrets.list()).toMatchObject([{ name: 'shop.key', by: 'body', tools: null }])
   expect(await codeOf({ operation: 'get', name: 'shop.key' })).toBe('invalid_arguments')
-  expect(await value({ operation: 'delete', name: 'shop.key' })).toEqual({ operation: 'delete', name: 'shop.key', deleted: true })
+  expect(await value({ operation: 'delete', name: 'shop.key' })).toEqual({
+    operation: 'delete',
+    name: 'shop.key',
+    deleted: true,
+  })
   expect(await value({ operation: 'has', name: 'shop.key' })).toMatchObject({ found: false })
 })
 
-test('BOX-5: only where the operator allows it the model reads one; watchers do not', async () => {
+test('BOX-5: with reveal the model can read a secret, while the feed redacts it', async () => {
   await open({ reveal: true })
   const session = runtime.session('s')
   await session.secrets.set('key', secret)
@@ -59,11 +59,14 @@ test('BOX-5: only where the operator allows it the model reads one; watchers do 
     events.push(event)
     if (events.filter(({ type }) => type === 'call.settled').length === 3) break
   }
-  expect(events.find(({ outcome: each }) => each?.status === 'success')?.outcome).toEqual({ status: 'success', value: '[redacted]' })
+  expect(events.find(({ outcome: each }) => each?.status === 'success')?.outcome).toEqual({
+    status: 'success',
+    value: '[redacted]',
+  })
   expect(JSON.stringify(events)).not.toContain(secret)
 })
 
-test('BOX-5: a tool that is not sensitive reveals nothing, whatever it says', async () => {
+test('BOX-5: a tool that is not sensitive cannot reveal a secret', async () => {
   const leaks = tool({
     name: 'leaks',
     description: 'Leaks.',
@@ -73,21 +76,29 @@ test('BOX-5: a tool that is not sensitive reveals nothing, whatever it says', as
   runtime = await createRuntime({ store: 'memory:', tools: [leaks], logger: quiet })
   await runtime.session('s').secrets.set('key', secret)
   const [outcome] = await runtime.session('s').run([{ id: 'x', name: 'leaks' }])
-  expect(outcome).toMatchObject({ status: 'success', value: { got: '[redacted]' }, parts: [{ text: '{"got":"[redacted]"}' }] })
+  expect(outcome).toMatchObject({
+    status: 'success',
+    value: { got: '[redacted]' },
+    parts: [{ text: '{"got":"[redacted]"}' }],
+  })
   expect(outcome).not.toHaveProperty('reveals')
 })
 
-test('BOX-5: what is not its own it does not touch', async () => {
+test('BOX-5: secrets of the program and reserved names cannot be changed', async () => {
   await open({ reserved: ['admin'] })
   await runtime.session('s').secrets.set('key', secret)
   await runtime.session('s').secrets.set('admin', secret)
-  const reserved = ['secret_reserved', 'Secret name is reserved for internal system use. Choose another name. Nothing was changed.']
-  for (const name of ['key', 'admin', 'pawl.x']) expect(await failure({ operation: 'set', name, value: 'other-value' })).toEqual(reserved)
+  const reserved = [
+    'secret_reserved',
+    'Secret name is reserved for internal system use. Choose another name. Nothing was changed.',
+  ]
+  for (const name of ['key', 'admin', 'pawl.x'])
+    expect(await failure({ operation: 'set', name, value: 'other-value' })).toEqual(reserved)
   for (const name of ['key', 'admin']) expect(await failure({ operation: 'delete', name })).toEqual(reserved)
   expect(await value({ operation: 'list' })).toMatchObject({ secrets: [{ name: 'key' }] })
 })
 
-test('BOX-5: wrong arguments are told without the secret, to the model and to watchers', async () => {
+test('BOX-5: failures for invalid arguments do not contain the secret', async () => {
   await open()
   const asked = [
     { operation: 'set', name: 'a b', value: secret },
@@ -109,7 +120,7 @@ test('BOX-5: wrong arguments are told without the secret, to the model and to wa
   expect(await runtime.session('s').secrets.list()).toEqual([])
 })
 
-test('BOX-5: a person who decides sees no value, and one that they write is not told to the model', async () => {
+test('BOX-5: approvers see no value, and a value they edit is hidden from the model', async () => {
   runtime = await createRuntime({
     store: 'memory:',
     tools: secretTools(),
@@ -119,16 +130,21 @@ test('BOX-5: a person who decides sees no value, and one that they write is not 
   const asked = ask({ operation: 'set', name: 'key', value: secret })
   await vi.waitUntil(async () => (await runtime.inbox()).length === 1, { interval: 1 })
   const [item] = await runtime.inbox()
-  expect(item).toMatchObject({ args: { operation: 'set', name: 'key', value: '[hidden]' }, preview: { summary: "Secrets: set 'key'" } })
+  expect(item).toMatchObject({
+    args: { operation: 'set', name: 'key', value: '[hidden]' },
+    preview: { summary: "Secrets: set 'key'" },
+  })
   expect(JSON.stringify(item)).not.toContain(secret)
   const edited = { operation: 'set', name: 'key', value: 'another-one-of-theirs' }
-  expect(await runtime.decide(item?.id as string, { edit: edited, by: 'user:bea' })).toMatchObject({ answer: 'accepted' })
+  expect(await runtime.decide(item?.id as string, { edit: edited, by: 'user:bea' })).toMatchObject({
+    answer: 'accepted',
+  })
   const outcome = await asked
   expect(outcome).toMatchObject({ status: 'success', note: expect.stringContaining('"value":"[hidden]"') as string })
   expect(JSON.stringify(outcome)).not.toContain('another-one')
 })
 
-test('BOX-5: options that do not exist are refused', async () => {
+test('BOX-5: unknown options are rejected', async () => {
   await open()
   for (const options of [{ reveals: true }, { reveal: 'yes' }, { reserved: 'admin' }])
     expect(() => secretTools(options as never)).toThrow(PawlError)

@@ -1,27 +1,20 @@
-// BOX-1: bash, a real shell that is off unless enabled. What it must not do is in test/toolbox/shell/shell-containment.test.ts.
+// The bash tool, which is disabled by default. Containment is covered by shell-containment.test.ts.
 
 import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createRuntime } from 'pawl'
-import { afterEach, describe, expect, test } from 'vitest'
-import { budgetOf, shortened } from '../../../src/toolbox/shell/show-output.ts'
-import { type ShellOptions, shellTools } from '../../../src/toolbox/shell/shell.ts'
+import { describe, expect, test } from 'vitest'
+import { budgetOf, shortenOutput } from '../../../src/toolbox/shell/format-output.ts'
+import { shellTools } from '../../../src/toolbox/shell/shell.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
-import { type ShellWorld, shellWorld } from './shell-session.ts'
+import { shellWorlds } from './shell-session.ts'
 import { until } from '../../kit/processes/process-trees.ts'
 
 const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close()
-})
-async function world(options: Partial<ShellOptions> = {}): Promise<ShellWorld> {
-  const made = await shellWorld(options)
-  open.push(made)
-  return made
-}
+const world = shellWorlds(open)
 
-describe('BOX-1: bash runs commands', () => {
-  test('its output, its code, its lines', async () => {
+describe('BOX-1: running commands in bash', () => {
+  test('returns output, exit code and line count', async () => {
     const { value } = await world()
     expect(await value('echo out; echo err >&2; exit 3')).toEqual({
       stdout: 'out\n',
@@ -47,7 +40,7 @@ describe('BOX-1: bash runs commands', () => {
     expect(await value('exit 0 # 100,000 bytes: ' + 'x'.repeat(100_000))).toMatchObject({ success: true })
   })
 
-  test('it begins in the folder of the session, or a directory in it', async () => {
+  test('starts in the folder of the session or in a directory of it', async () => {
     const { value, folder, run } = await world()
     mkdirSync(join(folder, 'src/deep'), { recursive: true })
     symlinkSync('src', join(folder, 'link'))
@@ -62,21 +55,21 @@ describe('BOX-1: bash runs commands', () => {
     })
   })
 
-  test('calls begin anew, and its files are the session’s files', async () => {
+  test('each call starts a new shell, and its files are the files of the session', async () => {
     const { value, runtime } = await world()
     await value('echo text > note.md; cd /usr; export A=1')
     expect(await value('echo "$A-$(basename "$PWD")"')).toMatchObject({ stdout: '-session\n' })
     expect((await runtime.session('shell').files.read('/note.md')).text).toBe('text\n')
   })
 
-  test('without a real folder it is refused', async () => {
+  test('fails without a real folder', async () => {
     const { run } = await world({ folder: () => undefined })
     expect(await run('pwd')).toMatchObject({ failure: { code: 'workspace_unavailable', class: 'unavailable' } })
     const missing = await world({ folder: () => '/no/such/folder' })
     expect(await missing.run('pwd')).toMatchObject({ failure: { code: 'workspace_unavailable' } })
   })
 
-  test('output is heard as it comes', async () => {
+  test('streams its output as live events', async () => {
     const { runtime, run } = await world()
     const heard = (async () => {
       const pieces: string[] = []
@@ -92,8 +85,8 @@ describe('BOX-1: bash runs commands', () => {
   })
 })
 
-describe('BOX-1 VAL-7: how much is shown', () => {
-  test('the budgets, by what was asked for', () => {
+describe('BOX-1 VAL-7: limits of the shown output', () => {
+  test('the output option selects the budget', () => {
     expect(
       ['auto', 'silent', 'concise', 'normal', 'verbose', 'full'].map((level) => [
         budgetOf(level as 'auto', true),
@@ -109,7 +102,7 @@ describe('BOX-1 VAL-7: how much is shown', () => {
     ])
   })
 
-  test('what is shortened keeps beginning, end and trouble, and the whole is a file', async () => {
+  test('shortened output keeps beginning, end and errors, and the full output is in a file', async () => {
     const { value, runtime } = await world()
     const noisy = 'seq 1 3000; echo "src/a.ts: error TS1: broken"; seq 3001 6000; exit 1'
     const shown = await value(noisy)
@@ -122,7 +115,8 @@ describe('BOX-1 VAL-7: how much is shown', () => {
     expect(shown.stdout).toMatch(/^1\n2\n/)
     expect(shown.stdout).toMatch(/\n6000\n$/)
     expect(shown.stdout).toContain('error TS1: broken')
-    const whole = (await runtime.session('shell').files.read((shown.output_files as string[])[0] as string)).text as string
+    const whole = (await runtime.session('shell').files.read((shown.output_files as string[])[0] as string))
+      .text as string
     expect(whole.split('\n')).toHaveLength(6_002)
     for (const [output, most] of [
       ['auto', 384],
@@ -140,15 +134,18 @@ describe('BOX-1 VAL-7: how much is shown', () => {
     expect(full.stdout.split('\n')).toHaveLength(10_000)
   })
 
-  test('colours and redrawn lines are cleaned', async () => {
+  test('colours and redrawn lines are removed', async () => {
     const { value } = await world()
-    expect(await value("printf '\\033[31mred\\033[0m\\n10%%\\r50%%\\r100%%\\n'")).toMatchObject({ stdout: 'red\n100%\n', truncated: false })
-    expect(shortened('\u001b[31mred\u001b[0m', 100)).toBe('red')
+    expect(await value("printf '\\033[31mred\\033[0m\\n10%%\\r50%%\\r100%%\\n'")).toMatchObject({
+      stdout: 'red\n100%\n',
+      truncated: false,
+    })
+    expect(shortenOutput('\u001b[31mred\u001b[0m', 100)).toBe('red')
   })
 })
 
-describe('BOX-1: bash in time', () => {
-  test('a command that takes too long is ended, with what it said', async () => {
+describe('BOX-1: time limits of bash', () => {
+  test('a command that exceeds its timeout is ended and returns its partial output', async () => {
     const { run, left } = await world()
     expect(await run('echo begun; echo why >&2; sleep 999', { timeout_ms: 300 })).toMatchObject({
       failure: {
@@ -164,7 +161,7 @@ describe('BOX-1: bash in time', () => {
     expect(await run('true', { timeout_ms: 0 })).toMatchObject({ failure: { code: 'invalid_arguments' } })
   })
 
-  test('a cancel ends it and all it started', async () => {
+  test('a cancel ends the command and all its processes', async () => {
     const { run, left } = await world()
     const cancel = new AbortController()
     const running = run('sleep 999 & setsid sleep 999 & sleep 999', {}, { signal: cancel.signal })
@@ -174,7 +171,7 @@ describe('BOX-1: bash in time', () => {
     await until('all of it has ended', () => left().length === 0)
   })
 
-  test('in the background it may take longer, and a cancel of the task ends it', async () => {
+  test('a background command may run longer, and cancelling the task ends it', async () => {
     const { runtime, left } = await world()
     const { tasks } = runtime.session('shell')
     const short = await tasks.start({ tool: 'bash', input: { commands: 'echo done', timeout_ms: 3_600_000 } })
@@ -191,7 +188,7 @@ describe('BOX-1: bash as a tool', () => {
   const tmp = (): string => '/tmp'
   const [bash] = shellTools({ folder: tmp }) as [Tool]
 
-  test('it is destructive, open, never run again, and asks a person each time', async () => {
+  test('is destructive and open-world, is never rerun, and needs approval each time', async () => {
     expect(bash).toMatchObject({
       approval: 'always',
       onCrash: 'stop',
@@ -202,12 +199,14 @@ describe('BOX-1: bash as a tool', () => {
     const { folder } = await world()
     const runtime = await createRuntime({ store: 'memory:', tools: shellTools({ folder: () => folder }) })
     open.push(runtime)
-    const [outcome] = await runtime.session('s', { attended: false }).run([{ id: 'a', name: 'bash', input: { commands: 'touch ran' } }])
+    const [outcome] = await runtime
+      .session('s', { attended: false })
+      .run([{ id: 'a', name: 'bash', input: { commands: 'touch ran' } }])
     expect(outcome).toMatchObject({ failure: { code: 'approval_required' } })
     expect(() => readFileSync(join(folder, 'ran'))).toThrow('ENOENT')
   })
 
-  test('people read the program in their language, never its arguments', () => {
+  test('narrations name the program in both languages, never its arguments', () => {
     const say = (commands: string, locale: string, phase: 'started' | 'failed'): unknown =>
       bash.narrate?.({ commands } as never, { phase, locale })
     expect(say('curl -H "Authorization: secret" x', 'en', 'started')).toBe('Running curl in bash')
@@ -221,13 +220,15 @@ describe('BOX-1: bash as a tool', () => {
     [{ folder: tmp, limits: { memroy: 1 } }],
     [{ folder: tmp, limits: { background: 'long' } }],
     [{ folder: tmp, output: 'loud' }],
-  ])('an option that cannot be meant is refused: %j', (options) => {
+  ])('invalid options are rejected: %j', (options) => {
     expect(() => shellTools(options as never)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
   })
 
-  test('another shell may be named', async () => {
+  test('another shell can be configured', async () => {
     const { value, folder } = await world({ shell: '/bin/sh' })
     writeFileSync(join(folder, 'x'), '')
-    expect(await value('ls; echo "${BASH_VERSION:-none}"', { output: 'normal' })).toMatchObject({ stdout: expect.stringContaining('x\n') })
+    expect(await value('ls; echo "${BASH_VERSION:-none}"', { output: 'normal' })).toMatchObject({
+      stdout: expect.stringContaining('x\n'),
+    })
   })
 })

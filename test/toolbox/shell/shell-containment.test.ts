@@ -1,57 +1,54 @@
-// BOX-1 TASK-5: what bash must not do: leave processes behind, see what is ours, begin outside of its folder, take all there is.
+// Containment of bash: no processes left behind, no access to our environment, no start outside its folder, bounded use
+// of resources.
 
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { openWorkingFolder } from '../../../src/toolbox/shell/working-folder.ts'
-import type { ShellOptions } from '../../../src/toolbox/shell/shell.ts'
-import { type ShellWorld, shellWorld } from './shell-session.ts'
+import { shellWorlds } from './shell-session.ts'
 import { running, someSleep, trees, until, wiped } from '../../kit/processes/process-trees.ts'
 
-const open: { close(): Promise<void> }[] = []
-afterEach(async () => {
-  for (const each of open.splice(0)) await each.close()
-})
-async function world(options: Partial<ShellOptions> = {}): Promise<ShellWorld> {
-  const made = await shellWorld(options)
-  open.push(made)
-  return made
-}
+const world = shellWorlds()
 
-describe('BOX-1: nothing is left of a command', () => {
-  /** Ways to outlive the shell; each says 'up' when it stands. */
+describe('BOX-1: processes left behind by a command', () => {
+  /** Ways to outlive the shell; each prints 'up' when it runs. */
   const escapes: Record<string, string> = {
     ...trees,
     'in the background': 'sleep 999 & echo up',
     nohup: 'nohup sleep 999 >/dev/null 2>&1 & echo up',
     disown: 'sleep 999 & disown; echo up',
     'a double fork': '( ( sleep 999 & ) & ); echo up',
-    'a double fork in a session of its own': '( setsid sh -c "( sleep 999 & ) &" </dev/null >/dev/null 2>&1 & ); echo up',
+    'a double fork in a session of its own':
+      '( setsid sh -c "( sleep 999 & ) &" </dev/null >/dev/null 2>&1 & ); echo up',
     'setsid -f': 'setsid -f sleep 999 >/dev/null 2>&1; echo up',
-    'deaf to every signal': 'sh -c \'trap "" TERM INT HUP QUIT USR1; while :; do sleep 1; done\' & echo up',
+    'ignoring every signal': 'sh -c \'trap "" TERM INT HUP QUIT USR1; while :; do sleep 1; done\' & echo up',
     coproc: 'coproc sleep 999; echo up',
     'a job of its own group': 'set -m; sleep 999 & set +m; echo up',
     'a server on a pipe': 'mkfifo p; (while :; do cat p; done) >/dev/null 2>&1 & echo up',
   }
-  /** Those that go on by themselves are ended by their time. */
+  /** Commands that do not return by themselves; their timeout ends them. */
   const endless = new Set(Object.keys(trees))
 
-  test.each(Object.keys(escapes))('%s', async (name) => {
+  test.each(Object.keys(escapes))('are killed: %s', async (name) => {
     const { run, left } = await world()
-    const outcome = await run(escapes[name] as string, { timeout_ms: endless.has(name) ? 500 : 20_000, output: 'normal' })
-    if (endless.has(name)) expect(outcome).toMatchObject({ failure: { code: 'command_timeout', message: expect.stringContaining('up') } })
+    const outcome = await run(escapes[name] as string, {
+      timeout_ms: endless.has(name) ? 500 : 20_000,
+      output: 'normal',
+    })
+    if (endless.has(name))
+      expect(outcome).toMatchObject({ failure: { code: 'command_timeout', message: expect.stringContaining('up') } })
     else expect(outcome).toMatchObject({ value: { stdout: expect.stringContaining('up') } })
     expect(left()).toEqual([])
   })
 
-  test.each(Object.keys(wiped('')))('without its environment: %s', async (name) => {
+  test.each(Object.keys(wiped('')))('are killed even if they wiped their environment: %s', async (name) => {
     const { value } = await world()
     const sleep = someSleep()
     try {
       expect(await value(wiped(sleep)[name] as string, { output: 'normal' })).toMatchObject({ stdout: 'up\n' })
       expect(running(sleep)).toEqual([])
-      // Nor did one come after that was about to begin.
+      // No further process may appear that was about to start.
       await pause(100)
       expect(running(sleep)).toEqual([])
     } finally {
@@ -59,7 +56,7 @@ describe('BOX-1: nothing is left of a command', () => {
     }
   })
 
-  test('a cancel as it begins, in the middle and at its end: nothing is left', { timeout: 60_000 }, async () => {
+  test('are killed by a cancel at its start, in the middle and at its end', { timeout: 60_000 }, async () => {
     const { run, left } = await world()
     for (let round = 0; round < 12; round++) {
       const cancel = new AbortController()
@@ -73,12 +70,14 @@ describe('BOX-1: nothing is left of a command', () => {
   })
 })
 
-describe('BOX-1: what it sees', () => {
-  test('of our environment nothing, and no handle of ours', async () => {
+describe('BOX-1: environment and working directory of a command', () => {
+  test('the command sees nothing of our environment and none of our file handles', async () => {
     process.env.PAWL_TEST_SECRET = 'hidden'
     process.env.AWS_SECRET_ACCESS_KEY = 'hidden'
     const { value } = await world({ env: { GIVEN: 'yes' } })
-    const { stdout } = await value('env; ls -l /proc/self/fd; cat /proc/$$/environ | tr "\\0" "\\n"', { output: 'full' })
+    const { stdout } = await value('env; ls -l /proc/self/fd; cat /proc/$$/environ | tr "\\0" "\\n"', {
+      output: 'full',
+    })
     delete process.env.PAWL_TEST_SECRET
     delete process.env.AWS_SECRET_ACCESS_KEY
     expect(stdout).not.toContain('hidden')
@@ -90,7 +89,7 @@ describe('BOX-1: what it sees', () => {
     expect(handles.filter((handle) => !/^[0-2] |^\d+ \/proc\//.test(handle))).toEqual([])
   })
 
-  test('no start-up file of anybody is read', async () => {
+  test('start-up files are not read', async () => {
     const { value, folder } = await world()
     for (const name of ['.bashrc', '.profile', '.bash_profile', '.bash_login', '.bash_env'])
       writeFileSync(join(folder, name), 'echo read me\n')
@@ -118,7 +117,7 @@ describe('BOX-1: what it sees', () => {
     '....//',
     '~',
     '$HOME/..',
-  ])('it does not begin at %j', async (where) => {
+  ])('the command does not start at %j', async (where) => {
     const { run, folder } = await world()
     mkdirSync(join(folder, 'a'))
     writeFileSync(join(folder, 'file'), '')
@@ -132,7 +131,7 @@ describe('BOX-1: what it sees', () => {
     })
   })
 
-  test('a directory that becomes a link after it was looked at is still the directory', async () => {
+  test('a directory replaced by a link after it was opened still refers to the directory', async () => {
     const { folder } = await world()
     mkdirSync(join(folder, 'a'))
     const { renameSync } = await import('node:fs')
@@ -145,16 +144,18 @@ describe('BOX-1: what it sees', () => {
   })
 })
 
-describe('BOX-1: what it takes', () => {
+describe('BOX-1: resource limits of a command', () => {
   const limited = (what: string) => ({
     failure: { code: 'command_limit', class: 'resource_limit', message: expect.stringContaining(what) },
   })
 
-  test('one that forks without end is ended', { timeout: 60_000 }, async () => {
+  test('endless forks are stopped', { timeout: 60_000 }, async () => {
     const { run, left } = await world({ limits: { processes: 40 } })
     expect(await run('grow() { sleep 999 & sleep 0.002; grow; }; grow')).toMatchObject(limited('40 processes'))
     expect(left()).toEqual([])
-    expect(await run("env -i bash -c 'while :; do sleep 999 & sleep 0.002; done'")).toMatchObject(limited('40 processes'))
+    expect(await run("env -i bash -c 'while :; do sleep 999 & sleep 0.002; done'")).toMatchObject(
+      limited('40 processes'),
+    )
     expect(left()).toEqual([])
     expect(await run('while :; do setsid sleep 999 & sleep 0.002; done')).toMatchObject(limited('40 processes'))
     expect(left()).toEqual([])
@@ -168,9 +169,9 @@ describe('BOX-1: what it takes', () => {
     }
   })
 
-  test('memory: of one process at once, of all together soon', { timeout: 60_000 }, async () => {
+  test('memory is limited for a single process and for all together', { timeout: 60_000 }, async () => {
     const { value, run, left } = await world({ limits: { memory: 256 * 1024 * 1024 } })
-    // What comes from a pipe is kept by `tail` until its end is known.
+    // `tail` buffers its input from a pipe until the end.
     const hold = (bytes: number): string => `{ head -c ${bytes} /dev/zero; sleep 999; } | tail -c ${bytes} >/dev/null`
     const alone = await value('head -c 400000000 /dev/zero | tail -c 400000000 | wc -c')
     expect(alone).toMatchObject({ stdout: '0\n', stderr: expect.stringContaining('memory') })
@@ -178,7 +179,7 @@ describe('BOX-1: what it takes', () => {
     expect(left()).toEqual([])
   })
 
-  test('output without end is ended, and little of it is held', { timeout: 60_000 }, async () => {
+  test('endless output is stopped, and little of it is buffered', { timeout: 60_000 }, async () => {
     const { run, left } = await world({ limits: { output: 8_000_000 } })
     const before = process.memoryUsage().rss
     expect(await run('yes the same line again and again')).toMatchObject(limited('8000000 characters'))
@@ -187,13 +188,13 @@ describe('BOX-1: what it takes', () => {
     expect(left()).toEqual([])
   })
 
-  test('a file that grows without end stops growing, and there are no core dumps', async () => {
+  test('file size is limited, and core dumps are disabled', async () => {
     const { value } = await world({ limits: { fileBytes: 1_048_576 } })
     const { stdout } = await value('head -c 5000000 /dev/zero > big; stat -c %s big; ulimit -c', { output: 'normal' })
     expect(stdout).toBe('1048576\n0\n')
   })
 
-  test('commands that no system takes are refused', async () => {
+  test('commands that the system cannot run are rejected', async () => {
     const { run } = await world()
     for (const commands of ['x'.repeat(120_001), 'ü'.repeat(61_000), 'echo a\0b'])
       expect(await run(commands)).toMatchObject({ failure: { code: 'invalid_arguments' } })

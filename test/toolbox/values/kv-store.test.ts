@@ -1,9 +1,10 @@
-// BOX-1: kv_store.
+// The kv_store tool.
 
 import { type CallOutcome, createRuntime, type Runtime } from 'pawl'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { valueTools } from '../../../src/toolbox/values/values.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
+import { outcomesOf } from '../read-outcomes.ts'
 import { hasForm } from '../tool-conventions.ts'
 
 for (const each of valueTools()) hasForm(each)
@@ -11,27 +12,28 @@ for (const each of valueTools()) hasForm(each)
 let runtime: Runtime
 let calls = 0
 beforeEach(async () => {
-  runtime = await createRuntime({ store: 'memory:', tools: valueTools(), logger: quiet, values: { keys: 5, valueBytes: 1_000 } })
+  runtime = await createRuntime({
+    store: 'memory:',
+    tools: valueTools(),
+    logger: quiet,
+    values: { keys: 5, valueBytes: 1_000 },
+  })
 })
 afterEach(() => runtime.close({ grace: 0 }))
 const ask = async (input: unknown): Promise<CallOutcome> =>
   (await runtime.session('s').run([{ id: `c${++calls}`, name: 'kv_store', input }]))[0] as CallOutcome
-const value = async (input: unknown): Promise<unknown> => {
-  const outcome = await ask(input)
-  if (outcome.status !== 'success') throw new Error(JSON.stringify(outcome))
-  return outcome.value
-}
-const codeOf = async (input: unknown): Promise<string> => {
-  const outcome = await ask(input)
-  return outcome.status === 'failure' ? outcome.failure.code : outcome.status
-}
+const { value, codeOf } = outcomesOf(ask)
 const failure = async (input: unknown): Promise<unknown> => {
   const outcome = await ask(input)
   return outcome.status === 'failure' ? [outcome.failure.code, outcome.failure.class, outcome.failure.message] : outcome
 }
 
-test('BOX-1: kv_store sets, gets, deletes and lists what the program has too', async () => {
-  expect(await value({ operation: 'set', key: 'a/1', value: { n: [1, null] } })).toEqual({ operation: 'set', key: 'a/1', revision: 1 })
+test('BOX-1: kv_store sets, gets, deletes and lists the values that the program sees', async () => {
+  expect(await value({ operation: 'set', key: 'a/1', value: { n: [1, null] } })).toEqual({
+    operation: 'set',
+    key: 'a/1',
+    revision: 1,
+  })
   expect(await value({ operation: 'get', key: 'a/1' })).toEqual({
     operation: 'get',
     key: 'a/1',
@@ -43,14 +45,27 @@ test('BOX-1: kv_store sets, gets, deletes and lists what the program has too', a
   await runtime.session('s').values.set('a/2', '')
   expect(await value({ operation: 'set', key: 'b', value: null })).toMatchObject({ revision: 3 })
   expect(await value({ operation: 'list' })).toEqual({ operation: 'list', keys: ['a/1', 'a/2', 'b'], more: false })
-  expect(await value({ operation: 'list', prefix: 'a/', limit: 1 })).toEqual({ operation: 'list', keys: ['a/1'], more: true })
-  expect(await value({ operation: 'list', prefix: 'a/', after: 'a/1' })).toEqual({ operation: 'list', keys: ['a/2'], more: false })
+  expect(await value({ operation: 'list', prefix: 'a/', limit: 1 })).toEqual({
+    operation: 'list',
+    keys: ['a/1'],
+    more: true,
+  })
+  expect(await value({ operation: 'list', prefix: 'a/', after: 'a/1' })).toEqual({
+    operation: 'list',
+    keys: ['a/2'],
+    more: false,
+  })
   expect(await value({ operation: 'delete', key: 'a/1' })).toEqual({ operation: 'delete', key: 'a/1', deleted: true })
   expect(await value({ operation: 'delete', key: 'a/1' })).toEqual({ operation: 'delete', key: 'a/1', deleted: false })
-  expect(await value({ operation: 'get', key: 'a/1' })).toEqual({ operation: 'get', key: 'a/1', found: false, value: null })
+  expect(await value({ operation: 'get', key: 'a/1' })).toEqual({
+    operation: 'get',
+    key: 'a/1',
+    found: false,
+    value: null,
+  })
 })
 
-test('BOX-1: kv_store compares and sets', async () => {
+test('BOX-1: kv_store supports compare-and-set with if_revision', async () => {
   await value({ operation: 'set', key: 'k', value: 1, if_revision: 0 })
   expect(await failure({ operation: 'set', key: 'k', value: 2, if_revision: 0 })).toEqual([
     'value_changed',
@@ -62,8 +77,12 @@ test('BOX-1: kv_store compares and sets', async () => {
   expect(await value({ operation: 'delete', key: 'k', if_revision: 2 })).toMatchObject({ deleted: true })
 })
 
-test('BOX-1: kv_store says what is wrong in words that a model can act on', async () => {
-  expect(await failure({ operation: 'get' })).toEqual(['invalid_arguments', 'invalid_request', 'Missing required parameter: key'])
+test('BOX-1: kv_store failures tell the model how to fix the call', async () => {
+  expect(await failure({ operation: 'get' })).toEqual([
+    'invalid_arguments',
+    'invalid_request',
+    'Missing required parameter: key',
+  ])
   expect(await failure({ operation: 'set', key: 'k' })).toEqual([
     'invalid_arguments',
     'invalid_request',

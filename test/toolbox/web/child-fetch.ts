@@ -1,4 +1,4 @@
-// Fetches from a server on loopback and prints what came. Started by box-web.test.ts with proxies in its environment.
+// Fetches from a loopback server and prints the result. Started with proxies in its environment.
 
 import { fetcher } from './loopback-servers.ts'
 

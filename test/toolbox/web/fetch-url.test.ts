@@ -1,4 +1,4 @@
-// BOX-4: web_fetch gives what is on the web in a form that models read. What it refuses is in test/toolbox/web/ssrf-and-decompression-bombs.test.ts.
+// web_fetch: content in a form that models read. Rejected targets are in ssrf-and-decompression-bombs.test.ts.
 
 import { spawnSync } from 'node:child_process'
 import type { RequestListener, ServerResponse } from 'node:http'
@@ -6,10 +6,11 @@ import { join } from 'node:path'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createRuntime } from 'pawl'
-import { withoutTags } from '../../../src/toolbox/web/convert-html.ts'
+import { stripTags } from '../../../src/toolbox/web/convert-html.ts'
 import { webTools } from '../../../src/toolbox/web/web.ts'
 import type { WebOptions } from '../../../src/toolbox/web/fetch-rules.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
+import { watchEventLoop } from '../../kit/event-loop-pauses.ts'
 import { codeOf, type Fetcher, fetcher, httpServer, type Server } from './loopback-servers.ts'
 
 const open: { close(): Promise<void> }[] = []
@@ -24,11 +25,20 @@ async function world(answer: RequestListener, options: WebOptions = {}): Promise
   return { ...made, server }
 }
 
-const sends = (type: string | undefined, body: string | Uint8Array, headers: Record<string, string> = {}): RequestListener => {
-  return (_, response) => void response.writeHead(200, { ...(type === undefined ? {} : { 'content-type': type }), ...headers }).end(body)
+const sends = (
+  type: string | undefined,
+  body: string | Uint8Array,
+  headers: Record<string, string> = {},
+): RequestListener => {
+  return (_, response) =>
+    void response.writeHead(200, { ...(type === undefined ? {} : { 'content-type': type }), ...headers }).end(body)
 }
 
-async function fetched(answer: RequestListener, input: Record<string, boolean | string> = {}, options: WebOptions = {}): Promise<unknown> {
+async function fetched(
+  answer: RequestListener,
+  input: Record<string, boolean | string> = {},
+  options: WebOptions = {},
+): Promise<unknown> {
   const { fetch, server } = await world(answer, options)
   const outcome = await fetch({ url: `${server.url}/here/page?q=1`, ...input })
   return outcome.status === 'success' ? outcome.value : outcome
@@ -39,10 +49,16 @@ const page = `<!doctype html><html><head><title>Orders &amp; refunds</title><sty
 <pre><code class="language-js">let a = 1 &lt; 2</code></pre><table><tr><th>a</th><th>b</th></tr><tr><td>1</td><td>2</td></tr></table>
 <script>alert(1)</script><img src="data:image/png;base64,AAAA" alt="pic"><img src="/logo.png" alt="logo"></main><footer>Imprint</footer></body></html>`
 
-describe('BOX-4: what comes back', () => {
-  test('HTML is markdown: its content, its links in full, without scripts, menus and data', async () => {
+describe('BOX-4: fetched content', () => {
+  test('HTML becomes markdown with absolute links, without scripts, menus and data URLs', async () => {
     const value = (await fetched(sends('text/html; charset=utf-8', page))) as { content: string; url: string }
-    expect(value).toMatchObject({ status: 200, format: 'markdown', title: 'Orders & refunds', content_type: 'text/html', truncated: false })
+    expect(value).toMatchObject({
+      status: 200,
+      format: 'markdown',
+      title: 'Orders & refunds',
+      content_type: 'text/html',
+      truncated: false,
+    })
     expect(value.content).toMatch(/^# Orders\n/)
     expect(value.content).toContain(`[next](${new URL('/here/next?b=1', value.url).href})`)
     expect(value.content).toContain('- one\n- two')
@@ -52,18 +68,21 @@ describe('BOX-4: what comes back', () => {
     expect(value.content).not.toMatch(/alert|base64|javascript:|Imprint|Home/)
   })
 
-  test('as_text gives text, as_markdown: false the HTML itself', async () => {
+  test('as_text returns text, and as_markdown: false returns the HTML', async () => {
     const text = (await fetched(sends('text/html', page), { as_text: true })) as { content: string; format: string }
     expect(text.format).toBe('text')
     expect(text.content).toContain('one\ntwo')
     expect(text.content).not.toMatch(/[*|`]|alert|<[a-z]/)
-    expect(await fetched(sends('text/html', page), { as_markdown: false })).toMatchObject({ format: 'html', content: page })
+    expect(await fetched(sends('text/html', page), { as_markdown: false })).toMatchObject({
+      format: 'html',
+      content: page,
+    })
     expect(await fetched(sends('text/html', page), { as_markdown: true, as_text: true })).toMatchObject({
       failure: { code: 'invalid_arguments' },
     })
   })
 
-  test('a short page without a part that is its content is shown whole', async () => {
+  test('a short page without a main element is shown whole', async () => {
     expect(await fetched(sends('text/html', '<p>One.</p><p>Two.</p>'))).toMatchObject({ content: 'One.\n\nTwo.' })
   })
 
@@ -77,19 +96,25 @@ describe('BOX-4: what comes back', () => {
     [undefined, 'said nothing', 'text'],
     ['application/octet-stream', 'is text all the same', 'text'],
     ['nonsense', 'is text all the same', 'text'],
-  ])('%s comes as it is', async (type, body, format) => {
+  ])('%s is returned unchanged', async (type, body, format) => {
     expect(await fetched(sends(type, body))).toMatchObject({ content: body, format, size_bytes: body.length })
   })
 
-  test('text that would be too long as JSON is cut, and said so', async () => {
+  test('text that is too long as JSON is truncated and marked', async () => {
     const value = (await fetched(sends('text/plain', '"'.repeat(4_900_000)))) as { content: string }
     expect(value).toMatchObject({ truncated: true, size_bytes: 4_900_000 })
     expect(value.content.length).toBeGreaterThan(1_000_000)
   })
 
-  test('what nobody called HTML is HTML if it looks so, unless it was called plain', async () => {
-    expect(await fetched(sends(undefined, `  <!DOCTYPE html><p>Hello</p>`))).toMatchObject({ format: 'markdown', content: 'Hello' })
-    expect(await fetched(sends('text/plain', '<html><p>Hello</p>'))).toMatchObject({ format: 'text', content: '<html><p>Hello</p>' })
+  test('content without a type is HTML if it looks like it, but text/plain is not', async () => {
+    expect(await fetched(sends(undefined, `  <!DOCTYPE html><p>Hello</p>`))).toMatchObject({
+      format: 'markdown',
+      content: 'Hello',
+    })
+    expect(await fetched(sends('text/plain', '<html><p>Hello</p>'))).toMatchObject({
+      format: 'text',
+      content: '<html><p>Hello</p>',
+    })
   })
 
   test.each([
@@ -100,18 +125,21 @@ describe('BOX-4: what comes back', () => {
     ['text/plain', Buffer.from('\uFEFFgrüße', 'utf16le'), 'grüße'],
     ['text/plain; charset=utf-16le', Buffer.from('grüße', 'utf16le'), 'grüße'],
     ['text/plain', Buffer.from([0x61, 0xff, 0x62]), 'a\uFFFDb'],
-  ])('the charset of %s is found', async (type, body, content) => {
+  ])('the charset of %s is detected', async (type, body, content) => {
     expect(await fetched(sends(type, body))).toMatchObject({ content })
   })
 
-  const png = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64')
+  const png = Buffer.from(
+    'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+    'base64',
+  )
 
   test.each([
     ['image/png', png, 'image', 'image/png'],
     ['application/octet-stream', png, 'image', 'image/png'],
     ['image/jpeg', Buffer.from('ffd8ffe000104a464946', 'hex'), 'image', 'image/jpeg'],
     ['text/html', Buffer.from('%PDF-1.7\n…'), 'pdf', 'application/pdf'],
-  ])('%s that is one is an attachment, by its first bytes', async (type, body, format, mediaType) => {
+  ])('%s is detected by its first bytes and returned as an attachment', async (type, body, format, mediaType) => {
     const { fetch, server, runtime } = await world(sends(type, body))
     const outcome = await fetch({ url: `${server.url}/a/../pics/logo.bin` })
     expect(outcome).toMatchObject({ status: 'success', value: { format, content_type: mediaType, truncated: false } })
@@ -127,20 +155,30 @@ describe('BOX-4: what comes back', () => {
     ['text/html', Buffer.from([1, 0, 2, 0])],
     ['image/tiff', Buffer.from('II*')],
     [undefined, Buffer.from([0xc3, 0x28, 0xff, 0xff, 0xff, 0xff, 0x41])],
-  ])('%s that is nothing a model reads is a failure that says what it is', async (type, body) => {
+  ])('%s that a model cannot read fails and names the type', async (type, body) => {
     expect(await fetched(sends(type, body))).toMatchObject({
-      failure: { code: 'content_unsupported', class: 'execution', message: expect.stringContaining(type ?? 'application/octet-stream') },
+      failure: {
+        code: 'content_unsupported',
+        class: 'execution',
+        message: expect.stringContaining(type ?? 'application/octet-stream'),
+      },
     })
   })
 
-  test('a status that is an error is a value, with what the server says', async () => {
+  test('an HTTP error status is a value with the content of the response', async () => {
     expect(
-      await fetched((_, response) => void response.writeHead(404, { 'content-type': 'text/plain' }).end('no such page')),
+      await fetched(
+        (_, response) => void response.writeHead(404, { 'content-type': 'text/plain' }).end('no such page'),
+      ),
     ).toMatchObject({ status: 404, content: 'no such page' })
-    expect(await fetched((_, response) => void response.writeHead(204).end())).toMatchObject({ status: 204, content: '', size_bytes: 0 })
+    expect(await fetched((_, response) => void response.writeHead(204).end())).toMatchObject({
+      status: 204,
+      content: '',
+      size_bytes: 0,
+    })
   })
 
-  test('HEAD tells type and size', async () => {
+  test('HEAD returns type and size', async () => {
     const methods: unknown[] = []
     const value = await fetched(
       (request, response) => {
@@ -149,7 +187,13 @@ describe('BOX-4: what comes back', () => {
       },
       { method: 'HEAD' },
     )
-    expect(value).toMatchObject({ status: 200, content_type: 'video/mp4', size_bytes: 123_456_789, format: 'none', etag: '"x"' })
+    expect(value).toMatchObject({
+      status: 200,
+      content_type: 'video/mp4',
+      size_bytes: 123_456_789,
+      format: 'none',
+      etag: '"x"',
+    })
     expect(value).not.toHaveProperty('content')
     expect(methods).toEqual(['HEAD'])
   })
@@ -163,23 +207,28 @@ describe('BOX-4: what comes back', () => {
     ['zstd', zstdCompressSync],
     ['GZIP, identity', gzipSync],
     ['gzip, br', (text: string) => brotliCompressSync(gzipSync(text))],
-  ] as const)('what is packed as %s is unpacked', async (coding, pack) => {
+  ] as const)('content encoded as %s is decoded', async (coding, pack) => {
     expect(await fetched(sends('text/plain', pack('unpacked'), { 'content-encoding': coding }))).toMatchObject({
       content: 'unpacked',
       size_bytes: 8,
     })
   })
 
-  test('nothing, packed, is nothing', async () => {
+  test('an empty encoded body is empty', async () => {
     expect(await fetched(sends('text/plain', '', { 'content-encoding': 'gzip' }))).toMatchObject({ content: '' })
   })
 
-  test('redirects are followed, with nothing sent along', async () => {
+  test('redirects are followed without cookies, referrer or authorization', async () => {
     const seen: string[] = []
     const answer: RequestListener = (request, response) => {
-      seen.push(`${request.url} ${request.headers.cookie ?? '-'} ${request.headers.referer ?? '-'} ${request.headers.authorization ?? '-'}`)
+      seen.push(
+        `${request.url} ${request.headers.cookie ?? '-'} ${request.headers.referer ?? '-'} ${request.headers.authorization ?? '-'}`,
+      )
       const at = Number(request.url?.slice(1))
-      if (at > 0) response.writeHead([301, 302, 303, 307, 308][at % 5] as number, { location: `/${at - 1}#x`, 'set-cookie': 'a=b' }).end()
+      if (at > 0)
+        response
+          .writeHead([301, 302, 303, 307, 308][at % 5] as number, { location: `/${at - 1}#x`, 'set-cookie': 'a=b' })
+          .end()
       else response.writeHead(200, { 'content-type': 'text/plain' }).end('there')
     }
     const { fetch, server } = await world(answer)
@@ -192,21 +241,27 @@ describe('BOX-4: what comes back', () => {
     })
   })
 
-  test('who asks is said, and no more', async () => {
+  test('the request has a user agent and no other identifying headers', async () => {
     let headers: unknown
     await fetched((request, response) => {
       headers = request.headers
       response.end('ok')
     })
-    expect(Object.keys(headers as object).toSorted()).toEqual(['accept', 'accept-encoding', 'connection', 'host', 'user-agent'])
+    expect(Object.keys(headers as object).toSorted()).toEqual([
+      'accept',
+      'accept-encoding',
+      'connection',
+      'host',
+      'user-agent',
+    ])
   })
 })
 
-describe('BOX-4: in time', () => {
+describe('BOX-4: timeouts', () => {
   const begins = (response: ServerResponse, type: string): void =>
     void response.writeHead(200, { 'content-type': type }).write('the beginning')
 
-  test('text that does not end in time is kept as far as it came, and said so', async () => {
+  test('text that does not end in time is returned as far as it came and marked', async () => {
     for (const [type, format] of [
       ['text/plain', 'text'],
       ['text/html', 'markdown'],
@@ -215,13 +270,16 @@ describe('BOX-4: in time', () => {
       const outcome = fetch({ url: server.url })
       await come(server, clock)
       await clock.advance('30s')
-      expect(await outcome).toMatchObject({ value: { format, truncated: true, content: 'the beginning\n\n[..more content timed out...]' } })
+      expect(await outcome).toMatchObject({
+        value: { format, truncated: true, content: 'the beginning\n\n[..more content timed out...]' },
+      })
     }
   })
 
-  test('an image that does not end in time is none', async () => {
+  test('an image that does not end in time fails', async () => {
     const { fetch, server, clock } = await world(
-      (_, response) => void response.writeHead(200, { 'content-type': 'image/png' }).write(Buffer.from('89504e470d0a1a0a', 'hex')),
+      (_, response) =>
+        void response.writeHead(200, { 'content-type': 'image/png' }).write(Buffer.from('89504e470d0a1a0a', 'hex')),
     )
     const outcome = fetch({ url: server.url })
     await come(server, clock)
@@ -229,7 +287,7 @@ describe('BOX-4: in time', () => {
     expect(await outcome).toMatchObject({ failure: { code: 'fetch_timeout', class: 'timeout' } })
   })
 
-  test('a server that does not begin is given up after 10 seconds', async () => {
+  test('a server that does not respond times out after 10 seconds', async () => {
     const { fetch, server, clock } = await world(() => {})
     const outcome = fetch({ url: server.url })
     await come(server, clock)
@@ -239,7 +297,7 @@ describe('BOX-4: in time', () => {
     })
   })
 
-  test('a name that is not resolved is given up too, and what is cancelled ends at once', async () => {
+  test('name resolution times out, and a cancelled request ends at once', async () => {
     const { fetch, clock, server } = await world(() => {}, { lookup: () => new Promise(() => {}) })
     const slow = fetch({ url: `http://slow.example:${server.port}/` })
     await turns()
@@ -253,7 +311,7 @@ describe('BOX-4: in time', () => {
     expect(await cancelled).not.toHaveProperty('cancellation.mayStillRun')
   })
 
-  /** Until the connection is there and what was sent has been read: sockets tell nobody. */
+  /** Waits until the connection exists and its data has been read; sockets emit no event for that. */
   async function come(server: Server, clock: { pending: number }): Promise<void> {
     while (server.connections === 0) await turns()
     for (let turn = 0; turn < 20 && clock.pending > 0; turn++) await turns()
@@ -263,7 +321,7 @@ describe('BOX-4: in time', () => {
   }
 })
 
-describe('BOX-4: pages that are made to be slow', () => {
+describe('BOX-4: pages designed to be slow', () => {
   const hostile: Record<string, string> = {
     '20,000 nested divs': '<div>'.repeat(20_000) + 'x' + '</div>'.repeat(20_000),
     '100,000 links': '<a href="/x">l</a> '.repeat(100_000),
@@ -272,42 +330,45 @@ describe('BOX-4: pages that are made to be slow', () => {
     'nested quotes': '<blockquote>'.repeat(2_000) + 'x<br>'.repeat(50_000),
     'nested lists': '<ul><li>'.repeat(100_000),
   }
-  test.each(Object.keys(hostile))('%s: answered, and the event loop is not held up', { timeout: 60_000 }, async (name) => {
-    const server = await httpServer(sends('text/html', hostile[name] as string))
-    // Its deadline goes by the real clock here.
-    const runtime = await createRuntime({
-      store: 'memory:',
-      tools: webTools({ ports: [server.port], trusted: ['127.0.0.1'], allowAddress: () => true }),
-    })
-    open.push(server, runtime)
-    let longest = 0
-    let last = performance.now()
-    const beat = setInterval(() => {
-      longest = Math.max(longest, performance.now() - last)
-      last = performance.now()
-    }, 5)
-    const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'web_fetch', input: { url: server.url } }])
-    clearInterval(beat)
-    expect(outcome).toMatchObject({ status: 'success' })
-    if (name === 'nested quotes')
-      expect(outcome).toMatchObject({ value: { format: 'text', note: expect.stringContaining('could not be converted') } })
-    expect(longest).toBeLessThan(1_000)
-  })
+  test.each(Object.keys(hostile))(
+    '%s: an answer is returned and the event loop is not blocked',
+    { timeout: 60_000 },
+    async (name) => {
+      const server = await httpServer(sends('text/html', hostile[name] as string))
+      // The conversion deadline uses the real clock here.
+      const runtime = await createRuntime({
+        store: 'memory:',
+        tools: webTools({ ports: [server.port], trusted: ['127.0.0.1'], allowAddress: () => true }),
+      })
+      open.push(server, runtime)
+      const pauses = watchEventLoop()
+      const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'web_fetch', input: { url: server.url } }])
+      const longest = pauses.stop()
+      expect(outcome).toMatchObject({ status: 'success' })
+      if (name === 'nested quotes')
+        expect(outcome).toMatchObject({
+          value: { format: 'text', note: expect.stringContaining('could not be converted') },
+        })
+      expect(longest).toBeLessThan(1_000)
+    },
+  )
 
-  test('without the converter the tags are taken out, in one pass', () => {
+  test('without the converter the tags are removed in one pass', () => {
     expect(
-      withoutTags('<head><title>t</title></head><p>a<b>b</b> &amp; &#228;&#x1F600;&#99999999;</p><!-- <p>no --><script>x<p></script >c<'),
+      stripTags(
+        '<head><title>t</title></head><p>a<b>b</b> &amp; &#228;&#x1F600;&#99999999;</p><!-- <p>no --><script>x<p></script >c<',
+      ),
     ).toBe('ab & ä😀&#99999999;\nc')
     const begun = performance.now()
-    for (const text of Object.values(hostile)) withoutTags(text)
+    for (const text of Object.values(hostile)) stripTags(text)
     expect(performance.now() - begun).toBeLessThan(5_000)
   })
 })
 
-describe('BOX-1 BOX-4: the tool', () => {
+describe('BOX-1 BOX-4: the tool definition', () => {
   const [webFetch] = webTools() as [Tool]
 
-  test('it has a title, hints, an output schema, examples, and asks unless a host is trusted', () => {
+  test('has a title, hints, an output schema, and needs approval unless the host is trusted', () => {
     expect(webFetch).toMatchObject({ title: 'Fetch a web page', hints: { readOnly: true, openWorld: true } })
     expect(webFetch.output?.json).toMatchObject({ type: 'object' })
     const [saving] = webTools({ saveFiles: true }) as [Tool]
@@ -315,7 +376,8 @@ describe('BOX-1 BOX-4: the tool', () => {
     expect(saving.input.json).toHaveProperty('properties.save_to_file')
     expect(webFetch.input.json).not.toHaveProperty('properties.save_to_file')
     const [trusting] = webTools({ trusted: ['*.example.com'] }) as [Tool]
-    const verdict = (url: string): unknown => (trusting.approval as (input: unknown, about: unknown) => unknown)({ url }, {})
+    const verdict = (url: string): unknown =>
+      (trusting.approval as (input: unknown, about: unknown) => unknown)({ url }, {})
     expect(verdict('https://docs.example.com/x')).toBe('allow')
     for (const url of [
       'https://example.com/',
@@ -327,24 +389,31 @@ describe('BOX-1 BOX-4: the tool', () => {
       expect(verdict(url)).toBeUndefined()
   })
 
-  test('people read host and path in their language, never the query', () => {
+  test('narrations show host and path in both languages, never the query', () => {
     const say = (locale: string, phase: 'started' | 'completed'): unknown =>
       webFetch.narrate?.({ url: 'https://user:pass@example.com/orders?token=secret#x' } as never, { phase, locale })
     expect(say('en', 'started')).toBe('Fetching example.com/orders')
     expect(say('de-AT', 'completed')).toBe('example.com/orders abgerufen')
   })
 
-  test('a session that nobody attends is refused, not fetched for', async () => {
+  test('in an unattended session the call is rejected and nothing is fetched', async () => {
     const server = await httpServer(sends('text/plain', 'x'))
-    const runtime = await createRuntime({ store: 'memory:', tools: webTools({ ports: [server.port], allowAddress: () => true }) })
+    const runtime = await createRuntime({
+      store: 'memory:',
+      tools: webTools({ ports: [server.port], allowAddress: () => true }),
+    })
     open.push(server, runtime)
-    const [outcome] = await runtime.session('s', { attended: false }).run([{ id: 'a', name: 'web_fetch', input: { url: server.url } }])
+    const [outcome] = await runtime
+      .session('s', { attended: false })
+      .run([{ id: 'a', name: 'web_fetch', input: { url: server.url } }])
     expect(outcome).toMatchObject({ failure: { code: 'approval_required' } })
     expect(server.connections).toBe(0)
   })
 
-  test('save_to_file writes the bytes as a file of the session', async () => {
-    const { fetch, server, runtime } = await world(sends('application/zip', Buffer.from([1, 0, 2])), { saveFiles: true })
+  test('save_to_file writes the bytes to a file of the session', async () => {
+    const { fetch, server, runtime } = await world(sends('application/zip', Buffer.from([1, 0, 2])), {
+      saveFiles: true,
+    })
     expect(await fetch({ url: server.url, save_to_file: '/in/a.zip' })).toMatchObject({
       value: { format: 'file', path: '/in/a.zip', size_bytes: 3, content_hash: expect.stringMatching(/^sha256:/) },
     })
@@ -353,7 +422,7 @@ describe('BOX-1 BOX-4: the tool', () => {
     expect(codeOf(await fetch({ url: server.url, save_to_file: '/x', method: 'HEAD' }))).toBe('invalid_arguments')
   })
 
-  test('lists of hosts: deny wins, stars mean what is below', async () => {
+  test('host lists: deny takes precedence, and a star matches subdomains', async () => {
     const options = {
       allow: ['*.example.com', 'exact.org'],
       deny: ['no.example.com', '*.no.example.com'],
@@ -386,24 +455,34 @@ describe('BOX-1 BOX-4: the tool', () => {
     [{ limits: { total: 'soon' } }],
     [{ limits: { redirects: -1 } }],
     [{ userAgent: 'a\r\nb' }],
-  ] satisfies [WebOptions][])('an option that cannot be meant is refused: %j', (options) => {
+  ] satisfies [WebOptions][])('invalid options are rejected: %j', (options) => {
     expect(() => webTools(options)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
   })
 
-  test('connections that are refused, and servers that speak otherwise, are failures with words', async () => {
+  test('refused connections and non-HTTP servers fail with a specific message', async () => {
     const { fetch, server } = await world((request) => void request.socket.end('SSH-2.0-OpenSSH_9.9\r\n'))
     expect(await fetch({ url: server.url })).toMatchObject({ failure: { code: 'response_broken', class: 'external' } })
     const gone = await httpServer(() => {})
     await gone.close()
-    const other = await fetcher({ ports: [gone.port], allowAddress: () => true, lookup: () => Promise.reject(new Error('NXDOMAIN')) })
+    const other = await fetcher({
+      ports: [gone.port],
+      allowAddress: () => true,
+      lookup: () => Promise.reject(new Error('NXDOMAIN')),
+    })
     open.push(other)
     expect(await other.fetch({ url: gone.url })).toMatchObject({
-      failure: { code: 'connect_failed', class: 'unavailable', message: 'Failed to connect to server: it refused the connection' },
+      failure: {
+        code: 'connect_failed',
+        class: 'unavailable',
+        message: 'Failed to connect to server: it refused the connection',
+      },
     })
     expect(await other.fetch({ url: `http://no.example:${gone.port}` })).toMatchObject({
       failure: { code: 'connect_failed', message: 'Failed to connect to server: its name is not known' },
     })
-    expect(await other.fetch({ url: `https://127.0.0.1:${server.port}`.replace(String(server.port), String(gone.port)) })).toMatchObject({
+    expect(
+      await other.fetch({ url: `https://127.0.0.1:${server.port}`.replace(String(server.port), String(gone.port)) }),
+    ).toMatchObject({
       failure: { code: 'connect_failed' },
     })
   })
@@ -415,6 +494,8 @@ test('importing the tools does not load the converter', () => {
     registerHooks({ resolve: (name, about, next) => (seen.push(name), next(name, about)) })
     await import('./src/toolbox/web/web.ts')
     process.exit(seen.length > 5 && !seen.some((name) => name.includes('mdream')) ? 0 : 1)`
-  const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], { cwd: join(import.meta.dirname, '../../..') })
+  const { status } = spawnSync(process.execPath, ['--input-type=module', '-e', code], {
+    cwd: join(import.meta.dirname, '../../..'),
+  })
   expect(status).toBe(0)
 })

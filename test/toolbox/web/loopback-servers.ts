@@ -1,4 +1,4 @@
-// A web of one machine: servers on loopback, which web_fetch reaches through its seam, and a session that fetches from them.
+// Loopback servers for web_fetch, and a session that fetches from them.
 
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createSecure } from 'node:https'
@@ -8,13 +8,13 @@ import { createRuntime } from 'pawl'
 import type { WebOptions } from '../../../src/toolbox/web/fetch-rules.ts'
 import { webTools } from '../../../src/toolbox/web/web.ts'
 import type { Outcome } from '../../../src/core/outcome.ts'
-import type { Json } from '../../../src/core/value.ts'
+import type { Json } from '../../../src/core/tool-value.ts'
 import { cert, key } from './self-signed-certificate.ts'
 
 export interface Server {
   readonly port: number
   readonly url: string
-  /** How many connections there were. */
+  /** Number of accepted connections. */
   readonly connections: number
   close(): Promise<void>
 }
@@ -51,10 +51,12 @@ async function opened(server: Listens, host: string, at = 0): Promise<Server> {
 
 export const httpServer = (answer: RequestListener, host = '127.0.0.1', port = 0): Promise<Server> =>
   opened(createServer(answer), host, port)
-/** The same with TLS; its certificate is of tls.example and signed by nobody. */
-export const httpsServer = (answer: RequestListener): Promise<Server> => opened(createSecure({ key, cert }, answer), '127.0.0.1')
-/** Speaks to a socket as it likes. */
-export const plainServer = (answer: (socket: Socket) => void, host = '127.0.0.1'): Promise<Server> => opened(createPlain(answer), host)
+/** A TLS server with a self-signed certificate for tls.example. */
+export const httpsServer = (answer: RequestListener): Promise<Server> =>
+  opened(createSecure({ key, cert }, answer), '127.0.0.1')
+/** A raw TCP server. */
+export const plainServer = (answer: (socket: Socket) => void, host = '127.0.0.1'): Promise<Server> =>
+  opened(createPlain(answer), host)
 
 export interface Fetcher {
   readonly clock: ManualClock
@@ -65,7 +67,7 @@ export interface Fetcher {
 
 let calls = 0
 
-/** Its limits go by a clock that is moved; everything is trusted, so nobody is asked. */
+/** A session with a manual clock for its limits; all hosts are trusted, so no approval is needed. */
 export async function fetcher(options: WebOptions): Promise<Fetcher> {
   const clock = manualClock()
   const tools = webTools({ clock, trusted: ['*'], ...options })
@@ -74,11 +76,14 @@ export async function fetcher(options: WebOptions): Promise<Fetcher> {
     clock,
     runtime,
     async fetch(input, { signal } = {}) {
-      const [outcome] = await runtime.session('web').run([{ id: `fetch-${++calls}`, name: 'web_fetch', input }], signal ? { signal } : {})
+      const [outcome] = await runtime
+        .session('web')
+        .run([{ id: `fetch-${++calls}`, name: 'web_fetch', input }], signal ? { signal } : {})
       return outcome as unknown as Outcome
     },
     close: () => runtime.close(),
   }
 }
 
-export const codeOf = (outcome: Outcome): string => (outcome.status === 'failure' ? outcome.failure.code : outcome.status)
+export const codeOf = (outcome: Outcome): string =>
+  outcome.status === 'failure' ? outcome.failure.code : outcome.status

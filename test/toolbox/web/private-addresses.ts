@@ -1,6 +1,6 @@
-// Addresses that web_fetch must not reach, in every way there is to write them.
+// Addresses that web_fetch must not reach, in all notations.
 
-/** Each stands for a range that is not the public Internet. */
+/** One address of each range that is not public. */
 const inside = [
   '127.0.0.1',
   '127.8.9.10',
@@ -24,11 +24,12 @@ const number = (address: string): number => octets(address).reduce((sum, octet) 
 const hex = (address: string): string => number(address).toString(16).padStart(8, '0')
 const halves = (text: string): string => `${text.slice(0, 4)}:${text.slice(4)}`
 const inverted = (address: string): string => (0xffffffff - number(address)).toString(16).padStart(8, '0')
-const digits = (address: string, zero: number): string => address.replaceAll(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)))
+const digits = (address: string, zero: number): string =>
+  address.replaceAll(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)))
 const circled = (address: string): string =>
   address.replaceAll(/\d/g, (digit) => (digit === '0' ? '⓪' : String.fromCodePoint(0x245f + Number(digit))))
 
-/** How a host can be written that is, or leads to, an IPv4 address. */
+/** Notations of a host that is, or leads to, an IPv4 address. */
 const forms: Readonly<Record<string, (address: string) => string>> = {
   plain: (address) => address,
   decimal: (address) => String(number(address)),
@@ -48,7 +49,8 @@ const forms: Readonly<Record<string, (address: string) => string>> = {
       .join('.'),
   'two parts': (address) => `${octets(address)[0]}.${number(address) % 2 ** 24}`,
   'three parts': (address) => `${octets(address).slice(0, 2).join('.')}.${number(address) % 2 ** 16}`,
-  'mixed parts': (address) => `0x${octets(address)[0]?.toString(16)}.0${octets(address)[1]?.toString(8)}.${number(address) % 2 ** 16}`,
+  'mixed parts': (address) =>
+    `0x${octets(address)[0]?.toString(16)}.0${octets(address)[1]?.toString(8)}.${number(address) % 2 ** 16}`,
   'a dot at the end': (address) => `${address}.`,
   'full-width digits': (address) => digits(address, 0xff10),
   'mathematical digits': (address) => digits(address, 0x1d7ce),
@@ -67,7 +69,7 @@ const forms: Readonly<Record<string, (address: string) => string>> = {
   'Teredo, as its server': (address) => `[2001:0:${halves(hex(address))}::1]`,
 }
 
-/** Others than IPv4. */
+/** IPv6 addresses. */
 const others = [
   '[::1]',
   '[0:0:0:0:0:0:0:1]',
@@ -91,7 +93,7 @@ const others = [
   '[::ffff:0:0]',
 ]
 
-/** Names: whatever they are, they lead to loopback here. */
+/** Host names; the test resolver maps all of them to loopback. */
 const names = [
   'localhost',
   'LOCALHOST',

@@ -1,4 +1,4 @@
-// A certificate that nobody signed, for tls.example, good for a hundred years. For tests only.
+// A self-signed certificate for tls.example, valid for a hundred years. For tests only.
 
 export const key = `-----BEGIN PRIVATE KEY-----
 MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg23K+YwEpqFzWkYSF

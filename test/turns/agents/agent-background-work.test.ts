@@ -1,35 +1,29 @@
-import { agent, createRuntime, type Runtime, tool } from 'pawl'
+import { agent, createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
 
-const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
 async function world(how: object = {}) {
   const { clock, store } = freshMemory()
   const stopped: string[] = []
   const began: string[] = []
-  const slow = tool({
-    name: 'slow',
-    description: 'd',
-    input,
-    background: true,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      began.push('slow')
-      ctx.signal.addEventListener('abort', () => void stopped.push('slow'))
-      await ctx.sleep('10s')
-      const question = await ctx.ask({ text: 'All of it?', deadline: '1h' })
-      return (await question.value).status
+  const slow = rerunTask('slow', async (_, ctx) => {
+    began.push('slow')
+    ctx.signal.addEventListener('abort', () => void stopped.push('slow'))
+    await ctx.sleep('10s')
+    const question = await ctx.ask({ text: 'All of it?', deadline: '1h' })
+    return (await question.value).status
+  })
+  const expert = scriptedModel(
+    [{ call: { name: 'spawn_background', input: { tool: 'slow', args: {}, ...how } } }, 'It is on its way.'],
+    {
+      name: 'expert',
     },
-  })
-  const expert = scriptedModel([{ call: { name: 'spawn_background', input: { tool: 'slow', args: {}, ...how } } }, 'It is on its way.'], {
-    name: 'expert',
-  })
+  )
   const boss = scriptedModel([{ call: { name: 'ask', input: { task: 'Begin it' } } }, 'Begun.'], { name: 'boss' })
   const ask = agent({ name: 'ask', description: 'd', model: expert })
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [slow, ask], models: [boss, expert] })
@@ -42,8 +36,8 @@ async function world(how: object = {}) {
   return { clock, runtime, session, stopped, began, agentSession: runtime.session(row?.key ?? ''), expert }
 }
 
-// SPEC TASK-10: "Ending a session or parent applies cancel (default) or abandon to its tasks". background.md: "When a session ends, or the task that started others, their open tasks are cancelled".
-test('TASK-10 SESS-6: when a session ends, what its agents have started in the background ends with it', async () => {
+// Ending a session cancels its open tasks by default, including those that its agents have started.
+test('TASK-10 SESS-6: ending a session cancels the background tasks of its agents', async () => {
   const { clock, session, agentSession } = await world()
   expect((await agentSession.tasks.list()).length).toBe(1)
   expect(await session.end({ reason: 'The customer has left' })).toBe(true)
@@ -51,8 +45,10 @@ test('TASK-10 SESS-6: when a session ends, what its agents have started in the b
   expect((await agentSession.tasks.list()).map(({ state }) => state)).toEqual(['cancelled'])
 })
 
-test('TASK-10 CRON-2 SESS-6: nor does a schedule that an agent has made start anything once the session has ended', async () => {
-  const { clock, session, began, agentSession } = await world({ schedule: { cron_expression: '*/5 * * * *', timezone: 'UTC' } })
+test('TASK-10 CRON-2 SESS-6: schedules created by an agent start nothing after the session ended', async () => {
+  const { clock, session, began, agentSession } = await world({
+    schedule: { cron_expression: '*/5 * * * *', timezone: 'UTC' },
+  })
   expect((await agentSession.schedules.list()).length).toBe(1)
   expect(await session.end({ reason: 'The customer has left' })).toBe(true)
   await clock.advance('1m')
@@ -61,8 +57,8 @@ test('TASK-10 CRON-2 SESS-6: nor does a schedule that an agent has made start an
   expect(began.length).toBe(before)
 })
 
-// docs/guide/turns.md: "What it asks of people is in the inbox of the session above it, too."
-test('POL-4 SESS-6: what an agent has started in the background and asks of people is in the inbox of the session above it', async () => {
+// The inbox of a session includes the requests of its agents.
+test('POL-4 SESS-6: a question of a task started by an agent is in the inbox of the parent', async () => {
   const { clock, runtime } = await world()
   await clock.advance('1m')
   expect((await runtime.inbox()).length).toBe(1)

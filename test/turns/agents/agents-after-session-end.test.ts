@@ -1,31 +1,23 @@
-// TASK-10, SESS-6: what becomes of agents, and of what they have started, when the session above them ends.
+// Agents and their background tasks when the parent session ends.
 
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { agent, createRuntime, type Runtime, type Task, tool } from '../../../src/index.ts'
-import type { Store } from '../../../src/store/store.ts'
 import { scriptedModel } from '../../../src/testing/testing.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
+import { keepOpen } from '../../kit/stores/killable-store.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-const slow = tool({
-  name: 'slow',
-  description: 'd',
-  input,
-  background: true,
-  onCrash: 'rerun',
-  execute: async (_, ctx) => ctx.sleep('10d').then(() => 'done'),
-})
+const slow = rerunTask('slow', async (_, ctx) => ctx.sleep('10d').then(() => 'done'))
 const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
 const spawn = { call: { name: 'spawn_background', input: { tool: 'slow', args: {} } } }
 
 function world(lines: Parameters<typeof scriptedModel>[0]) {
   const { clock, store } = freshMemory()
-  const shared: Store = { ...store, close: async () => {} }
+  const shared = keepOpen(store)
   const expert = scriptedModel(lines, { name: 'expert' })
   const helper = scriptedModel([spawn, 'It is on its way.'], { name: 'helper' })
   const help = agent({ name: 'help', description: 'd', model: helper })
@@ -37,13 +29,15 @@ function world(lines: Parameters<typeof scriptedModel>[0]) {
     return runtime
   }
   const agentsOf = async (session: string): Promise<string[]> =>
-    (await store.documentsOf({ of: 'session-agent', tenant: 'default', session, after: '', limit: 10 })).map(({ key }) => key)
+    (await store.documentsOf({ of: 'session-agent', tenant: 'default', session, after: '', limit: 10 })).map(
+      ({ key }) => key,
+    )
   const states = async (runtime: Runtime, session: string): Promise<Task['state'][]> =>
     (await runtime.session(session).tasks.list()).map(({ state }) => state)
   return { clock, store, open, agentsOf, states }
 }
 
-test('TASK-10 SESS-6: what an agent of an agent has started ends with the session above both, also if the worker dies before', async () => {
+test('TASK-10 SESS-6: ending a session cancels tasks of nested agents, also after a worker died', async () => {
   const { clock, open, agentsOf, states } = world([{ call: { name: 'help', input: { task: 'Begin it' } } }, 'Begun.'])
   const first = await open()
   await after(first.session('s').run([{ id: 'a', name: 'ask', input: { task: 'Begin it' } }]), clock, 30_000, 1_000)
@@ -59,7 +53,7 @@ test('TASK-10 SESS-6: what an agent of an agent has started ends with the sessio
   expect((await second.session(deep).tasks.list())[0]).toMatchObject({ summary: 'Enough' })
 })
 
-test('TASK-10 SESS-6: an agent goes on that works for a task which outlives its session, or for a call of the program', async () => {
+test('TASK-10 SESS-6: agents of abandoned tasks and of direct calls continue after the end', async () => {
   const { clock, open, agentsOf } = world([{ call: { name: 'pay' } }, 'Paid.'])
   const runtime = await open()
   const session = runtime.session('s')
@@ -69,17 +63,20 @@ test('TASK-10 SESS-6: an agent goes on that works for a task which outlives its 
   expect((await agentsOf('s')).length).toBe(2)
   expect(await session.end()).toBe(true)
   await clock.advance('1m')
-  for (const { id } of await runtime.inbox({ tenant: 'default', session: 's' })) await runtime.decide(id, { approve: true, by: 'user:ada' })
+  for (const { id } of await runtime.inbox({ tenant: 'default', session: 's' }))
+    await runtime.decide(id, { approve: true, by: 'user:ada' })
   expect(await after(run, clock, 30_000, 1_000)).toMatchObject({ value: [{ status: 'success' }] })
   expect((await session.tasks.wait(kept.id)).state).toBe('succeeded')
 })
 
-test('POL-6 SESS-6: who has answered and left nothing behind is not looked at again; who left something that is over, no longer when another answers', async () => {
+test('POL-6 SESS-6: an agent is tracked only while it works or has open background tasks', async () => {
   const { clock, store, open, agentsOf } = world(['Nothing to do.'])
   const runtime = await open()
   const session = runtime.session('s')
   const working = async (): Promise<string[]> =>
-    (await store.documentsOf({ of: 'session-working', tenant: 'default', session: 's', after: '', limit: 10 })).map(({ value }) => value)
+    (await store.documentsOf({ of: 'session-working', tenant: 'default', session: 's', after: '', limit: 10 })).map(
+      ({ value }) => value,
+    )
   await after(session.run([{ id: 'a', name: 'help', input: { task: 'Begin it' } }]), clock, 30_000, 1_000)
   expect(await working()).toEqual(['left'])
   const [below = ''] = await agentsOf('s')

@@ -1,60 +1,41 @@
-import { agent, createRuntime, type Runtime, type RuntimeOptions, tool } from 'pawl'
+import { agent, createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
-import type { ManualClock } from '../../../src/testing/manual-clock.ts'
-import { after, freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
-import { mortal } from '../../kit/stores/killable-store.ts'
+import { describe, expect, test } from 'vitest'
+import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { keepOpen, mortal } from '../../kit/stores/killable-store.ts'
+import { closedAfterEach, opening, replaceWorker, stores } from '../../kit/open-runtime.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
+import { ignoreOutcome } from '../../kit/wait-until.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-for (const [kind, fresh] of [
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const) {
-  describe(`models in bodies on ${kind}`, () => {
-    const open = async (options: Partial<RuntimeOptions> = {}): Promise<{ runtime: Runtime; clock: ManualClock; store: Store }> => {
-      const { clock, store } = fresh()
-      const runtime = await createRuntime({ store, clock, logger: quiet, ...options })
-      runtimes.push(runtime)
-      return { runtime, clock, store }
-    }
+for (const [kind, fresh] of stores) {
+  describe(`agents and ctx.complete on ${kind}`, () => {
+    const open = opening(fresh)
 
-    test('SESS-5 SESS-11: a body asks a model: recorded, paid once, and on the account of its tool', async () => {
+    test('SESS-5 SESS-11: ctx.complete is recorded, paid once and counted for its tool', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       let dies = true
-      const asked = scriptedModel([({ last }) => `Short: ${last.length}`], { name: 'small', price: { input: 1_000_000, output: 0 } })
-      const sums = tool({
-        name: 'sum_up',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          const { text, usage } = await ctx.complete({ prompt: 'A long text', model: 'small' })
-          if (dies) await new Promise(() => {})
-          return { text, cost: usage.cost }
-        },
+      const asked = scriptedModel([({ last }) => `Short: ${last.length}`], {
+        name: 'small',
+        price: { input: 1_000_000, output: 0 },
+      })
+      const sums = rerunTool('sum_up', async (_, ctx) => {
+        const { text, usage } = await ctx.complete({ prompt: 'A long text', model: 'small' })
+        if (dies) await new Promise(() => {})
+        return { text, cost: usage.cost }
       })
       const model = scriptedModel([{ call: { name: 'sum_up' } }, ({ last }) => last], { name: 'main' })
       const options = { clock, logger: quiet, tools: [sums], models: [model, asked] }
       const dying = mortal(shared)
       const first = await createRuntime({ ...options, store: dying.store })
-      first
-        .session('s')
-        .turn({ model, message: 'Go', id: 't' })
-        .outcome.catch(() => {})
+      ignoreOutcome(first.session('s').turn({ model, message: 'Go', id: 't' }))
       await clock.advance(1_000)
       expect(asked.asked).toBe(1)
-      dying.die()
       dies = false
-      await clock.advance('40s')
-      const second = await createRuntime({ ...options, store: shared })
-      runtimes.push(second)
+      const second = await replaceWorker(dying, clock, { ...options, store: shared }, runtimes)
       const session = second.session('s')
       expect(await after(session.turn({ model, message: 'Go', id: 't' }).outcome, clock)).toMatchObject({
         value: { value: { text: '{"text":"Short: 11","cost":3}' } },
@@ -67,10 +48,15 @@ for (const [kind, fresh] of [
       })
     })
 
-    test('SESS-11 TOOL-3: models with names of the language are on their own accounts', async () => {
+    test('SESS-11 TOOL-3: a model named like an Object.prototype property has its own usage', async () => {
       const { clock, store } = fresh()
       const model = scriptedModel(['Yes'], { name: 'toString' })
-      const asks = tool({ name: 'asks', description: 'd', input, execute: async (_, ctx) => (await ctx.complete('Well?')).text })
+      const asks = tool({
+        name: 'asks',
+        description: 'd',
+        input,
+        execute: async (_, ctx) => (await ctx.complete('Well?')).text,
+      })
       const runtime = await createRuntime({ store, clock, logger: quiet, tools: [asks], models: [model] })
       runtimes.push(runtime)
       const session = runtime.session('s')
@@ -80,11 +66,19 @@ for (const [kind, fresh] of [
       expect(total.inputTokens).toBeGreaterThan(0)
     })
 
-    test('SESS-6: an agent works in a session of its own; what it asks of people is in the inbox of the session above', async () => {
+    test('SESS-6: an agent has its own session; its approval requests are in the parent inbox', async () => {
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
       const expert = scriptedModel([{ call: { name: 'pay' } }, ({ last }) => `Done: ${last}`], { name: 'expert' })
-      const ask = agent({ name: 'ask_expert', description: 'An expert', model: expert, instructions: 'You pay.', tools: ['pay'] })
-      const model = scriptedModel([{ call: { name: 'ask_expert', input: { task: 'Pay A1' } } }, ({ last }) => last], { name: 'main' })
+      const ask = agent({
+        name: 'ask_expert',
+        description: 'An expert',
+        model: expert,
+        instructions: 'You pay.',
+        tools: ['pay'],
+      })
+      const model = scriptedModel([{ call: { name: 'ask_expert', input: { task: 'Pay A1' } } }, ({ last }) => last], {
+        name: 'main',
+      })
       const { runtime, clock } = await open({ tools: [pay, ask] })
       const session = runtime.session('s')
       const turn = session.turn({ model, message: 'Go', tools: ['ask_expert'] })
@@ -94,15 +88,19 @@ for (const [kind, fresh] of [
       expect(await runtime.inbox({ tenant: 'default', session: 'other' })).toEqual([])
       await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })
       expect(await after(turn.outcome, clock)).toMatchObject({ value: { value: { text: 'Done: paid' } } })
-      expect(expert.requests[0]).toMatchObject({ instructions: 'You pay.', messages: [{ role: 'user', parts: [{ text: 'Pay A1' }] }] })
+      expect(expert.requests[0]).toMatchObject({
+        instructions: 'You pay.',
+        messages: [{ role: 'user', parts: [{ text: 'Pay A1' }] }],
+      })
       expect(expert.requests[0]?.tools.map(({ name }) => name)).toEqual(['pay'])
       expect((await session.messages.list()).length).toBe(4)
     })
 
-    test('SESS-6 TIME-3: an agent stops with the turn that let it work', async () => {
+    test('SESS-6 TIME-3: an agent is cancelled with the turn that called it', async () => {
       const silent = scriptedModel(['x'], {
         name: 'silent',
-        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+        wait: (_, signal) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
       })
       const ask = agent({ name: 'ask', description: 'd', model: silent })
       const model = scriptedModel([{ call: { name: 'ask', input: { task: 'x' } } }], { name: 'main' })
@@ -116,7 +114,7 @@ for (const [kind, fresh] of [
       expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
     })
 
-    test('SESS-6 SESS-11: what is on in a session is on for its agents, and what they cost is on its account', async () => {
+    test('SESS-6 SESS-11: an agent inherits capabilities of its session, which counts its usage', async () => {
       const seen: string[] = []
       const guard = { name: 'guard', before: ({ tool: called }: { tool: string }) => void seen.push(called) }
       const work = tool({ name: 'work', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
@@ -127,13 +125,17 @@ for (const [kind, fresh] of [
       const session = runtime.session('s', { capabilities: ['watched'] })
       await after(session.turn({ model, message: 'Go' }).outcome, clock)
       expect(seen).toEqual(['ask', 'work'])
-      expect(await session.usage()).toMatchObject({ total: { times: 4 }, models: { main: { times: 2 }, expert: { times: 2 } } })
+      expect(await session.usage()).toMatchObject({
+        total: { times: 4 },
+        models: { main: { times: 2 }, expert: { times: 2 } },
+      })
     })
 
-    test('TASK-10 TIME-3: a turn stops with its session', async () => {
+    test('TASK-10 TIME-3: a turn is cancelled when its session ends', async () => {
       const silent = scriptedModel(['x'], {
         name: 'silent',
-        wait: (_, signal) => new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
+        wait: (_, signal) =>
+          new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(new Error('stopped')))),
       })
       const { runtime, clock, store } = await open()
       const turn = runtime.session('s').turn({ model: silent, message: 'Go' })
@@ -146,8 +148,10 @@ for (const [kind, fresh] of [
       expect(await store.unsettled({ after: '', limit: 5 })).toEqual([])
     })
 
-    test('SESS-6: agents do not let agents work without end', async () => {
-      const again = scriptedModel([{ call: { name: 'ask', input: { task: 'again' } } }, ({ last }) => last], { name: 'again' })
+    test('SESS-6: recursive agents stop at a depth limit', async () => {
+      const again = scriptedModel([{ call: { name: 'ask', input: { task: 'again' } } }, ({ last }) => last], {
+        name: 'again',
+      })
       const ask = agent({ name: 'ask', description: 'd', model: again })
       const { runtime, clock } = await open({ tools: [ask] })
       const turn = runtime.session('s').turn({ model: again, message: 'Go' })
@@ -156,15 +160,18 @@ for (const [kind, fresh] of [
       expect(again.asked).toBeLessThan(12)
     })
 
-    test('SESS-6: an agent works in the background, and its worker dies', async () => {
+    test('SESS-6: a background agent completes after its worker died', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const work = tool({ name: 'work', description: 'd', input, hints: { readOnly: true }, execute: () => '42' })
       const expert = scriptedModel([{ call: { name: 'work' } }, ({ last }) => `It is ${last}`], { name: 'expert' })
       const ask = agent({ name: 'ask', description: 'd', model: expert })
-      const model = scriptedModel([{ call: { name: 'spawn_background', input: { tool: 'ask', args: { task: 'x' } } } }, 'Started'], {
-        name: 'main',
-      })
+      const model = scriptedModel(
+        [{ call: { name: 'spawn_background', input: { tool: 'ask', args: { task: 'x' } } } }, 'Started'],
+        {
+          name: 'main',
+        },
+      )
       const options = { clock, logger: quiet, tools: [work, ask], models: [model, expert] }
       const dying = mortal(shared)
       const first = await createRuntime({ ...options, store: dying.store })
@@ -177,7 +184,9 @@ for (const [kind, fresh] of [
       await clock.advance('40s')
       const session = second.session('s')
       const [task] = await session.tasks.list()
-      expect(await after(session.tasks.wait(task?.id ?? ''), clock)).toMatchObject({ value: { state: 'succeeded', summary: 'It is 42' } })
+      expect(await after(session.tasks.wait(task?.id ?? ''), clock)).toMatchObject({
+        value: { state: 'succeeded', summary: 'It is 42' },
+      })
     })
   })
 }

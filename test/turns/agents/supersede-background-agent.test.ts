@@ -1,16 +1,20 @@
-import { agent, createRuntime, type Runtime, tool } from 'pawl'
+import { agent, createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
 
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-// src/sessions/session.ts: "Nobody waits here for what goes on in the background": a new message of the user does not call that off, as for tasks that ask themselves.
-test('POL-7 SESS-6 TASK-9: a new message of the user does not call off what an agent asks that works in the background', async () => {
-  const pay = tool({ name: 'pay', description: 'd', input: { type: 'object' }, hints: { destructive: true }, execute: () => 'paid' })
+// Background work is not superseded by a new user message, neither for tasks nor for their agents.
+test('POL-7 SESS-6 TASK-9: supersede() keeps approval requests of background agents', async () => {
+  const pay = tool({
+    name: 'pay',
+    description: 'd',
+    input: { type: 'object' },
+    hints: { destructive: true },
+    execute: () => 'paid',
+  })
   const expert = scriptedModel([{ call: { name: 'pay' } }, ({ last }) => `It says: ${last}`], { name: 'expert' })
   const work = agent({ name: 'work', description: 'd', model: expert, tools: ['pay'] })
   const { clock, store } = freshMemory()

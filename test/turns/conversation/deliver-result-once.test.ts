@@ -1,34 +1,27 @@
-// What came of a call is told once (src/turns/conversation/arrivals.ts: "so it is told exactly once"; POL-7, TASK-9): as its result, in a notice of what was owed, or in the
-// notice of the task that it became. Never in two of them.
+// The result of a call reaches the model exactly once: as its result, in the notice for a placeholder, or in the notice
+// of the task it became.
 import { createRuntime, type ModelMessage, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
-import { mortal } from '../../kit/stores/killable-store.ts'
+import { expect, test } from 'vitest'
+import { keepOpen, mortal } from '../../kit/stores/killable-store.ts'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
+import { ignoreOutcome } from '../../kit/wait-until.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
-const times = (messages: readonly ModelMessage[], what: string): number => JSON.stringify(messages).split(what).length - 1
+const times = (messages: readonly ModelMessage[], what: string): number =>
+  JSON.stringify(messages).split(what).length - 1
 
-test('POL-7 TASK-9: a call for which a placeholder stands, and which is moved after that, is told of once', async () => {
+test('POL-7 TASK-9: a call moved to the background after its placeholder is reported once', async () => {
   let key = ''
-  const sign = tool({
-    name: 'sign',
-    description: 'd',
-    input,
-    background: true,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      const later = await ctx.later<string>({ deadline: '3d' })
-      key = later.key
-      return later
-    },
+  const sign = rerunTask('sign', async (_, ctx) => {
+    const later = await ctx.later<string>({ deadline: '3d' })
+    key = later.key
+    return later
   })
   const model = scriptedModel([{ call: { name: 'sign' } }, 'ok', 'ok', 'ok'], { name: 'm' })
   const { clock, store } = freshMemory()
@@ -50,21 +43,15 @@ test('POL-7 TASK-9: a call for which a placeholder stands, and which is moved af
   expect(times(messages, 'SIGNED-BY-ADA'), JSON.stringify(messages, null, 1)).toBe(1)
 })
 
-/** A turn with a call that was moved to the background beside one that waits for a person; its worker dies then. */
+/** A turn with a call moved to the background and another one waiting for approval, whose worker then dies. */
 async function diedAfterMove() {
   const { clock, store } = freshMemory()
-  const shared: Store = { ...store, close: async () => {} }
+  const shared = keepOpen(store)
   const dying = mortal(shared)
   const world = { dead: false, end: Promise.withResolvers<string>() }
-  const exporting = tool({
-    name: 'export',
-    description: 'd',
-    input,
-    background: true,
-    onCrash: 'rerun',
-    timeout: '2h',
-    execute: () => (world.dead ? world.end.promise : new Promise<string>(() => {})),
-  })
+  const exporting = rerunTask('export', { timeout: '2h' }, () =>
+    world.dead ? world.end.promise : new Promise<string>(() => {}),
+  )
   const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
   const model = scriptedModel([{ call: [{ name: 'export' }, { name: 'pay' }] }, 'ok', 'ok', 'ok'], { name: 'm' })
   const options = { clock, logger: quiet, tools: [exporting, pay] }
@@ -74,10 +61,7 @@ async function diedAfterMove() {
     return runtime
   }
   const first = await createRuntime({ ...options, models: [model], store: dying.store })
-  first
-    .session('s')
-    .turn({ model, message: 'Go', id: 't', background: '1s' })
-    .outcome.catch(() => {})
+  ignoreOutcome(first.session('s').turn({ model, message: 'Go', id: 't', background: '1s' }))
   await clock.advance(3_000)
   expect((await first.session('s').tasks.list()).length).toBe(1)
   dying.die()
@@ -86,9 +70,9 @@ async function diedAfterMove() {
   return { clock, world, model, open }
 }
 
-test('SESS-1 TASK-9: a call that was moved, and has ended when another worker goes on with the turn, is told of once', async () => {
+test('SESS-1 TASK-9: a moved call that ended before the takeover of its turn is reported once', async () => {
   const { clock, world, model, open } = await diedAfterMove()
-  // This one has the tools, and does not know the model: it ends the task.
+  // This worker has the tools but not the model: it completes the task only.
   world.end.resolve('THREE-FILES')
   const other = await open({})
   await clock.advance('2m')
@@ -106,13 +90,15 @@ test('SESS-1 TASK-9: a call that was moved, and has ended when another worker go
   expect(times(messages, 'THREE-FILES'), JSON.stringify(messages, null, 1)).toBe(1)
 })
 
-test('SESS-3 TASK-9: a call that was moved, whose turn was cancelled while no worker lived, is told of once', async () => {
+test('SESS-3 TASK-9: a moved call of a turn cancelled without a live worker is reported once', async () => {
   const { clock, world, model, open } = await diedAfterMove()
   const door = await open({ worker: false })
   await door.session('s').turn({ model, message: 'Go', id: 't', background: '1s' }).cancel('Not now')
   const second = await open()
   const session = second.session('s')
-  expect(await after(session.turn({ model, message: 'Go', id: 't', background: '1s' }).outcome, clock, 60_000, 1_000)).toMatchObject({
+  expect(
+    await after(session.turn({ model, message: 'Go', id: 't', background: '1s' }).outcome, clock, 60_000, 1_000),
+  ).toMatchObject({
     value: { status: 'cancelled' },
   })
   expect(await after(session.turn({ model, message: 'And?' }).outcome, clock, 60_000, 1_000)).toMatchObject({

@@ -1,25 +1,32 @@
-import { createRuntime, type ModelMessage, type Runtime, tool } from 'pawl'
+import { createRuntime, type ModelMessage, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 
 const callsOf = (messages: readonly ModelMessage[]) =>
-  messages.flatMap((message) => (message.role === 'assistant' ? message.parts.filter((part) => part.type === 'call') : []))
+  messages.flatMap((message) =>
+    message.role === 'assistant' ? message.parts.filter((part) => part.type === 'call') : [],
+  )
 const saidTo = (messages: readonly ModelMessage[]): string =>
   messages
     .filter(({ role }) => role === 'user')
     .map((message) => JSON.stringify(message))
     .join(' ')
 
-test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a call names that call and no other', async () => {
-  const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x'.repeat(12_000) })
+test('POL-7 SESS-3 SESS-10: after compaction a notice still refers to the right call', async () => {
+  const look = tool({
+    name: 'look',
+    description: 'd',
+    input,
+    hints: { readOnly: true },
+    execute: () => 'x'.repeat(12_000),
+  })
   const pay = tool({
     name: 'pay',
     description: 'd',
@@ -27,7 +34,7 @@ test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a cal
     hints: { destructive: true },
     execute: ({ to }) => `paid ${to as string}`,
   })
-  // As models do that number the calls of each answer from 0.
+  // Some models number the calls of each answer from 0.
   const model = scriptedModel(
     [
       { call: { id: 'call_0', name: 'look' } },
@@ -52,8 +59,10 @@ test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a cal
   const forBea = (await runtime.inbox()).find((item) => JSON.stringify(item).includes('bea'))
   await runtime.decide(forBea?.id ?? '', { deny: true, by: 'user:bea' })
   expect(await after(turn.outcome, clock)).toMatchObject({ value: { status: 'success' } })
-  // What is older is summed up here.
-  expect(await after(session.turn({ model, message: 'And?', limits: { historyTokens: 2_000 } }).outcome, clock, 60_000)).toMatchObject({
+  // This turn compacts the older messages.
+  expect(
+    await after(session.turn({ model, message: 'And?', limits: { historyTokens: 2_000 } }).outcome, clock, 60_000),
+  ).toMatchObject({
     value: { status: 'success' },
   })
   const [item] = await runtime.inbox()
@@ -72,10 +81,17 @@ test('POL-7 SESS-3 SESS-10: after a summary, too, a notice of what came of a cal
   expect(told, `the notice says ${told}; ada is ${ada?.id}, bea is ${bea?.id}`).toBe(ada?.id)
 })
 
-// docs/guide/turns.md: a notice begins a turn like the last one that was asked for; the ids of turns are the caller's to choose.
+// A notice starts a turn like the one requested last; callers choose their own turn ids.
 test('TASK-9: a caller may use any turn id but the reserved prefix, and the session is woken', async () => {
   const end = Promise.withResolvers<string>()
-  const slow = tool({ name: 'slow', description: 'd', input, background: true, timeout: '1h', execute: () => end.promise })
+  const slow = tool({
+    name: 'slow',
+    description: 'd',
+    input,
+    background: true,
+    timeout: '1h',
+    execute: () => end.promise,
+  })
   const model = scriptedModel([{ call: { name: 'slow' } }, 'ok', 'I was woken'], { name: 'm' })
   const { clock, store } = freshMemory()
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [slow], models: [model], wake: true })
@@ -92,20 +108,14 @@ test('TASK-9: a caller may use any turn id but the reserved prefix, and the sess
   expect(model.asked).toBe(3)
 })
 
-// docs/guide/models.md: "`ctx.complete` is recorded like a step"; names are the body's own.
-test('SESS-5: what a body asks of a model under a name is not what it asks without one', async () => {
+// ctx.complete is recorded like a step, and names are chosen by the body.
+test('SESS-5: named and unnamed ctx.complete calls are recorded separately', async () => {
   const model = scriptedModel([({ last }) => `about ${last}`], { name: 'm' })
-  const read = tool({
-    name: 'read',
-    description: 'd',
-    input,
-    onCrash: 'rerun',
-    async execute(_, ctx) {
-      const pages = ['one', 'two']
-      const short: string[] = []
-      for (const [at, prompt] of pages.entries()) short.push((await ctx.complete({ prompt, name: String(at + 1) })).text)
-      return `${short.join(', ')}: ${(await ctx.complete('all')).text}`
-    },
+  const read = rerunTool('read', async (_, ctx) => {
+    const pages = ['one', 'two']
+    const short: string[] = []
+    for (const [at, prompt] of pages.entries()) short.push((await ctx.complete({ prompt, name: String(at + 1) })).text)
+    return `${short.join(', ')}: ${(await ctx.complete('all')).text}`
   })
   const { clock, store } = freshMemory()
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [read], models: [model] })

@@ -1,31 +1,42 @@
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
+import { expect, test } from 'vitest'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { keepOpen } from '../../kit/stores/killable-store.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const secret = 'sk-live-4f9a71c2'
 
-/** Two processes: one in which the turn is under way, and one in which somebody sets a secret of the session meanwhile. */
+/** Two processes: one runs the turn, the other sets a secret of the session meanwhile. */
 async function twoProcesses(show: ReturnType<typeof tool>, lines: Parameters<typeof scriptedModel>[0]) {
   const { clock, store } = freshMemory()
-  const shared: Store = { ...store, close: async () => {} }
+  const shared = keepOpen(store)
   const model = scriptedModel(lines, { name: 'm' })
-  const options = { clock, logger: quiet, tools: [show], models: [model], keys: { secret: Buffer.alloc(32, 7) }, store: shared }
+  const options = {
+    clock,
+    logger: quiet,
+    tools: [show],
+    models: [model],
+    keys: { secret: Buffer.alloc(32, 7) },
+    store: shared,
+  }
   const works = await createRuntime(options)
   const door = await createRuntime({ ...options, worker: false })
   runtimes.push(works, door)
   return { clock, model, works, door }
 }
 
-// docs/guide/values.md: "A turn, and session.messages, know all secrets of their session, whoever has set them".
-test('BOX-5 DUR-12: a secret that another process sets while a turn waits is read by its model in no result', async () => {
-  const show = tool({ name: 'show', description: 'd', input, hints: { destructive: true }, execute: () => `the config: token=${secret}` })
+// A turn knows all secrets of its session, including those set by other processes.
+test('BOX-5 DUR-12: a secret set by another process during a turn is redacted from results', async () => {
+  const show = tool({
+    name: 'show',
+    description: 'd',
+    input,
+    hints: { destructive: true },
+    execute: () => `the config: token=${secret}`,
+  })
   const { clock, model, works, door } = await twoProcesses(show, [{ call: { name: 'show' } }, 'ok'])
   const turn = works.session('s').turn({ model, message: 'Go' })
   await clock.advance(1_000)
@@ -38,8 +49,14 @@ test('BOX-5 DUR-12: a secret that another process sets while a turn waits is rea
   expect(JSON.stringify(model.requests.at(-1)?.messages)).not.toContain(secret)
 })
 
-test('BOX-5 POL-7: nor in the notice of what came of a call for which a placeholder stands', async () => {
-  const show = tool({ name: 'show', description: 'd', input, hints: { destructive: true }, execute: () => `the config: token=${secret}` })
+test('BOX-5 POL-7: a secret set by another process during a turn is redacted from notices', async () => {
+  const show = tool({
+    name: 'show',
+    description: 'd',
+    input,
+    hints: { destructive: true },
+    execute: () => `the config: token=${secret}`,
+  })
   const { clock, model, works, door } = await twoProcesses(show, [
     { call: { name: 'show' } },
     { call: { id: 'again', name: 'show', input: { again: true } } },

@@ -1,15 +1,14 @@
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { progressOf } from '../../../src/store/records/call-record.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const keys = { secret: Buffer.alloc(32, 7) }
 const ended = (of: unknown): unknown => {
   const { status, failure } = (of as { value: { status: string; failure?: { code: string } } }).value
@@ -17,10 +16,17 @@ const ended = (of: unknown): unknown => {
 }
 const places = async (store: Store) => store.callsOf({ tenant: 'default', session: 's' }, { after: '', limit: 100 })
 
-// docs/guide/secrets.md: "A row that was edited, swapped with another or replaced by a plain one is `sealed_payload_broken`: its call stands still, the others go on."
-test('DUR-12 POL-7: a call whose result is owed and cannot be opened keeps its session not from its turns', async () => {
+// A manipulated row fails as sealed_payload_broken: its call stops, and all others continue.
+test('DUR-12 POL-7: a call with an unreadable pending result does not block later turns', async () => {
   const { clock, store } = freshMemory()
-  const record = tool({ name: 'record', description: 'd', input, sensitive: true, hints: { destructive: true }, execute: () => 'nothing' })
+  const record = tool({
+    name: 'record',
+    description: 'd',
+    input,
+    sensitive: true,
+    hints: { destructive: true },
+    execute: () => 'nothing',
+  })
   const model = scriptedModel([{ call: { name: 'record' } }, 'ok', 'ok', 'ok'], { name: 'm' })
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [record], models: [model], keys })
   runtimes.push(runtime)
@@ -34,25 +40,21 @@ test('DUR-12 POL-7: a call whose result is owed and cannot be opened keeps its s
   await clock.advance(1_000)
   const call = (await places(store)).find((each) => each.tool.startsWith('record'))
   if (!call?.outcome) throw new Error('It has not ended')
-  // Somebody changed a letter on the disk.
+  // Corrupt the stored row.
   const outcome = `${call.outcome.slice(0, -4)}AAAA`
-  await store.commit({ guards: [], updateCall: { uid: call.uid, progress: { ...progressOf(call), outcome } }, events: [] })
+  await store.commit({
+    guards: [],
+    updateCall: { uid: call.uid, progress: { ...progressOf(call), outcome } },
+    events: [],
+  })
   expect(ended(await after(session.turn({ model, message: 'And now?' }).outcome, clock, 60_000, 1_000))).toBe('success')
 })
 
-test('DUR-12 TASK-9: a task that has told something and cannot be opened keeps its session not from its turns', async () => {
+test('DUR-12 TASK-9: an unreadable task with a pending notice does not block later turns', async () => {
   const { clock, store } = freshMemory()
-  const work = tool({
-    name: 'work',
-    description: 'd',
-    input,
-    onCrash: 'rerun',
-    background: true,
-    sensitive: true,
-    async execute(_, ctx) {
-      await ctx.task?.message('Half of it is done')
-      return new Promise<string>(() => {})
-    },
+  const work = rerunTask('work', { sensitive: true }, async (_, ctx) => {
+    await ctx.task?.message('Half of it is done')
+    return new Promise<string>(() => {})
   })
   const model = scriptedModel([{ when: /./, say: 'Said' }], { name: 'm' })
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [work], models: [model], keys })

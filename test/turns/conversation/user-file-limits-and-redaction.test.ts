@@ -1,4 +1,4 @@
-// Files that users send with what they say: too large for this runtime, and with secrets in their names.
+// Files in user messages: above the size limit of the runtime, and with secrets in their names.
 
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
@@ -10,8 +10,8 @@ const open = opening()
 const says = (name = 'm'): ReturnType<typeof scriptedModel> => scriptedModel([{ when: /^/, say: 'I see.' }], { name })
 const picture = { data: png, mediaType: 'image/png', name: 'shot.png' }
 
-describe.each(stores)('%s', (_, fresh) => {
-  test('SESS-4 VAL-8: a file larger than an attachment may be is refused when it is sent, and blocks no session', async () => {
+describe.each(stores)('user files on %s', (_, fresh) => {
+  test('SESS-4 VAL-8: a file above the attachment limit is rejected by send()', async () => {
     const { runtime, clock } = await open({ models: [says()], sizes: { attachment: 100 } }, fresh)
     const session = runtime.session('s')
     const large = { text: 'Look', attachments: [{ data: 'x'.repeat(200), mediaType: 'text/plain' }] }
@@ -19,13 +19,15 @@ describe.each(stores)('%s', (_, fresh) => {
       () => 'taken',
       (error: { code: string }) => error.code,
     )
-    // Whatever is said of it, the session can be used afterwards.
+    // The session stays usable afterwards.
     await after(session.turn({ model: 'm', message: 'Hi' }).outcome, clock)
-    expect(await after(session.turn({ model: 'm', message: 'Hi' }).outcome, clock)).toMatchObject({ value: { status: 'success' } })
+    expect(await after(session.turn({ model: 'm', message: 'Hi' }).outcome, clock)).toMatchObject({
+      value: { status: 'success' },
+    })
     expect(refused).toBe('turn_invalid')
   })
 
-  test('SESS-1 VAL-8: nor is it an error of ours in a turn', async () => {
+  test('SESS-1 VAL-8: a file above the attachment limit is rejected by turn()', async () => {
     const { runtime, clock } = await open({ models: [says()], sizes: { attachment: 100 } }, fresh)
     const message = { text: 'Look', attachments: [{ data: 'x'.repeat(200), mediaType: 'text/plain' }] }
     let code = 'none'
@@ -39,15 +41,17 @@ describe.each(stores)('%s', (_, fresh) => {
     expect(code).toBe('turn_invalid')
   })
 
-  test('DUR-12 SESS-4: a secret in the name of a file reaches no model, and is listed to nobody', async () => {
+  test('DUR-12 SESS-4: a secret in a file name is redacted for models and in listings', async () => {
     const secret = 'sk-very-secret-4711'
     const model = says()
     const { runtime, clock } = await open({ models: [model], secrets: [secret] }, fresh)
     const session = runtime.session('s')
     await session.messages.send({ text: 'One', attachments: [{ ...picture, name: `${secret}.png` }] })
     await after(
-      session.turn({ model: 'm', message: { text: secret, attachments: [{ data: 'a', mediaType: 'text/csv', name: `${secret}.csv` }] } })
-        .outcome,
+      session.turn({
+        model: 'm',
+        message: { text: secret, attachments: [{ data: 'a', mediaType: 'text/csv', name: `${secret}.csv` }] },
+      }).outcome,
       clock,
     )
     expect(JSON.stringify(await session.messages.list())).not.toContain(secret)

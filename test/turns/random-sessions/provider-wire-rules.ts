@@ -1,5 +1,6 @@
-// What really goes out: a request by way of both provider packages, and what their servers would refuse of it. The packages make the bodies; nothing is sent.
-/* oxlint-disable typescript/no-explicit-any -- bodies as they came over the wire */
+// Builds request bodies with both provider packages and checks them against the rules of their servers. Nothing is
+// sent.
+/* oxlint-disable typescript/no-explicit-any -- request bodies in the wire format */
 
 import { createAnthropic } from '@ai-sdk/anthropic'
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible'
@@ -20,13 +21,16 @@ interface Wire {
 }
 
 const wires: readonly Wire[] = [
-  { model: aiModel(createOpenAICompatible({ name: 'lab', baseURL: 'http://lab.test/v1', fetch })('m')), problems: openaiProblems },
+  {
+    model: aiModel(createOpenAICompatible({ name: 'lab', baseURL: 'http://lab.test/v1', fetch })('m')),
+    problems: openaiProblems,
+  },
   { model: aiModel(createAnthropic({ apiKey: 'key', fetch })('claude-m')), problems: anthropicProblems },
 ]
 
 const { signal } = new AbortController()
 
-/** A sentence for each thing that one of the two would refuse. */
+/** Returns one message for each violation of the rules of a provider. */
 export async function problemsOnTheWire(request: ModelRequest): Promise<string[]> {
   const wrong: string[] = []
   for (const { model, problems } of wires) {

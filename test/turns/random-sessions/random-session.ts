@@ -1,5 +1,6 @@
-// Random sessions: a model that says anything, tools of all kinds, people who are slow, users who talk in between, and workers that die. The same seed
-// gives the same history (on memory). In the end there is peace, and the laws hold.
+// Random sessions: arbitrary model answers, tools of all kinds, slow approvers, users who send messages meanwhile, and
+// workers that die. The same seed gives the same history (on memory). At the end all faults stop, and the invariants
+// must hold.
 
 import {
   type AssistantPart,
@@ -39,15 +40,15 @@ export interface Lived {
   readonly trace: readonly string[]
   readonly asks: number
   readonly deaths: number
-  /** Sessions in which a model was asked while anything could happen. */
+  /** Sessions in which a model was called while faults could occur. */
   readonly sessions: number
-  /** How many requests were made into bodies of both providers and judged. */
+  /** Number of requests checked against both providers. */
   readonly judged: number
-  /** How often a model was given more than it can read. */
+  /** Number of requests above the context size of the model. */
   readonly tooLong: number
 }
 
-/** One that was given, and what may excuse that it is not on record. */
+/** An answer of the model, with the facts that may explain why it is not recorded. */
 export interface Given {
   readonly number: number
   readonly session: string | null
@@ -69,10 +70,10 @@ export interface Worker {
   readonly runtime: Runtime
   dead: boolean
   diedAt: number
-  /** Until then its store does not answer. */
+  /** The store does not answer this worker until then. */
   awayUntil: number
   cutOff(ms: number): void
-  /** Before or after the n-th of its writes from now on. */
+  /** Kills the worker before or after its n-th write from now on. */
   dieAt(writes: number, when: 'before' | 'after'): void
   die(): void
 }
@@ -81,7 +82,7 @@ const sessions = ['s0', 's1', 's2', 's3'] as const
 const never = new Promise<never>(() => {})
 const nothing = (): void => {}
 
-/** With a defect, if one is to be seen. */
+/** Wraps the store with a planted defect. */
 export type Plant = (store: Store) => Store
 
 export class RandomWorld {
@@ -94,17 +95,17 @@ export class RandomWorld {
   readonly given: Given[] = []
   readonly asking = new Set<{ session: string; worker: Worker; signal: AbortSignal }>()
   readonly workers: Worker[] = []
-  /** What models were given, to be judged when all is over: to make bodies of it takes turns of the event loop, which would move what happens. */
+  /** Requests to check at the end: building the bodies takes event loop turns, which would change the history. */
   readonly requests: { number: number; session: string | null; request: ModelRequest }[] = []
-  /** Where a model was asked before there was peace. */
+  /** Sessions in which a model was called before the faults stopped. */
   readonly lively = new Set<string>()
-  /** Answers without a part: nothing on record tells which they were. */
+  /** Numbers of answers without parts, which the record does not identify. */
   readonly empty = new Set<number>()
   asks = 0
   deaths = 0
   peace = false
   readonly poisonAfter: number
-  /** So many characters its model can read, which nobody knows. */
+  /** Context size of the model in characters, unknown to the runtime. */
   readonly reads: number
   tooLong = 0
   readonly #random: () => number
@@ -149,7 +150,8 @@ export class RandomWorld {
       Object.entries(dying.store).map(([name, method]: [string, unknown]) => [
         name,
         typeof method === 'function' && name !== 'onHint'
-          ? (...args: unknown[]): unknown => (isAway() ? Promise.reject(lost()) : (method as (...given: unknown[]) => unknown)(...args))
+          ? (...args: unknown[]): unknown =>
+              isAway() ? Promise.reject(lost()) : (method as (...given: unknown[]) => unknown)(...args)
           : method,
       ]),
     ) as unknown as Store
@@ -170,7 +172,7 @@ export class RandomWorld {
         if (worker.dead) return
         if (isAway()) return queueMicrotask(() => heard({ failed: lost() }))
         dying.store.write(change, (answer) => (last ? worker.die() : worker.dead ? undefined : heard(answer)), how)
-        // Nobody waits for one that rides.
+        // An attached write has no waiter, so flush it with a commit.
         if (last && how?.ride) void dying.store.commit({ guards: [], events: [] })
       },
     }
@@ -197,7 +199,9 @@ export class RandomWorld {
         dying.die()
       },
     }
-    const ids = { next: (): string => `${String(this.clock.now()).padStart(15, '0')}-${String(this.next()).padStart(6, '0')}` }
+    const ids = {
+      next: (): string => `${String(this.clock.now()).padStart(15, '0')}-${String(this.next()).padStart(6, '0')}`,
+    }
     worker.runtime = await createRuntime({
       store: plant(store),
       clock: this.clock,
@@ -213,7 +217,7 @@ export class RandomWorld {
   }
 }
 
-/** Says anything: words, thoughts, nothing, calls of tools that are there and that are not, and fails now and then. */
+/** A model with arbitrary answers: text, reasoning, nothing, calls of existing and missing tools, and failures. */
 function randomModel(world: RandomWorld, worker: Worker): Model {
   return {
     name: 'm',
@@ -224,22 +228,31 @@ function randomModel(world: RandomWorld, worker: Worker): Model {
       const session = isSummary ? null : (call.request.instructions ?? '')
       world.requests.push({ number, session, request: call.request })
       if (session !== null && !world.peace) world.lively.add(session)
-      for (const problem of problemsIn(call.request.messages)) world.breaks(`SESS-3 asked ${number} in ${session}: ${problem}`)
+      for (const problem of problemsIn(call.request.messages))
+        world.breaks(`SESS-3 asked ${number} in ${session}: ${problem}`)
       if (!world.peace && JSON.stringify(call.request.messages).length > world.reads) {
         world.tooLong++
         world.note(`${worker.name} cannot read what it is given in ${session}`)
         throw new ModelFailure('too long', { tooLong: true })
       }
       if (session === null)
-        return { parts: [{ type: 'text', text: world.likely(0.1) ? ' ' : `SUMMARY ${number}` }], finish: 'stop', usage: noUsage }
+        return {
+          parts: [{ type: 'text', text: world.likely(0.1) ? ' ' : `SUMMARY ${number}` }],
+          finish: 'stop',
+          usage: noUsage,
+        }
       await lawsOfAsk(world, worker, session, call, number)
       const ask = { session, worker, signal: call.signal }
       world.asking.add(ask)
       try {
         if (!world.peace && world.likely(0.3)) await slowly(world, call)
         if (worker.dead) return await never
-        const answer = world.peace ? said(number, [{ type: 'text', text: `answer ${number}` }]) : anything(world, call, number)
-        world.note(`${worker.name} gives ${session} answer ${number}: ${answer.parts?.map(({ type }) => type).join(' ')}`)
+        const answer = world.peace
+          ? said(number, [{ type: 'text', text: `answer ${number}` }])
+          : anything(world, call, number)
+        world.note(
+          `${worker.name} gives ${session} answer ${number}: ${answer.parts?.map(({ type }) => type).join(' ')}`,
+        )
         if ((answer.parts ?? []).length === 0) world.empty.add(number)
         world.given.push({ number, session, worker, signal: call.signal })
         return answer as never
@@ -252,17 +265,30 @@ function randomModel(world: RandomWorld, worker: Worker): Model {
 
 const noUsage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 }
 
-async function lawsOfAsk(world: RandomWorld, worker: Worker, session: string, { request }: ModelCall, number: number): Promise<void> {
-  // One that cannot reach the store may work on for a while: what it makes is not recorded.
+async function lawsOfAsk(
+  world: RandomWorld,
+  worker: Worker,
+  session: string,
+  { request }: ModelCall,
+  number: number,
+): Promise<void> {
+  // A worker that cannot reach the store may continue for a while: its results are not recorded.
   if (!isCounted(worker, world)) return
   for (const other of world.asking)
     if (other.session === session && isCounted(other.worker, world) && !other.signal.aborted)
       world.breaks(`SESS-4 asked ${number}: two turns ask in ${session} at once`)
-  const rows = await world.store.documentsOf({ of: 'message', tenant: 'default', session, after: '~', limit: 50, newest: true })
+  const rows = await world.store.documentsOf({
+    of: 'message',
+    tenant: 'default',
+    session,
+    after: '~',
+    limit: 50,
+    newest: true,
+  })
   if (worker.dead) return
   const text = JSON.stringify(request.messages)
   if (text.includes('summary of what was said before')) return
-  // What is on record was heard: an answer that is there is not asked for again.
+  // A recorded answer must be part of the request, so that it is not requested again.
   for (const { value } of rows) {
     const [, answer] = /"answer":(\d+)/.exec(value) ?? []
     if (!value.includes('"role":"assistant"') || answer === undefined || !isReadable(value)) continue
@@ -277,7 +303,7 @@ const isCounted = (worker: Worker, { clock }: RandomWorld): boolean =>
 
 const isReadable = (value: string): boolean => /"type":"call"|"text":"answer/.test(value)
 
-/** Some heed that they are stopped. */
+/** Most model calls react to their abort signal, some do not. */
 function slowly(world: RandomWorld, { signal }: ModelCall): Promise<void> {
   const heeds = world.likely(0.8)
   return new Promise((resolve, reject) => {
@@ -306,13 +332,21 @@ const said = (number: number, parts: readonly AssistantPart[], finish: FinishRea
 function anything(world: RandomWorld, call: ModelCall, number: number): Said {
   const what = world.chance(100)
   if (world.likely(0.3)) call.told({ type: 'text', delta: 'Well' })
-  if (what < 5) throw new ModelFailure('overloaded', { retryable: true, ...(world.likely(0.5) ? { afterMs: world.chance(3_000) } : {}) })
+  if (what < 5)
+    throw new ModelFailure('overloaded', {
+      retryable: true,
+      ...(world.likely(0.5) ? { afterMs: world.chance(3_000) } : {}),
+    })
   if (what < 6) throw new ModelFailure('refused')
   if (what < 7) throw new TypeError('odd')
   if (what < 8) return { finish: 'stop', usage: noUsage }
   const text: AssistantPart = { type: 'text', text: `answer ${number}` }
   const thought: AssistantPart = { type: 'reasoning', text: world.likely(0.2) ? '' : 'Hmm' }
-  if (what < 11) return said(number, world.oneOf<AssistantPart[]>([[], [{ type: 'text', text: '' }], [{ type: 'text', text: ' \n' }]]))
+  if (what < 11)
+    return said(
+      number,
+      world.oneOf<AssistantPart[]>([[], [{ type: 'text', text: '' }], [{ type: 'text', text: ' \n' }]]),
+    )
   if (what < 14) return said(number, [thought, ...(world.likely(0.5) ? [thought] : [])])
   const before = [...(world.likely(0.3) ? [thought] : []), ...(world.likely(0.4) ? [text] : [])]
   if (what < 40)
@@ -321,8 +355,14 @@ function anything(world: RandomWorld, call: ModelCall, number: number): Said {
       [...before, text, ...(world.likely(0.1) ? [thought] : [])],
       world.oneOf(['stop', 'stop', 'length', 'filter', 'calls']),
     )
-  const calls = Array.from({ length: world.oneOf([1, 1, 2, 3, 4]) }, (_, index) => anyCall(world, `c${number}_${index}`))
-  return said(number, [...before, ...calls, ...(world.likely(0.1) ? [text] : [])], world.likely(0.1) ? 'length' : 'calls')
+  const calls = Array.from({ length: world.oneOf([1, 1, 2, 3, 4]) }, (_, index) =>
+    anyCall(world, `c${number}_${index}`),
+  )
+  return said(
+    number,
+    [...before, ...calls, ...(world.likely(0.1) ? [text] : [])],
+    world.likely(0.1) ? 'length' : 'calls',
+  )
 }
 
 const names = [
@@ -352,7 +392,9 @@ function anyCall(world: RandomWorld, own: string): AssistantPart {
   const name = world.oneOf(names)
   const id = world.oneOf([own, own, own, own, 'dup', 'c.1:x', ''])
   const input =
-    name === 'spawn_background' ? JSON.stringify({ tool: world.oneOf(['job', 'job', 'fast', 'none']), args: {} }) : world.oneOf(inputs)
+    name === 'spawn_background'
+      ? JSON.stringify({ tool: world.oneOf(['job', 'job', 'fast', 'none']), args: {} })
+      : world.oneOf(inputs)
   return { type: 'call', id, name, input }
 }
 
@@ -388,7 +430,14 @@ function randomTools(world: RandomWorld): Tool[] {
         throw fail('No', { code: 'no' })
       },
     }),
-    tool({ name: 'refund', description: 'd', input, hints: { destructive: true }, onCrash: 'rerun', execute: () => 'refunded' }),
+    tool({
+      name: 'refund',
+      description: 'd',
+      input,
+      hints: { destructive: true },
+      onCrash: 'rerun',
+      execute: () => 'refunded',
+    }),
     tool({ name: 'on_client', description: 'd', input, client: true }),
     tool({ name: 'effect', description: 'd', input, execute: slowly_ }),
     tool({
@@ -407,14 +456,23 @@ function randomTools(world: RandomWorld): Tool[] {
         result('ok', {
           control: world.likely(0.5)
             ? { finish: { done: true } }
-            : { fail: { class: 'invalid_request', code: 'x', message: 'It fails', source: 'tool', retry: { when: 'never' } } },
+            : {
+                fail: {
+                  class: 'invalid_request',
+                  code: 'x',
+                  message: 'It fails',
+                  source: 'tool',
+                  retry: { when: 'never' },
+                },
+              },
         }),
     }),
     tool({ name: 'job', description: 'd', input, hints: { readOnly: true }, background: true, execute: slowly_ }),
   ] as Tool[]
 }
 
-const text = (what: string, world: RandomWorld): string => `${what} ${world.next()} ${'x'.repeat(world.oneOf([0, 0, 200]))}`.trim()
+const text = (what: string, world: RandomWorld): string =>
+  `${what} ${world.next()} ${'x'.repeat(world.oneOf([0, 0, 200]))}`.trim()
 
 function startTurn(world: RandomWorld, worker: Worker, session: string): void {
   const { runtime, name } = worker
@@ -437,7 +495,8 @@ function startTurn(world: RandomWorld, worker: Worker, session: string): void {
   }
   const turn = runtime.session(session).turn(given)
   turn.outcome.then(
-    (outcome) => world.note(`${id} ended: ${outcome.status} ${outcome.status === 'failure' ? outcome.failure.code : ''}`),
+    (outcome) =>
+      world.note(`${id} ended: ${outcome.status} ${outcome.status === 'failure' ? outcome.failure.code : ''}`),
     nothing,
   )
   world.turns.push({ id, session, given, turn, worker, askedAt: world.clock.now() })
@@ -447,9 +506,15 @@ function startTurn(world: RandomWorld, worker: Worker, session: string): void {
 async function people(world: RandomWorld, { runtime }: Worker, share: number): Promise<void> {
   for (const { id, kind, verbs } of await runtime.inbox()) {
     if (!world.likely(share)) continue
-    const verb = world.oneOf(verbs.filter((each) => each === 'approve' || each === 'deny' || (each === 'answer' && kind === 'finding')))
+    const verb = world.oneOf(
+      verbs.filter((each) => each === 'approve' || each === 'deny' || (each === 'answer' && kind === 'finding')),
+    )
     const decision =
-      verb === 'answer' ? { answer: 'It was done' } : verb === 'approve' ? { approve: true as const } : { deny: true as const }
+      verb === 'answer'
+        ? { answer: 'It was done' }
+        : verb === 'approve'
+          ? { approve: true as const }
+          : { deny: true as const }
     world.note(`a person: ${verb} ${id}`)
     await runtime.decide(id, { ...decision, by: 'user:bea' })
   }
@@ -475,9 +540,10 @@ async function happens(world: RandomWorld, worker: Worker): Promise<void> {
     const when = world.likely(0.6) ? 'next' : 'after'
     world.note(`the user sends ${session} ${when}: ${words}`)
     const sending = runtime.session(session).messages.send(words, { when })
-    // A worker may die before it is on record: then nobody was told that it is.
+    // A worker may die before the message is recorded; then send() has not resolved.
     sending.then(() => world.sent.push({ session, text: words }), nothing)
-  } else if (what < 75) await Promise.race([people(world, worker, 0.6).catch(nothing), world.clock.advance(1).then(nothing)])
+  } else if (what < 75)
+    await Promise.race([people(world, worker, 0.6).catch(nothing), world.clock.advance(1).then(nothing)])
   else if (what < 85) {
     const open = world.turns.at(-1 - world.chance(4))
     world.note(`${open?.id} is cancelled`)
@@ -523,7 +589,9 @@ export async function lived(seed: number, ground: Ground, plant: Plant = (store)
   for (let round = 0; round < 6; round++) await world.clock.advance(5_000)
   for (const session of sessions) await lawsOf(world, last, session)
   for (const call of await world.store.unsettled({ after: '', limit: 9 }))
-    world.breaks(`SESS-1 ${call.tool} ${call.position.batch} ${call.position.id} of ${call.position.session} is left ${call.state}`)
+    world.breaks(
+      `SESS-1 ${call.tool} ${call.position.batch} ${call.position.id} of ${call.position.session} is left ${call.state}`,
+    )
   for (const hold of await world.store.holds()) world.breaks(`a place is held: ${JSON.stringify(hold)}`)
   for (const { id, session } of world.turns) {
     const call = await world.store.callAt({ tenant: 'default', session, batch: turnBatch, id, occurrence: 0 })
@@ -534,7 +602,8 @@ export async function lived(seed: number, ground: Ground, plant: Plant = (store)
   await closing
   await ground.close?.()
   for (const { number, session, request } of world.requests)
-    for (const problem of await problemsOnTheWire(request)) world.breaks(`SESS-3 asked ${number} in ${session}, on the wire: ${problem}`)
+    for (const problem of await problemsOnTheWire(request))
+      world.breaks(`SESS-3 asked ${number} in ${session}, on the wire: ${problem}`)
   const { wrong, trace, asks, deaths, lively, requests, tooLong } = world
   return { wrong, trace, asks, deaths, sessions: lively.size, judged: requests.length, tooLong }
 }

@@ -1,4 +1,4 @@
-// What must be true of the record of a session when all is over.
+// Invariants of the record of a session after all work has ended.
 
 import type { Message, StoredMessage } from 'pawl'
 import { callsIn, textOf } from '../../../src/models/message.ts'
@@ -21,7 +21,7 @@ export async function lawsOf(world: RandomWorld, { runtime }: Worker, session: s
   if (messages.length > 0)
     for (const problem of problemsIn(conversationOf(messages.map(({ message }) => message))))
       if (problem !== 'the last message is of the model') wrong(`SESS-3 of the whole: ${problem}`)
-  for (const { text } of await runtime.session(session).messages.waiting()) wrong(`SESS-4 nobody read: ${text}`)
+  for (const { text } of await runtime.session(session).messages.waiting()) wrong(`SESS-4 unread message: ${text}`)
   const owed = await world.store.documentsOf({
     of: owedName({ tenant: 'default', session }, '').of,
     tenant: 'default',
@@ -29,13 +29,13 @@ export async function lawsOf(world: RandomWorld, { runtime }: Worker, session: s
     after: '',
     limit: 5,
   })
-  for (const { value } of owed) wrong(`POL-7 nobody was told of ${value}`)
+  for (const { value } of owed) wrong(`POL-7 result not reported: ${value}`)
   if ((await runtime.session(session).notices.list()).length > 0) wrong('TASK-9 notices are left')
 }
 
 type Wrong = (law: string) => void
 
-/** Messages of a turn stand together. */
+/** Messages of a turn are contiguous. */
 function oneAtATime(messages: readonly StoredMessage[], wrong: Wrong): void {
   const over = new Set<string | null>()
   let open: string | null | undefined
@@ -47,10 +47,10 @@ function oneAtATime(messages: readonly StoredMessage[], wrong: Wrong): void {
   }
 }
 
-/** Turns begin in the order in which they were asked for, where nothing delayed that they were put on record. */
+/** Turns start in the order of their requests, unless recording a request was delayed. */
 function inTheirOrder(world: RandomWorld, session: string, messages: readonly StoredMessage[], wrong: Wrong): void {
   const asked = world.turns.filter((each) => each.session === session)
-  /** Its worker died in the moment in which it was asked: it may have come on record after others, and nobody was told that it was. */
+  /** The worker died when the turn was requested: it may be recorded after others, and the caller got no answer. */
   const isLost = (at: number): boolean => asked[at]?.askedAt === asked[at]?.worker.diedAt
   if (world.workers.some(({ awayUntil }) => awayUntil > 0)) return
   const began = [...new Set(messages.map(({ turn }) => turn))]
@@ -68,7 +68,7 @@ function resultsFollow(messages: readonly StoredMessage[], wrong: Wrong): void {
   }
 }
 
-/** What a user said is there once; what was said with a turn that never began, not at all. */
+/** Each user message is recorded once; the message of a turn that never started is not recorded. */
 function saidOnce(world: RandomWorld, session: string, messages: readonly StoredMessage[], wrong: Wrong): void {
   const users = messages.filter(({ message }) => message.role === 'user').map(({ message }) => textOf(message))
   const times = (text: string): number => users.filter((said) => said === text).length
@@ -82,23 +82,33 @@ function saidOnce(world: RandomWorld, session: string, messages: readonly Stored
   }
 }
 
-/** Each placeholder has its notice, once. */
+/** Each placeholder has exactly one notice. */
 function toldOnce(messages: readonly StoredMessage[], wrong: Wrong): void {
   const results = messages.flatMap(({ message }) => (message.role === 'tool' ? message.results : []))
   const open = results.filter(({ status }) => status === 'waiting' || status === 'running').map(({ callId }) => callId)
-  // A notice names a call as its model knows it: one whose id was used before has a number there.
-  const told = messages.flatMap(({ message }) => noticed(message)).map((id) => (open.includes(id) ? id : id.replace(/-\d+$/, '')))
+  // A notice uses the call id that the model sees, which has a number suffix if the id was used before.
+  const told = messages
+    .flatMap(({ message }) => noticed(message))
+    .map((id) => (open.includes(id) ? id : id.replace(/-\d+$/, '')))
   if (open.toSorted().join() !== told.toSorted().join())
     wrong(`POL-7 placeholders stand for [${open.join()}], told was of [${told.join()}]`)
 }
 
 const noticed = (message: Message): string[] => {
-  const [, id] = message.role === 'notice' ? (/The call ("[^"]*") of '[^']*' that was waiting has ended/.exec(textOf(message)) ?? []) : []
+  const [, id] =
+    message.role === 'notice'
+      ? (/The call ("[^"]*") of '[^']*' that was waiting has ended/.exec(textOf(message)) ?? [])
+      : []
   return id === undefined ? [] : [JSON.parse(id) as string]
 }
 
-/** A call and its results are summed up together. */
-async function summedUpWhole(world: RandomWorld, session: string, messages: readonly StoredMessage[], wrong: Wrong): Promise<void> {
+/** A summary never separates a call from its results. */
+async function summedUpWhole(
+  world: RandomWorld,
+  session: string,
+  messages: readonly StoredMessage[],
+  wrong: Wrong,
+): Promise<void> {
   const rows = await world.store.documentsOf({ of: 'message', tenant: 'default', session, after: '', limit: 1_000 })
   for (const { value } of rows) {
     const { upTo, number } = JSON.parse(value) as { upTo?: number; number: number }
@@ -108,7 +118,7 @@ async function summedUpWhole(world: RandomWorld, session: string, messages: read
   }
 }
 
-/** An answer is on record once; one that is not has an excuse: its worker died, or its turn was stopped. */
+/** Each answer is recorded once; it may be missing only if its worker died or its turn was aborted. */
 function answersKept(world: RandomWorld, session: string, messages: readonly StoredMessage[], wrong: Wrong): void {
   const kept = messages.flatMap(({ message }) => {
     const [part] = message.role === 'assistant' ? message.parts : []

@@ -1,41 +1,18 @@
-// SESS-1 on PostgreSQL: a turn whose worker dies at what it writes. Time is moved by hand; leases, which the database keeps, are ended
-// by hand.
+// Crash matrix on PostgreSQL: the worker of a turn dies at its writes. The clock is manual, and leases, which the
+// database keeps, are ended explicitly.
 
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { postgresStore } from 'pawl/postgres'
-import { dropSchemas } from '../../../src/store/postgres/drop-schemas.ts'
+import { expect, test } from 'vitest'
 import { type Ground, matrix } from '../../kit/crash-matrix.ts'
 import { wholeTurn } from './turn-scenarios.ts'
-import { patient } from '../../kit/stores/postgres-clock.ts'
-import { type Server, startServer } from '../../kit/stores/postgres-server.ts'
+import { postgresGround, serverForFile } from '../../kit/stores/postgres-for-file.ts'
 
-let server: Server
+const server = serverForFile()
 let schemas = 0
+const ground = (): Promise<Ground> => postgresGround(server.connection, `turns_${++schemas}`)
 
-beforeAll(async () => {
-  server = await startServer()
-}, 60_000)
-afterAll(() => server?.stop())
-
-async function ground(): Promise<Ground> {
-  const schema = `turns_${++schemas}`
-  const { store, clock } = await patient((by) => postgresStore({ connection: server.connection, schema, clock: by, commit: 'process' }))
-  return {
-    clock,
-    store,
-    async bury(worker) {
-      await store.leave(worker)
-    },
-    async gone() {
-      await store.close()
-      await dropSchemas(server.connection, [schema])
-    },
-  }
-}
-
-// Each n-th place: what differs here is the store, not the turn.
+// Every eighth write is enough: only the store differs here, not the turn.
 test(
-  'SESS-1 SESS-3: a turn with five tools, an approval and a background task, killed at every eighth recorded write',
+  'SESS-1 SESS-3: a whole turn survives a crash at every eighth recorded write',
   // A safety net.
   { timeout: 600_000 },
   async () => {

@@ -1,59 +1,18 @@
-// SESS-1: a turn whose worker dies before and after everything that it writes, each in turn.
+// Crash matrix: the worker of a turn dies before and after each of its writes.
 
-import { rmSync } from 'node:fs'
-import { dirname } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { freshMemory, freshSqlite } from '../../kit/stores/fresh-store.ts'
-import { type Ground, matrix } from '../../kit/crash-matrix.ts'
+import { localGrounds, matrix } from '../../kit/crash-matrix.ts'
 import { oddTurn, searchTurn, tightTurn, wholeTurn } from './turn-scenarios.ts'
 
-const grounds: Record<string, () => Ground> = {
-  memory: () => ({ ...freshMemory(), gone: async () => {} }),
-  sqlite: () => {
-    const { clock, store, file } = freshSqlite()
-    return {
-      clock,
-      store,
-      async gone() {
-        await store.close()
-        rmSync(dirname(file), { recursive: true, force: true })
-      },
-    }
-  },
-}
-
-describe.each(Object.keys(grounds))('%s', (name) => {
-  test(
-    'SESS-1 SESS-3: a turn with five tools, an approval and a background task, killed at every recorded write',
-    { timeout: 120_000 },
-    async () => {
-      const { found, deaths } = await matrix(wholeTurn, grounds[name] as () => Ground)
-      expect(found).toEqual([])
-      expect(deaths).toBeGreaterThan(40)
-    },
-  )
-
-  test('SESS-8: a turn that looks for tools, killed at every recorded write: the next worker looks through the same, and nothing found is lost', async () => {
-    const { found, deaths } = await matrix(searchTurn, grounds[name] as () => Ground)
+describe.each(localGrounds)('crash matrix on %s', (_kind, ground) => {
+  test.each([
+    ['SESS-1 SESS-3: a whole turn survives a crash at every recorded write', wholeTurn, 40],
+    ['SESS-8: a turn with tool search survives a crash at every write and keeps its finds', searchTurn, 15],
+    ['SESS-1 CALL-5: a turn that calls missing tools survives a crash at every recorded write', oddTurn, 8],
+    ['SESS-10: a turn with context overflows survives a crash at every write and is paid once', tightTurn, 15],
+  ] as const)('%s', { timeout: 120_000 }, async (_title, scenario, leastDeaths) => {
+    const { found, deaths } = await matrix(scenario, ground)
     expect(found).toEqual([])
-    expect(deaths).toBeGreaterThan(15)
+    expect(deaths).toBeGreaterThan(leastDeaths)
   })
-  test(
-    'SESS-1 CALL-5: a turn whose model asks for tools that there are not, killed at every recorded write',
-    { timeout: 60_000 },
-    async () => {
-      const { found, deaths } = await matrix(oddTurn, grounds[name] as () => Ground)
-      expect(found).toEqual([])
-      expect(deaths).toBeGreaterThan(8)
-    },
-  )
-  test(
-    'SESS-10: a turn whose model cannot read it all, killed at every recorded write: nothing is paid twice',
-    { timeout: 60_000 },
-    async () => {
-      const { found, deaths } = await matrix(tightTurn, grounds[name] as () => Ground)
-      expect(found).toEqual([])
-      expect(deaths).toBeGreaterThan(15)
-    },
-  )
 })

@@ -1,32 +1,24 @@
-// DUR-13, DUR-7, SESS-1: a turn whose worker closes, or loses it, or whose store is away for a moment, goes on elsewhere with the calls that it had asked for: nobody has
-// cancelled them. (Calls under a body are left alone then: sessions/batch.ts, nested.)
+// A turn continues on another worker when its worker closes, loses its lease, or a store write fails. Its calls are not
+// cancelled.
 
-import { createRuntime, PawlError, type Runtime, tool } from 'pawl'
+import { createRuntime, PawlError, type Runtime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
-import { freshMemory, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
+import { quiet } from '../../kit/stores/fresh-store.ts'
+import { closedAfterEach, stores } from '../../kit/open-runtime.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
+import { ignoreOutcome } from '../../kit/wait-until.ts'
 
-const input = { type: 'object' } as const
-const runtimes: Runtime[] = []
-afterEach(async () => {
-  for (const runtime of runtimes.splice(0)) await runtime.close({ grace: 0 })
-})
+const runtimes = closedAfterEach()
 const passes = async (clock: ManualClock, seconds: number): Promise<void> => {
   for (let n = 0; n < seconds; n++) await clock.advance(1_000)
 }
 const toolsOf = () => [
-  tool({
-    name: 'slow',
-    description: 'd',
-    input,
-    onCrash: 'rerun',
-    timeout: '10h',
-    execute: async (_, ctx) => {
-      await ctx.sleep('5m')
-      return 'slow is done'
-    },
+  rerunTool('slow', { timeout: '10h' }, async (_, ctx) => {
+    await ctx.sleep('5m')
+    return 'slow is done'
   }),
 ]
 const modelOf = () =>
@@ -42,10 +34,7 @@ const modelOf = () =>
   )
 const turn = { model: 'm', message: 'Go', id: 't' }
 
-describe.each([
-  ['memory', freshMemory],
-  ['sqlite', freshSqlite],
-] as const)('a turn that goes on elsewhere, on %s', (_kind, fresh) => {
+describe.each(stores)('a turn that continues on another worker, on %s', (_kind, fresh) => {
   const endsWell = async (clock: ManualClock, store: Store, runtime: Runtime): Promise<void> => {
     const { outcome } = runtime.session('s').turn(turn)
     await passes(clock, 600)
@@ -57,7 +46,7 @@ describe.each([
     })
   }
 
-  test('SESS-1: nothing happens to its worker (so the test is right)', async () => {
+  test('SESS-1: control case without faults', async () => {
     const { clock, store } = fresh()
     const runtime = await createRuntime({ store, clock, tools: toolsOf(), models: [modelOf()], logger: quiet })
     runtimes.push(runtime)
@@ -65,14 +54,11 @@ describe.each([
   })
 
   for (const grace of [0, '5s'])
-    test(`DUR-13 SESS-1: its worker closes in order (grace ${grace}) while a call runs: "hands the rest back at once", and the call goes on`, async () => {
+    test(`DUR-13 SESS-1: close() with grace ${grace} hands the turn back and its call continues`, async () => {
       const { clock, store } = fresh()
       const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
       const first = await createRuntime({ ...options, store: { ...store, close: async () => {} } })
-      first
-        .session('s')
-        .turn(turn)
-        .outcome.catch(() => {})
+      ignoreOutcome(first.session('s').turn(turn))
       await passes(clock, 2)
       const closed = first.close({ grace })
       await passes(clock, 6)
@@ -82,7 +68,7 @@ describe.each([
       await endsWell(clock, store, next)
     })
 
-  test('DUR-7 SESS-1: its worker was stopped, lost it, and wakes up: "a zombie that wakes changes nothing", and does not cancel what another runs', async () => {
+  test('DUR-7 SESS-1: a suspended worker that lost its lease does not cancel calls of the new one', async () => {
     const { clock, store } = fresh()
     let gate: Promise<void> | null = null
     const stopped = Object.fromEntries(
@@ -97,29 +83,27 @@ describe.each([
     ) as unknown as Store
     const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
     const first = await createRuntime({ ...options, store: stopped })
-    first
-      .session('s')
-      .turn(turn)
-      .outcome.catch(() => {})
+    ignoreOutcome(first.session('s').turn(turn))
     await passes(clock, 2)
     let wake = (): void => {}
     gate = new Promise((resolve) => (wake = resolve))
     const next = await createRuntime({ ...options, store })
     runtimes.push(next, first)
-    await passes(clock, 60) // its lease has run out, and the other has both
+    await passes(clock, 60) // its lease has expired, and the other worker has the turn and the call
     gate = null
     wake()
     await passes(clock, 5)
     await endsWell(clock, store, next)
   })
 
-  test('CALL-2 SESS-1: the store is away for one write of the turn while a call runs', async () => {
+  test('CALL-2 SESS-1: a single failed store write of the turn does not affect its running call', async () => {
     const { clock, store } = fresh()
     let fails = ''
     const away: Store = {
       ...store,
       write(change, heard, how) {
-        if (fails === '' || !change.guards.some((guard) => 'call' in guard && guard.call === fails)) return store.write(change, heard, how)
+        if (fails === '' || !change.guards.some((guard) => 'call' in guard && guard.call === fails))
+          return store.write(change, heard, how)
         fails = ''
         queueMicrotask(() => heard({ failed: new PawlError('store_unavailable', 'Away once.') }))
       },
@@ -132,7 +116,7 @@ describe.each([
     const open = await store.unsettled({ after: '', limit: 10 })
     fails = open.find(({ tool: name }) => name.startsWith('pawl:turn'))?.uid ?? ''
     expect(fails).not.toBe('')
-    // Who looks for the turn makes it write what it has (engine/local: recorded).
+    // adopt() makes the turn flush its pending writes.
     await session.tasks.adopt('t', { batch: 'pawl:turn' }).catch(() => {})
     expect(fails).toBe('')
     await passes(clock, 5)

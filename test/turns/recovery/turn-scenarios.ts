@@ -1,13 +1,21 @@
-// Turns that a worker may die over anywhere: five tools, a person who is asked, a task in the background; and in the end one history, each effect once, no
-// answer of the model paid twice.
-/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes, and what they are given */
+// Turns for the crash matrix: tools, an approval and a background task. After a crash at any write there must be one
+// history, each effect once, and no answer paid twice.
+/* oxlint-disable typescript/no-explicit-any -- bodies of many shapes and their inputs */
 
-import { type ModelCall, ModelFailure, type ModelMessage, type RuntimeOptions, type StoredMessage } from 'pawl'
+import {
+  type ModelCall,
+  ModelFailure,
+  type ModelMessage,
+  type RuntimeOptions,
+  type StoredMessage,
+  type Model,
+} from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { type Scenario, t, type World } from '../../kit/fault-scenario.ts'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 
-const taskIn = (messages: readonly ModelMessage[]): string => /\\"task_id\\":\\"([^\\]+)\\"/.exec(JSON.stringify(messages))?.[1] ?? ''
+const taskIn = (messages: readonly ModelMessage[]): string =>
+  /\\"task_id\\":\\"([^\\]+)\\"/.exec(JSON.stringify(messages))?.[1] ?? ''
 
 const model = (w: World) => {
   const scripted = scriptedModel(
@@ -26,7 +34,9 @@ const model = (w: World) => {
           { name: 'note', input: { text: 'refunded' } },
         ],
       },
-      ({ request }) => ({ call: { name: 'wait_task', input: { task_id: taskIn(request.messages), timeout_seconds: 60 } } }),
+      ({ request }) => ({
+        call: { name: 'wait_task', input: { task_id: taskIn(request.messages), timeout_seconds: 60 } },
+      }),
       { call: { name: 'steps', input: {} } },
       'All done.',
     ],
@@ -46,13 +56,18 @@ const tools = (w: World) => [
   t('refund', {
     hints: { destructive: true },
     onCrash: 'rerun',
-    execute: async (_: unknown, ctx: any) => ctx.step('refund', () => w.did(`refund ${ctx.idempotencyKey}`) && 'ok', { once: false }),
+    execute: async (_: unknown, ctx: any) =>
+      ctx.step('refund', () => w.did(`refund ${ctx.idempotencyKey}`) && 'ok', { once: false }),
   }),
-  t('note', { hints: { idempotent: true }, execute: (_: unknown, ctx: any) => w.did(`note ${ctx.idempotencyKey}`) && 'noted' }),
+  t('note', {
+    hints: { idempotent: true },
+    execute: (_: unknown, ctx: any) => w.did(`note ${ctx.idempotencyKey}`) && 'noted',
+  }),
   t('export', {
     onCrash: 'rerun',
     background: true,
-    execute: async (_: unknown, ctx: any) => ctx.step('export', () => w.did(`export ${ctx.key('export')}`) && 'exported'),
+    execute: async (_: unknown, ctx: any) =>
+      ctx.step('export', () => w.did(`export ${ctx.key('export')}`) && 'exported'),
   }),
   t('steps', {
     onCrash: 'rerun',
@@ -64,12 +79,12 @@ const tools = (w: World) => [
   }),
 ]
 
-/** What the outside was asked for, each under one key, whoever died when: so it happened once. */
+/** External effects: each must have one idempotency key, whatever crashed, so that it happened once. */
 const outside = ['refund', 'note', 'export', 'step a', 'step b']
 
 /**
- * The conversation without what may differ: ids of tasks, how often one was begun, and how far it was when its start was told. A notice of the task may
- * come before what waited for it has told; so notices stand at the end.
+ * The conversation without variable parts: task ids, attempt numbers, and the status of a task when its start was
+ * reported. Notices are moved to the end, because the notice of a task may arrive before the result of wait_task.
  */
 function contents(messages: readonly StoredMessage[]): string[] {
   const told = messages.map(({ message }) => message)
@@ -82,7 +97,7 @@ function contents(messages: readonly StoredMessage[]): string[] {
   )
 }
 
-/** Of the first run, in which nobody dies. */
+/** The history of the first run, which has no crash. */
 let undisturbed: readonly string[] | null = null
 
 const roles = (messages: readonly StoredMessage[]): string => messages.map(({ message }) => message.role).join(' ')
@@ -93,7 +108,9 @@ export const wholeTurn: Scenario = {
   tools,
   options: (w): Partial<RuntimeOptions> => ({ models: [model(w)] }),
   asks: [],
-  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Refund A1 and export it' }).outcome],
+  ask: async (w) => [
+    await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Refund A1 and export it' }).outcome,
+  ],
   async poke(w) {
     for (const { id } of await w.runtime.inbox()) await w.runtime.decide(id, { approve: true, by: 'user:bea' })
   },
@@ -103,7 +120,7 @@ export const wholeTurn: Scenario = {
     const wrong: string[] = []
     const session = w.runtime.session('s')
     const messages = await session.messages.list()
-    // A notice of the task may come before what waited for it has told.
+    // The notice of the task may arrive before the result of wait_task.
     const said = roles(messages.filter(({ message }) => message.role !== 'notice'))
     if (said !== `user${' assistant tool'.repeat(5)} assistant`) wrong.push(`history is ${said}`)
     if (messages.some(({ number }, index) => number !== index + 1)) wrong.push('numbers have gaps')
@@ -116,7 +133,7 @@ export const wholeTurn: Scenario = {
       if (history[at] !== undisturbed[at]) wrong.push(`message ${at} is ${history[at]}, and was ${undisturbed[at]}`)
     for (const [name, count] of Object.entries(w.effects)) {
       if (name.startsWith('problem')) wrong.push(name)
-      // What was on record is not asked again; one that was on its way when its worker died is.
+      // A recorded answer is not requested again; one that was in flight when the worker died is.
       if (name.startsWith('answer') && count > 2) wrong.push(`${name}: asked ${count} times`)
       if (outside.some((what) => name.startsWith(`${what} `)) && count > 2) wrong.push(`${name}: ${count} times`)
     }
@@ -126,14 +143,17 @@ export const wholeTurn: Scenario = {
       const keys = Object.keys(w.effects).filter((name) => name.startsWith(`${what} `))
       if (keys.length !== 1) wrong.push(`${what}: ${keys.length} keys`)
     }
-    // Whoever dies, dies once: only what was on its way at that moment is asked for again, and only the export and the note are on their way together.
-    const again = outside.filter((what) => Object.entries(w.effects).some(([name, count]) => name.startsWith(`${what} `) && count > 1))
+    // There is one crash: only effects in flight at that moment are repeated, and only export and note are in flight
+    // together.
+    const again = outside.filter((what) =>
+      Object.entries(w.effects).some(([name, count]) => name.startsWith(`${what} `) && count > 1),
+    )
     if (again.length > 1 && again.join() !== 'note,export') wrong.push(`asked for again: ${again.join()}`)
     return wrong
   },
 }
 
-/** More tools than the turn has: whoever goes on with the search must look through the same. */
+/** The tools of the turn; the runtime has more. After a crash the search must cover the same tools. */
 const searchable = ['invoice', 'invoice_mail', 'invoice_print', 'order']
 const schema = { type: 'object', properties: { n: { type: 'number' } }, required: ['n'] }
 const all = [...searchable, 'invoice_delete']
@@ -155,21 +175,27 @@ const searching = (w: World) =>
       name: 'm',
       async wait({ request, answers }) {
         for (const problem of problemsIn(request.messages)) w.did(`problem: ${problem}`)
-        const shown = request.tools.filter(({ parameters }) => parameters.additionalProperties !== true).map(({ name }) => name)
+        const shown = request.tools
+          .filter(({ parameters }) => parameters.additionalProperties !== true)
+          .map(({ name }) => name)
         w.did(`shown ${answers}: ${shown.join(' ')}`)
         w.did(`told ${request.tools.map(({ name }) => name).join(' ')}`)
-        if (JSON.stringify(request.messages).includes('invoice_delete')) w.did('problem: it found what its turn does not have')
+        if (JSON.stringify(request.messages).includes('invoice_delete'))
+          w.did('problem: it found what its turn does not have')
       },
     },
   )
 
 export const searchTurn: Scenario = {
-  name: 'a turn that looks for tools',
+  name: 'a turn with tool search',
   cites: 'SESS-8',
-  tools: () => all.map((name) => t(name, { input: schema, hints: { readOnly: true }, execute: ({ n }: any) => ({ name, n }) })),
+  tools: () =>
+    all.map((name) => t(name, { input: schema, hints: { readOnly: true }, execute: ({ n }: any) => ({ name, n }) })),
   options: (w): Partial<RuntimeOptions> => ({ models: [searching(w)], toolSearch: { from: 4 } }),
   asks: [],
-  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Send the invoice', tools: searchable }).outcome],
+  ask: async (w) => [
+    await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Send the invoice', tools: searchable }).outcome,
+  ],
   ends: [{ status: 'success', value: { end: 'answer', text: 'All done.', steps: 4 } }],
   most: {},
   async laws(w) {
@@ -200,13 +226,18 @@ const odd = (w: World) =>
     },
   )
 
-export const oddTurn: Scenario = {
-  name: 'a turn whose model asks for tools that there are not',
-  cites: 'SESS-1',
+/** The fields that the scenarios of a turn with one model share. */
+const oneTurn = (model: (w: World) => Model) => ({
   tools,
-  options: (w): Partial<RuntimeOptions> => ({ models: [odd(w)] }),
+  options: (w: World): Partial<RuntimeOptions> => ({ models: [model(w)] }),
   asks: [],
-  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Go' }).outcome],
+  ask: async (w: World) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Go' }).outcome],
+})
+
+export const oddTurn: Scenario = {
+  name: 'a turn that calls missing tools',
+  cites: 'SESS-1',
+  ...oneTurn(odd),
   ends: [{ status: 'success', value: { end: 'answer', text: 'Then not.', steps: 3 } }],
   most: {},
   async laws(w) {
@@ -219,7 +250,7 @@ export const oddTurn: Scenario = {
   },
 }
 
-/** Reads so many characters and no more, which nobody knows; what it was paid for is counted. */
+/** A model with a context size unknown to the runtime, which counts the requests it is paid for. */
 const narrow = (w: World) => {
   const script = scriptedModel(
     [
@@ -243,18 +274,15 @@ const narrow = (w: World) => {
 }
 
 export const tightTurn: Scenario = {
-  name: 'a turn whose model cannot read it all',
+  name: 'a turn with context overflows',
   cites: 'SESS-10',
-  tools,
-  options: (w): Partial<RuntimeOptions> => ({ models: [narrow(w)] }),
-  asks: [],
-  ask: async (w) => [await w.runtime.session('s').turn({ model: 'm', id: 't', message: 'Go' }).outcome],
+  ...oneTurn(narrow),
   ends: [{ status: 'success', value: { end: 'answer', text: 'All done.', steps: 5 } }],
   most: {},
   async laws(w) {
     const paid = Object.entries(w.effects)
     const summaries = paid.filter(([name]) => name.startsWith('summary'))
-    // One that was on its way when its worker died is asked for again; what is on record is not.
+    // A request in flight when the worker died is repeated; a recorded one is not.
     const twice = paid.filter(([, count]) => count > 1)
     return [
       ...paid.flatMap(([name]) => (name.startsWith('problem') ? [name] : [])),

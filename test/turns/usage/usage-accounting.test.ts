@@ -1,11 +1,11 @@
 import { agent, createRuntime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
-import type { Store } from '../../../src/store/store.ts'
-import { mortal } from '../../kit/stores/killable-store.ts'
+import { dieAfter, keepOpen, mortal } from '../../kit/stores/killable-store.ts'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
 import { opening, stores } from '../../kit/open-runtime.ts'
+import { rerunTool } from '../../kit/simple-tools.ts'
 
 const open = opening()
 const input = { type: 'object' } as const
@@ -13,7 +13,7 @@ const price = { input: 1_000_000, output: 0 }
 
 for (const [kind, fresh] of stores)
   describe(`usage on ${kind}`, () => {
-    test('SESS-11: what a turn has cost so far is in the usage of its session while it waits, and once when it has ended', async () => {
+    test('SESS-11: the usage of a running turn is included in its session, and counted once', async () => {
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
       const usage = { inputTokens: 7, outputTokens: 1 }
       const model = scriptedModel(
@@ -37,33 +37,36 @@ for (const [kind, fresh] of stores)
       expect((await session.usage()).total).toMatchObject({ times: 3, cost: 21 })
     })
 
-    test('SESS-11 SESS-6: what an agent has cost so far is in the usage of the session above it', async () => {
+    test('SESS-11 SESS-6: the usage of a running agent is included in the parent session', async () => {
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
-      const expert = scriptedModel([{ call: { name: 'pay' }, usage: { inputTokens: 3 } }, 'ok'], { name: 'expert', price })
-      const model = scriptedModel([{ call: { name: 'ask', input: { task: 'x' } }, usage: { inputTokens: 5 } }, 'ok'], { name: 'm', price })
+      const expert = scriptedModel([{ call: { name: 'pay' }, usage: { inputTokens: 3 } }, 'ok'], {
+        name: 'expert',
+        price,
+      })
+      const model = scriptedModel([{ call: { name: 'ask', input: { task: 'x' } }, usage: { inputTokens: 5 } }, 'ok'], {
+        name: 'm',
+        price,
+      })
       const { runtime, clock } = await open(
         { tools: [pay, agent({ name: 'ask', description: 'd', model: expert })], models: [model] },
         fresh,
       )
       const turn = runtime.session('s').turn({ model, message: 'Go' })
       await clock.advance(1_000)
-      expect((await runtime.session('s').usage()).models).toMatchObject({ m: { times: 1, cost: 5 }, expert: { times: 1, cost: 3 } })
+      expect((await runtime.session('s').usage()).models).toMatchObject({
+        m: { times: 1, cost: 5 },
+        expert: { times: 1, cost: 3 },
+      })
       await turn.cancel()
       await after(turn.outcome, clock)
       expect((await runtime.session('s').usage()).total).toMatchObject({ times: 2, cost: 8 })
     })
 
-    test('SESS-5 SESS-11: what a body asked of models is told with its call', async () => {
+    test('SESS-5 SESS-11: the usage of ctx.complete is reported with its call', async () => {
       const model = scriptedModel([{ when: /sum/, say: 'short', usage: { inputTokens: 5 } }], { name: 'm', price })
-      const sum = tool({
-        name: 'sum',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          await ctx.complete('sum one')
-          return (await ctx.complete({ prompt: 'sum two', name: 'two' })).text
-        },
+      const sum = rerunTool('sum', async (_, ctx) => {
+        await ctx.complete('sum one')
+        return (await ctx.complete({ prompt: 'sum two', name: 'two' })).text
       })
       const look = tool({ name: 'look', description: 'd', input, hints: { readOnly: true }, execute: () => 'x' })
       const { runtime, clock } = await open({ tools: [sum, look], models: [model] }, fresh)
@@ -76,9 +79,9 @@ for (const [kind, fresh] of stores)
       expect((await session.usage()).total).toMatchObject({ times: 4, cost: 20 })
     })
 
-    test('SESS-10 SESS-11: a summary is paid once and counted, also if its worker dies right after it', async () => {
+    test('SESS-10 SESS-11: a summary is paid and counted once, also if its worker dies right after', async () => {
       const { clock, store } = fresh()
-      const shared: Store = { ...store, close: async () => {} }
+      const shared = keepOpen(store)
       const dying = mortal(shared)
       const model = scriptedModel(
         [
@@ -87,21 +90,17 @@ for (const [kind, fresh] of stores)
         ],
         { name: 'm' },
       )
-      const firstStore: Store = {
-        ...dying.store,
-        write: (change, heard, how) => {
-          dying.store.write(change, heard, how)
-          if (change.documents?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
-        },
-        commit: async (change) => {
-          const done = dying.store.commit(change)
-          if (change.documents?.some(({ value }) => value?.includes('"role":"summary"'))) dying.die()
-          return done
-        },
-      }
+      const firstStore = dieAfter(dying, (change) =>
+        change.documents?.some(({ value }) => value?.includes('"role":"summary"')),
+      )
       const options = { clock, logger: quiet, models: [model] }
       const first = await createRuntime({ ...options, store: firstStore })
-      const said = (n: number) => ({ model: 'm', id: `t${n}`, message: 'x'.repeat(600), limits: { historyTokens: 500 } })
+      const said = (n: number) => ({
+        model: 'm',
+        id: `t${n}`,
+        message: 'x'.repeat(600),
+        limits: { historyTokens: 500 },
+      })
       for (let n = 0; n < 5; n++) {
         const t = first.session('s').turn(said(n))
         if ((await after(t.outcome, clock, 20_000, 1_000)) === 'hangs') break

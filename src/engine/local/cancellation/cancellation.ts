@@ -1,86 +1,86 @@
-// Cancels (TIME-3): of calls that run here, wait for the outside, or are another worker's. One that the store did not take is asked for again
-// until it does: whoever gave up a batch is not there any more to ask.
+// Cancels calls that run here, are parked, or belong to another worker. A cancel that the store did not accept is
+// retried until it does, because the caller may be gone by then.
 
-import { isLoss } from '../../../core/errors.ts'
+import { isStoreOrLeaseLost } from '../../../core/errors.ts'
 import type { Store } from '../../../store/store.ts'
-import type { Answers } from '../waits/wait-answers.ts'
-import type { Why } from './cancel-record.ts'
-import type { LocalExecution } from '../execution.ts'
+import type { WaitAnswers } from '../waits/answer-waits.ts'
+import type { CancelReason } from './write-cancel.ts'
+import type { LocalExecution } from '../local-execution.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { LocalEngineOptions } from '../options.ts'
 
-export class Cancels {
+export class Cancellations {
   readonly #store: Store
-  readonly #answers: Answers
-  readonly #lives: ActiveCalls
-  /** What the store did not take, by what it is about; and those of it that are cancels of a call. */
-  readonly #owed = new Map<string, () => Promise<unknown>>()
-  readonly #wishes = new Map<string, Why>()
+  readonly #answers: WaitAnswers
+  readonly #activeCalls: ActiveCalls
+  /** Work to retry by name, and the reasons of those that are cancels of a call. */
+  readonly #pending = new Map<string, () => Promise<unknown>>()
+  readonly #reasons = new Map<string, CancelReason>()
 
   readonly #unheard: LocalEngineOptions['unheard']
 
-  constructor({ store, unheard }: LocalEngineOptions, answers: Answers, lives: ActiveCalls) {
+  constructor({ store, unheard }: LocalEngineOptions, answers: WaitAnswers, activeCalls: ActiveCalls) {
     this.#store = store
     this.#unheard = unheard
     this.#answers = answers
-    this.#lives = lives
+    this.#activeCalls = activeCalls
   }
 
-  async cancel(uid: string, why: Why): Promise<boolean> {
-    this.#wishes.set(uid, why)
+  async cancel(uid: string, why: CancelReason): Promise<boolean> {
+    this.#reasons.set(uid, why)
     try {
-      return await this.surely(uid, () => this.#cancel(uid, why))
+      return await this.retryUntilStored(uid, () => this.#cancel(uid, why))
     } finally {
-      if (!this.#owed.has(uid)) this.#wishes.delete(uid)
+      if (!this.#pending.has(uid)) this.#reasons.delete(uid)
     }
   }
 
-  /** A call that is taken up again, and whose cancel is not on record yet: it is told, and the record follows. */
-  tell({ request, held }: LocalExecution): void {
-    const why = this.#wishes.get(request.uid)
-    if (why) held.cancelledOutside(why)
+  /** Stops a resumed call whose cancel is not recorded yet; the record follows. */
+  applyPending({ request, leased }: LocalExecution): void {
+    const why = this.#reasons.get(request.uid)
+    if (why) leased.applyRemoteCancel(why)
   }
 
-  /** Now, and should it fail, again with every look. */
-  async surely<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** Runs the work now and, if the store fails, again with every heartbeat. */
+  async retryUntilStored<T>(name: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work()
     } catch (error) {
-      // One that cannot be read cannot be read the next time either.
-      if (isLoss(error)) this.#owed.set(name, work)
+      // An unreadable record stays unreadable, so it is not retried.
+      if (isStoreOrLeaseLost(error)) this.#pending.set(name, work)
       throw error
     }
   }
 
-  async lookAgain(): Promise<void> {
-    for (const [name, work] of this.#owed) {
-      this.#owed.delete(name)
-      await this.surely(name, work)
-      this.#wishes.delete(name)
+  async retryPending(): Promise<void> {
+    for (const [name, work] of this.#pending) {
+      this.#pending.delete(name)
+      await this.retryUntilStored(name, work)
+      this.#reasons.delete(name)
     }
   }
 
-  async #cancel(uid: string, why: Why): Promise<boolean> {
-    const execution = this.#lives.byUid.get(uid)?.execution
+  async #cancel(uid: string, why: CancelReason): Promise<boolean> {
+    const execution = this.#activeCalls.byUid.get(uid)?.execution
     if (execution) {
-      const asked = execution.held.cancel(why)
-      asked.catch(() => {}) // told below, after the waits
-      // In the same breath: no answer is taken any more that nobody would hear.
-      await execution.abandon().catch(() => {}) // then the pipeline does it
-      if ((await asked) || execution.held.letGo !== 'parked') return asked
+      const written = execution.leased.cancel(why)
+      written.catch(() => {}) // awaited below, after the waits
+      // At the same time: no answer is accepted any more that the body would not see.
+      await execution.cancelWaits().catch(() => {}) // the pipeline cancels them if this fails
+      if ((await written) || execution.leased.releaseState !== 'parked') return written
     }
-    await this.#lives.byUid.get(uid)?.recording
+    await this.#activeCalls.byUid.get(uid)?.recording
     const record = await this.#store.call(uid)
     const wait = record?.state === 'parked' && record.wait !== null ? await this.#store.wait(record.wait) : undefined
-    // A parked call is nobody's: its wait is answered with the cancellation, which competes with every other answer.
+    // No worker owns a parked call: its wait is answered with the cancellation, which competes with every other answer.
     if (record && wait) return this.#answers.cancelParked(wait, record, why)
     if (!record || record.state === 'settled') return false
-    // It is another worker's, or nobody's yet, or was to be this one's and could not be read: whoever takes it finds the cancel on record.
-    const { execution: own } = this.#lives.byUid.get(uid) ?? {}
-    if (own && own !== execution) return this.#cancel(uid, why)
-    const asked = await this.#answers.cancelElsewhere(record, why)
-    if (asked) this.#lives.byUid.get(uid)?.execution?.held.cancelledOutside(why)
-    if (asked) await this.#unheard?.(uid, why)
-    return asked
+    // Another worker owns it, or no worker does yet. The worker that resumes it finds the recorded cancel.
+    const { execution: current } = this.#activeCalls.byUid.get(uid) ?? {}
+    if (current && current !== execution) return this.#cancel(uid, why)
+    const written = await this.#answers.cancelElsewhere(record, why)
+    if (written) this.#activeCalls.byUid.get(uid)?.execution?.leased.applyRemoteCancel(why)
+    if (written) await this.#unheard?.(uid, why)
+    return written
   }
 }

@@ -1,51 +1,53 @@
-// The places of one call in the fleet, on record with it. Whatever ends its running gives them back in the same write (leased-call.ts).
+// The semaphore slots of one call, recorded with it. The write that ends the attempt releases them (leased-call.ts).
 
 import type { CallOptions } from '../../../store/records/call-record.ts'
-import type { Take } from '../../../store/store.ts'
-import type { FleetPlace, NoRoom, PlacesOfCall } from '../../engine.ts'
+import type { TakeSlots } from '../../../store/store.ts'
+import type { SlotRequest, NoSlotFree, SemaphoresPort } from '../../engine.ts'
 import type { LeasedCall } from './leased-call.ts'
 
-export class CallSemaphores implements PlacesOfCall {
-  readonly #held: LeasedCall
+export class CallSemaphores implements SemaphoresPort {
+  readonly #leased: LeasedCall
   readonly #options: CallOptions
 
-  constructor(held: LeasedCall, options: CallOptions) {
-    this.#held = held
+  constructor(leased: LeasedCall, options: CallOptions) {
+    this.#leased = leased
     this.#options = options
   }
 
-  leave(): void {
-    const held = this.#held
-    if (held.mayHavePlaces && !(held.stopped && 'over' in held.stopped))
-      held.ride(held.held({ ...held.giving(), events: [] }))
+  release(): void {
+    const leased = this.#leased
+    if (leased.mayHoldSlots && !(leased.stopped && 'over' in leased.stopped))
+      leased.writeLazily(leased.fenced({ ...leased.releaseSlots(), events: [] }))
   }
 
-  async take(places: readonly FleetPlace[]): Promise<void> {
-    await this.#held.write(this.#held.held({ take: this.taking(places), events: [] }))
+  async acquire(slots: readonly SlotRequest[]): Promise<void> {
+    await this.#leased.write(this.#leased.fenced({ takeSlots: this.takeRequest(slots), events: [] }))
   }
 
-  async awaitRoom(places: readonly FleetPlace[], lacks: NoRoom, signal: AbortSignal): Promise<void> {
-    const held = this.#held
-    const take = this.taking(places)
-    await held.write(held.held({ line: { holder: take.holder, worker: take.worker, name: lacks.place }, events: [] }))
-    // Room under this name is enough to ask again: if another name lacks it then, it stands in line there instead.
-    const lacking = take.places.filter(({ name }) => name === lacks.place)
-    await held.host.places.awaitRoom({ ...take, places: lacking }, signal)
+  async awaitSlot(slots: readonly SlotRequest[], full: NoSlotFree, signal: AbortSignal): Promise<void> {
+    const leased = this.#leased
+    const take = this.takeRequest(slots)
+    await leased.write(
+      leased.fenced({ queueForSlot: { holder: take.holder, worker: take.worker, name: full.semaphore }, events: [] }),
+    )
+    // Waits only for the full semaphore. If another one is full afterwards, the call queues there.
+    const awaited = take.slots.filter(({ name }) => name === full.semaphore)
+    await leased.host.semaphores.awaitSlot({ ...take, slots: awaited }, signal)
   }
 
-  /** As it goes with a write. */
-  taking(places: readonly FleetPlace[]): Take {
-    const held = this.#held
-    held.mayHavePlaces = true
-    const { uid: holder } = held.request
+  /** The request as part of a change. */
+  takeRequest(slots: readonly SlotRequest[]): TakeSlots {
+    const leased = this.#leased
+    leased.mayHoldSlots = true
+    const { uid: holder } = leased.request
     const { root, above = [] } = this.#options
-    const entry = `${holder}#${held.progress.attempt}`
-    const taken = places.map(({ name, capacity, lastsMs: ms }) => ({
+    const entry = `${holder}#${leased.progress.attempt}`
+    const requests = slots.map(({ name, capacity, lastsMs: ms }) => ({
       name,
       capacity,
       ...(ms && { lasts: { ms, entry } }),
     }))
-    const own = { holder, worker: held.host.lease.worker, places: taken }
+    const own = { holder, worker: leased.host.lease.worker, slots: requests }
     return root === undefined ? own : { ...own, above: [root, ...above] }
   }
 }

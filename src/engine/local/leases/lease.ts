@@ -1,13 +1,13 @@
-// A worker's lease: one row that protects all it owns (DUR-7). Renewed in good time; when renewal comes too late (a stopped
-// process, a stalled disk), `fresh` says so and the executions ask before they start anything. While a tool blocks the event loop,
-// a thread of the store renews in its place, if the store has one.
+// The lease of a worker: one row that protects all calls it owns. When renewal comes too late (a stopped process, a
+// stalled disk), `fresh` is false and executions check with the store before they start an effect. While a tool blocks
+// the event loop, a thread of the store renews the lease, if the store has one.
 
 import { type Clock, systemClock } from '../../../core/clock.ts'
-import { Heart } from '../../../store/lease-heartbeat.ts'
-import type { Logger } from '../../../tools/context/context.ts'
+import { LeaseHeartbeat } from '../../../store/lease-heartbeat.ts'
+import type { Logger } from '../../../tools/context/tool-context.ts'
 import type { Store } from '../../../store/store.ts'
 
-/** A program that is over sooner starts no thread for its lease. */
+/** Delay before the renewal thread starts; short programs never start it. */
 const longestWithoutThreadMs = 500
 
 export class Lease {
@@ -16,13 +16,13 @@ export class Lease {
   readonly #store: Store
   readonly #clock: Clock
   readonly #logger: Logger
-  readonly #heart: Heart
-  /** As far as this thread has renewed it, so that mostly nothing shared need be asked. */
+  readonly #heartbeat: LeaseHeartbeat
+  /** End of the lease as renewed by this thread, so that `fresh` rarely reads shared memory. */
   #until = Number.NEGATIVE_INFINITY
-  /** How many workers lived when it was last renewed. */
+  /** Number of live workers at the last renewal. */
   workers = 1
-  #renewals = 0
-  #callOffs: (() => void)[] = []
+  #seenRenewals = 0
+  #stopTimers: (() => void)[] = []
 
   constructor(options: { worker: string; ms: number; store: Store; clock: Clock; logger: Logger }) {
     this.worker = options.worker
@@ -30,54 +30,60 @@ export class Lease {
     this.#store = options.store
     this.#clock = options.clock
     this.#logger = options.logger
-    this.#heart = new Heart(options.ms)
+    this.#heartbeat = new LeaseHeartbeat(options.ms)
   }
 
-  /** How often the lease had run out before it was renewed: each time, others may have taken what we held. Asked after `fresh`. */
+  /**
+   * How often the lease had expired before a renewal. After each lapse other workers may own our calls. Read after
+   * `fresh`.
+   */
   get lapses(): number {
-    return this.#heart.lapses
+    return this.#heartbeat.lapses
   }
 
-  /** Whether the store surely still counts this worker as alive. */
+  /** True if the store surely still counts this worker as alive. */
   fresh(): boolean {
     const now = this.#clock.monotonic()
-    return now < this.#until || now < this.#heart.until
+    return now < this.#until || now < this.#heartbeat.until
   }
 
   async renew(): Promise<void> {
-    // Measured before the store does: our idea of the end is never later than the store's.
+    // Measured before the store reads its clock, so that our end of the lease is never later than the store's.
     const from = this.#clock.monotonic()
     this.workers = await this.#store.renew(this.worker, this.ms)
-    this.#heart.renewed(from, this.#clock.monotonic())
+    this.#heartbeat.recordRenewal(from, this.#clock.monotonic())
     this.#until = from + this.ms
   }
 
-  /** Renews three times per lease, and calls `tick` each time: the moment to look for work that others left. */
-  keep(tick: () => void): void {
+  /** Renews three times per lease and calls `tick` each time, to look for abandoned work. */
+  startRenewing(tick: () => void): void {
     const beat = (): void => {
-      this.#heart.sign(this.#clock.monotonic())
-      this.#tellOfThread()
+      this.#heartbeat.recordActivity(this.#clock.monotonic())
+      this.#warnIfBlocked()
       this.renew().then(tick, (cause: Error) =>
         this.#logger.warn('The lease could not be renewed', { cause: cause.message }),
       )
     }
-    this.#heart.sign(this.#clock.monotonic())
-    this.#callOffs.push(this.#clock.every(this.ms / 3, beat))
+    this.#heartbeat.recordActivity(this.#clock.monotonic())
+    this.#stopTimers.push(this.#clock.every(this.ms / 3, beat))
     if (this.#clock !== systemClock) return
-    const later = Math.min(this.ms / 10, longestWithoutThreadMs)
-    this.#callOffs.push(this.#clock.timer(later, () => this.#store.keepAlive?.(this.worker, this.#heart)))
+    const threadDelayMs = Math.min(this.ms / 10, longestWithoutThreadMs)
+    this.#stopTimers.push(this.#clock.timer(threadDelayMs, () => this.#store.keepAlive?.(this.worker, this.#heartbeat)))
   }
 
   stop(): void {
-    for (const callOff of this.#callOffs) callOff()
+    for (const stopTimer of this.#stopTimers) stopTimer()
   }
 
-  #tellOfThread(): void {
-    const { renewals } = this.#heart
-    if (renewals === this.#renewals) return
-    this.#renewals = renewals
-    this.#logger.warn('The event loop was blocked; a thread kept the lease. Move long computations out of it', {
-      lease: this.ms,
-    })
+  #warnIfBlocked(): void {
+    const { renewals } = this.#heartbeat
+    if (renewals === this.#seenRenewals) return
+    this.#seenRenewals = renewals
+    this.#logger.warn(
+      'The event loop was blocked; a thread renewed the lease. Move long computations to a worker thread',
+      {
+        lease: this.ms,
+      },
+    )
   }
 }

@@ -1,7 +1,7 @@
-// A call this worker holds: its record as far as we have written it, and writes that are checked against the fence. When a write is
-// refused, or the lease may have been lost, the execution stops counting.
+// A call whose lease this worker holds: its progress as last written, and writes guarded by the fence. When a write is
+// rejected or the lease may have been lost, the execution ends and records nothing more.
 
-import { PawlError } from '../../../core/errors.ts'
+import { asSentence, PawlError } from '../../../core/errors.ts'
 import type { OutcomeStatus } from '../../../core/outcome.ts'
 import {
   type CallProgress,
@@ -17,55 +17,61 @@ import {
   type EventType,
   type NewEvent,
 } from '../../../store/records/event.ts'
-import { accountedFor } from '../../../store/records/call-times.ts'
+import { addAttemptTime } from '../../../store/records/call-times.ts'
 import { attachmentsIn, type AttachmentUse } from '../../../store/records/attachment-refs.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../../store/store.ts'
-import { NoRoom, type Stop } from '../../engine.ts'
-import { type AttachedToCommit, type PendingWrites, callIn, joined, nothingAlong } from './pending-writes.ts'
-import { cancelKey, cancelling, type Why } from '../cancellation/cancel-record.ts'
+import { NoSlotFree, type Stop } from '../../engine.ts'
+import {
+  type AttachedToCommit,
+  type PendingWrites,
+  submittedCallOf,
+  mergeWrites,
+  nothingAttached,
+} from './merge-pending-writes.ts'
+import { cancelKey, cancelChange, type CancelReason } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
 
 const none: never[] = []
-const rides = { ride: true }
-const nothing = {}
-const unwritable = 'The store cannot hold what was to be recorded.'
+const lazily = { ride: true }
+const noChange = {}
+const unwritable = 'The store rejected the record.'
 
 /**
- * `lost`: another holder or an earlier end was there first, and nothing was written. `unwritable`: the store works and cannot hold this; the
- * call is still ours.
+ * `lost`: another holder or an earlier outcome came first, and nothing was written. `unwritable`: the store rejects
+ * this content; the call is still ours.
  */
-export type Ended = 'written' | 'lost' | 'unwritable'
+export type SettleResult = 'written' | 'lost' | 'unwritable'
 
 export class LeasedCall {
   readonly request: CallRecord
   readonly host: EngineState
   progress: CallProgress
   attachments: AttachmentRecord[] | null = null
-  /** What is kept beside it, and facts about that: with what is written next. */
-  beside: PendingWrites | null = null
-  /** The same, with its end alone. */
-  withEnd: PendingWrites | null = null
-  /** What the change that was made last took of these. */
-  #along: AttachedToCommit = nothingAlong
-  /** It may have places in the fleet, or a ticket for one: from here, or from the worker that had it before. */
-  mayHavePlaces: boolean
+  /** Attached writes that wait for the next write. */
+  pending: PendingWrites | null = null
+  /** Attached writes that wait for the outcome. */
+  pendingForOutcome: PendingWrites | null = null
+  /** Attached writes that the last built change contains. */
+  #attachedToLast: AttachedToCommit = nothingAttached
+  /** The call may hold slots or a queue ticket, from this worker or an earlier one. */
+  mayHoldSlots: boolean
   stopped: Stop | null = null
-  /** How many deaths fewer the record tells of than there were (worker-deaths.ts). */
-  spared = 0
-  /** The last write of this execution, the one that lets go of the call. */
-  letGo: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
-  #onLetGo: (() => void)[] = none
+  /** Worker deaths left out of the record (worker-deaths.ts). */
+  unrecordedDeaths = 0
+  /** State of the write that releases the call, the last one of this execution. */
+  releaseState: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
+  #onRelease: (() => void)[] = none
   readonly #subject: EventSubject
   #listeners: ((why: Stop) => void)[] = none
-  /** The lapse of the lease after which this call was last seen to be ours. */
-  heldSince: number
+  /** Lease lapse count at which the call was last verified as ours. */
+  verifiedAtLapse: number
 
   constructor(host: EngineState, record: CallRecord, lapses = host.lease.lapses) {
     this.host = host
     this.request = record
-    this.heldSince = lapses
+    this.verifiedAtLapse = lapses
     this.progress = progressOf(record)
-    this.mayHavePlaces = record.fence > 1
+    this.mayHoldSlots = record.fence > 1
     this.#subject = { tenant: record.position.tenant, session: record.position.session, call: record.uid }
   }
 
@@ -75,51 +81,51 @@ export class LeasedCall {
 
   onStop(listener: (why: Stop) => void): () => void {
     if (this.stopped) listener(this.stopped)
-    // After a cancel there may still be more to hear.
+    // A cancelled execution can still end later.
     if (!this.stopped || 'cancel' in this.stopped) this.#listeners = [...this.#listeners, listener]
     return () => void (this.#listeners = this.#listeners.filter((each) => each !== listener))
   }
 
-  /** This execution no longer counts: it records nothing more. Stronger than a cancel that came before. */
+  /** Ends this execution: it records nothing more. Overrides an earlier cancel. */
   end(over: PawlError): void {
     if (this.stopped && 'over' in this.stopped) return
     this.#stop({ over })
   }
 
-  /** Somebody asked the call to stop; how it ends is the pipeline's to say. On record when it resolves; false if it came too late. */
-  async cancel(why: Why): Promise<boolean> {
-    if (this.letGo === 'under way') await this.lettingGo()
-    if (this.stopped || this.letGo !== 'not yet') return false
-    const written = this.write(this.held(cancelling(this.#subject, this.host.clock.now(), why)))
+  /** Cancels the call; the pipeline decides the outcome. Durable when it resolves; false if it came too late. */
+  async cancel(why: CancelReason): Promise<boolean> {
+    if (this.releaseState === 'under way') await this.awaitRelease()
+    if (this.stopped || this.releaseState !== 'not yet') return false
+    const written = this.write(this.fenced(cancelChange(this.#subject, this.host.clock.now(), why)))
     this.#stop({ cancel: why.reason, by: why.by })
-    // Should it not arrive, this execution is over, and whoever asked must ask again.
+    // If this write fails, the execution ends and the caller must retry the cancel.
     await written
     return true
   }
 
-  /** Another process asked it to stop, and has it on record. */
-  cancelledOutside({ reason, by }: Why): boolean {
-    if (this.stopped || this.letGo !== 'not yet') return false
+  /** Applies a cancel that another process has recorded. */
+  applyRemoteCancel({ reason, by }: CancelReason): boolean {
+    if (this.stopped || this.releaseState !== 'not yet') return false
     this.#stop({ cancel: reason, by })
     return true
   }
 
-  /** It was told to stop before this execution began. */
-  cancelledBefore({ reason, by }: Why): void {
+  /** Applies a cancel that was recorded before this execution started. */
+  restoreCancel({ reason, by }: CancelReason): void {
     this.stopped = { cancel: reason, by }
   }
 
-  letsGo(how: LeasedCall['letGo']): void {
-    this.letGo = how
+  setReleaseState(how: LeasedCall['releaseState']): void {
+    this.releaseState = how
     if (how === 'under way') return
-    const listeners = this.#onLetGo
-    this.#onLetGo = none
+    const listeners = this.#onRelease
+    this.#onRelease = none
     for (const listener of listeners) listener()
   }
 
-  /** When the write that lets go of it has its answer. */
-  lettingGo(): Promise<void> {
-    return new Promise((resolve) => void (this.#onLetGo = [...this.#onLetGo, resolve]))
+  /** Resolves when the store has answered the releasing write. */
+  awaitRelease(): Promise<void> {
+    return new Promise((resolve) => void (this.#onRelease = [...this.#onRelease, resolve]))
   }
 
   move(to: CallProgress): void {
@@ -127,31 +133,31 @@ export class LeasedCall {
     this.progress = to
   }
 
-  /** Where the time went until now goes on record with what is written next. */
-  account(at: number, waited: number): void {
-    this.progress = { ...this.progress, terms: accountedFor(this.request.createdAt, this.progress, at, waited) }
+  /** Adds the time spent so far to the next write. */
+  accountTime(at: number, waited: number): void {
+    this.progress = { ...this.progress, terms: addAttemptTime(this.request.createdAt, this.progress, at, waited) }
   }
 
   update(release = false): NonNullable<Change['updateCall']> {
     return { uid: this.request.uid, progress: this.progress, release }
   }
 
-  /** A change by the holder: refused unless the fence is still ours. Takes the waiting attachments along. */
-  held(change: Omit<Change, 'guards'>): Change {
-    const said = change.steps ? attachmentsIn(...change.steps.flatMap(({ input, value }) => [input, value])) : none
-    return this.#withAlong({ guards: this.#guards(), ...change, ...this.#waiting(said) })
+  /** A change guarded by our fence, with the pending attachments and attached writes. */
+  fenced(change: Omit<Change, 'guards'>): Change {
+    const mentioned = change.steps ? attachmentsIn(...change.steps.flatMap(({ input, value }) => [input, value])) : none
+    return this.#withPending({ guards: this.#guards(), ...change, ...this.#takeAttachments(mentioned) })
   }
 
-  /** With what waits to be kept beside it. */
-  #withAlong(change: Change): Change {
-    const { beside } = this
-    this.#along =
-      beside || change.attachments
-        ? { beside, attachments: (change.attachments as AttachmentRecord[] | undefined) ?? null }
-        : nothingAlong
-    if (!beside) return change
-    this.beside = null
-    const { documents: documents, events, guards = none, insertCall } = beside
+  /** Adds the attached writes to the change. */
+  #withPending(change: Change): Change {
+    const { pending } = this
+    this.#attachedToLast =
+      pending || change.attachments
+        ? { pending, attachments: (change.attachments as AttachmentRecord[] | undefined) ?? null }
+        : nothingAttached
+    if (!pending) return change
+    this.pending = null
+    const { documents, events, guards = none, insertCall } = pending
     return {
       ...change,
       guards: guards.length > 0 ? [...change.guards, ...guards] : change.guards,
@@ -161,22 +167,24 @@ export class LeasedCall {
     }
   }
 
-  /** The call as it now stands, and the event that tells of it. */
-  moved(event: NewEvent, release = false): Change {
+  /** A change that writes the current progress and the event about it. */
+  progressChange(event: NewEvent, release = false): Change {
     const { progress } = this
     const change: Change = {
       guards: this.#guards(),
       updateCall: { uid: this.request.uid, progress, release },
       events: [event],
     }
-    const said = attachmentsIn(progress.args, progress.outcome)
-    return this.#withAlong(this.attachments || said.length > 0 ? { ...change, ...this.#waiting(said) } : change)
+    const mentioned = attachmentsIn(progress.args, progress.outcome)
+    return this.#withPending(
+      this.attachments || mentioned.length > 0 ? { ...change, ...this.#takeAttachments(mentioned) } : change,
+    )
   }
 
-  /** The attachments that these texts speak of. */
+  /** The attachments that these texts refer to. */
   uses(...texts: readonly string[]): Pick<Change, 'uses'> {
-    const said = attachmentsIn(...texts)
-    return said.length > 0 ? { uses: this.#usesOf(said) } : {}
+    const mentioned = attachmentsIn(...texts)
+    return mentioned.length > 0 ? { uses: this.#usesOf(mentioned) } : {}
   }
 
   #usesOf(ids: readonly string[]): AttachmentUse[] {
@@ -184,16 +192,16 @@ export class LeasedCall {
     return [...new Set(ids)].map((id) => ({ tenant, id, call }))
   }
 
-  /** With a write that ends its running: all its places. */
-  giving(): Pick<Change, 'give'> {
-    if (!this.mayHavePlaces) return nothing
-    this.mayHavePlaces = false
-    return { give: { holder: this.request.uid } }
+  /** Releases all slots with the write that ends the attempt. */
+  releaseSlots(): Pick<Change, 'releaseSlots'> {
+    if (!this.mayHoldSlots) return noChange
+    this.mayHoldSlots = false
+    return { releaseSlots: { holder: this.request.uid } }
   }
 
-  /** Refused, and the call is ours: what went along waits for the next write. */
-  #waitsAgain({ beside, attachments }: AttachedToCommit): void {
-    if (beside) this.beside = this.beside ? joined(beside, this.beside) : beside
+  /** The commit was rejected but we still hold the lease: re-queue the attached writes. */
+  #requeue({ pending: attached, attachments }: AttachedToCommit): void {
+    if (attached) this.pending = this.pending ? mergeWrites(attached, this.pending) : attached
     if (attachments) this.attachments = [...attachments, ...(this.attachments ?? none)]
   }
 
@@ -201,26 +209,27 @@ export class LeasedCall {
     return [{ kind: 'holds', call: this.request.uid, fence: this.request.fence }]
   }
 
-  #waiting(said: readonly string[]): Pick<Change, 'attachments' | 'uses'> {
+  #takeAttachments(mentioned: readonly string[]): Pick<Change, 'attachments' | 'uses'> {
     const { attachments } = this
     this.attachments = null
     const made = attachments?.map(({ id }) => id) ?? none
-    if (made.length + said.length === 0) return {}
-    return { ...(attachments ? { attachments } : {}), uses: this.#usesOf([...made, ...said]) }
+    if (made.length + mentioned.length === 0) return {}
+    return { ...(attachments ? { attachments } : {}), uses: this.#usesOf([...made, ...mentioned]) }
   }
 
-  /** The last write of a call. */
+  /** Writes the outcome, which releases the call. */
   settle(
     at: number,
     status: OutcomeStatus,
     text: string,
-    heard: (how: Ended) => void,
+    onResult: (how: SettleResult) => void,
     also?: Pick<Change, 'documents'>,
   ): void {
     const before = this.progress
     const { args, terms, attempt, startedAt, wait, deaths, trouble } = before
-    if (this.withEnd) this.beside = this.beside ? joined(this.beside, this.withEnd) : this.withEnd
-    this.withEnd = null
+    if (this.pendingForOutcome)
+      this.pending = this.pending ? mergeWrites(this.pending, this.pendingForOutcome) : this.pendingForOutcome
+    this.pendingForOutcome = null
     this.move({
       state: 'settled',
       args,
@@ -233,40 +242,40 @@ export class LeasedCall {
       deaths,
       trouble,
     })
-    const settled = this.moved(this.event('call.settled', at, { status, attempts: attempt }), true)
-    const had = this.mayHavePlaces
+    const settled = this.progressChange(this.event('call.settled', at, { status, attempts: attempt }), true)
+    const heldSlots = this.mayHoldSlots
     const documents = also?.documents ? { documents: [...(settled.documents ?? []), ...also.documents] } : {}
-    const change = had || also ? { ...settled, ...this.giving(), ...documents } : settled
-    this.letsGo('under way')
-    const along = this.#along
+    const change = heldSlots || also ? { ...settled, ...this.releaseSlots(), ...documents } : settled
+    this.setReleaseState('under way')
+    const attached = this.#attachedToLast
     this.host.store.write(change, (answer) => {
       if ('failed' in answer && answer.alone) {
-        this.beside = callIn(along)
+        this.pending = submittedCallOf(attached)
         this.progress = before
-        this.mayHavePlaces = had
-        this.letsGo('not yet')
-        return heard('unwritable')
+        this.mayHoldSlots = heldSlots
+        this.setReleaseState('not yet')
+        return onResult('unwritable')
       }
-      const written = this.judge(answer)
-      this.letsGo('settled') // or somebody else's, or unknown: in no case ours to give back
-      heard(written ? 'written' : 'lost')
+      const written = this.confirmWrite(answer)
+      this.setReleaseState('settled') // or lost or uncertain: in any case this worker must not release it
+      onResult(written ? 'written' : 'lost')
     })
   }
 
-  /** Gives the call back as it stands, or as it stood, for whoever claims it next. */
+  /** Releases the call with its current or the given progress, for the next worker. */
   async handBack(as: CallProgress | null): Promise<void> {
-    // It may just be settling or parking: what that wrote must not be written over.
-    if (this.letGo === 'under way') await this.lettingGo()
-    if (this.letGo !== 'not yet') return
+    // A write that settles or parks the call may be under way; it must not be overwritten.
+    if (this.releaseState === 'under way') await this.awaitRelease()
+    if (this.releaseState !== 'not yet') return
     const before = as ?? this.progress
-    this.progress = { ...before, deaths: before.deaths + this.spared }
-    // What may still run keeps its places: whoever claims it has them.
-    const given = this.progress.state === 'running' ? nothing : this.giving()
-    await this.host.store.commit(this.held({ updateCall: this.update(true), ...given, events: [] }))
+    this.progress = { ...before, deaths: before.deaths + this.unrecordedDeaths }
+    // A running call keeps its slots; the next worker inherits them.
+    const released = this.progress.state === 'running' ? noChange : this.releaseSlots()
+    await this.host.store.commit(this.fenced({ updateCall: this.update(true), ...released, events: [] }))
   }
 
-  /** Keeps what an attempt that was given up returned in the end; also when the call is settled. */
-  async late(step: StepRecord, attempt: number): Promise<void> {
+  /** Records what an abandoned attempt returned, even after the call has settled. */
+  async recordLateEnd(step: StepRecord, attempt: number): Promise<void> {
     const { uid, fence } = this.request
     const event = this.event('call.late', step.at, { attempt, status: step.state === 'done' ? 'success' : 'failure' })
     await this.host.store.commit({ guards: [{ kind: 'held', call: uid, fence }], steps: [step], events: [event] })
@@ -276,86 +285,89 @@ export class LeasedCall {
     if (this.stopped && 'over' in this.stopped) throw this.stopped.over
   }
 
-  /** Durable when it resolves. Throws if it was refused, or if the execution ended while the disk was busy: then the body must not go on. */
+  /**
+   * Durable when it resolves. Throws if the write was rejected, or if the execution ended meanwhile: the body must not
+   * continue then.
+   */
   write(change: Change): Promise<void> {
     this.check()
-    const along = this.#along
+    const attached = this.#attachedToLast
     return new Promise((resolve, reject) => {
       this.host.store.write(change, (answer) => {
-        // The store works and the call is ours: what was to be recorded is at fault, and whoever gave it.
+        // The store works and the lease is ours: the content is at fault, so the caller gets the error.
         if ('failed' in answer && answer.alone)
           return reject(new PawlError('value_invalid', unwritable, { cause: answer.failed }))
         if ('ok' in answer && !answer.ok && answer.refused.kind === 'room') {
-          this.#waitsAgain(along)
-          return reject(new NoRoom(answer.refused.name))
+          this.#requeue(attached)
+          return reject(new NoSlotFree(answer.refused.name))
         }
-        this.judge(answer)
-        if ('failed' in answer) reject(lostStore(answer.failed))
+        this.confirmWrite(answer)
+        if ('failed' in answer) reject(storeError(answer.failed))
         else if (this.stopped && 'over' in this.stopped) reject(this.stopped.over)
         else resolve()
       })
     })
   }
 
-  /** Durable no later than what follows it. */
-  ride(change: Change): void {
+  /** Writes without waiting; durable no later than the next write. */
+  writeLazily(change: Change): void {
     this.check()
-    this.host.store.write(change, this.#heard, rides)
+    this.host.store.write(change, this.#onLazyAnswer, lazily)
   }
 
-  readonly #heard = (answer: Written): void => void this.judge(answer)
+  readonly #onLazyAnswer = (answer: Written): void => void this.confirmWrite(answer)
 
-  /** Whether a change is on record. If not, or if nobody knows, the execution ends: what a body makes of it no longer counts. */
-  judge(answer: Written): boolean {
-    if ('failed' in answer) this.end(lostStore(answer.failed))
+  /** True if the change is recorded. Otherwise, or if that is uncertain, the execution ends. */
+  confirmWrite(answer: Written): boolean {
+    if ('failed' in answer) this.end(storeError(answer.failed))
     else if (!answer.ok) this.end(new PawlError('lease_lost'))
     return 'ok' in answer && answer.ok
   }
 
   /**
-   * Whether an effect may start now. Asked in the same synchronous stretch that starts it: a process that is stopped in between
-   * and woken after its lease has run out would otherwise act on an old answer.
+   * True if an effect may start now. Must be called in the same synchronous stretch that starts the effect: a process
+   * that is suspended in between and resumed after its lease expired would act on a stale answer.
    */
-  surelyHeld(): boolean {
+  isSurelyLeased(): boolean {
     this.check()
     const { lease } = this.host
-    return lease.fresh() && lease.lapses === this.heldSince
+    return lease.fresh() && lease.lapses === this.verifiedAtLapse
   }
 
-  /** Should the lease have run out meanwhile, finds out whether the call is still ours: if not, its body is told to stop. */
-  reconfirm(): void {
-    if (!(this.stopped && 'over' in this.stopped) && this.host.lease.lapses !== this.heldSince)
-      this.verifyHeld().catch(() => {})
+  /** If the lease has lapsed, verifies that the call is still ours; if not, the execution ends. */
+  recheckLease(): void {
+    if (!(this.stopped && 'over' in this.stopped) && this.host.lease.lapses !== this.verifiedAtLapse)
+      this.verifyLease().catch(() => {})
   }
 
-  /** The lease had run out: others may have taken the call. Asks the store. */
-  async verifyHeld(): Promise<void> {
+  /** The lease had expired, so another worker may own the call: ask the store. */
+  async verifyLease(): Promise<void> {
     const { lease, store } = this.host
     const { uid, fence, position } = this.request
     let record: CallRecord | undefined
     let lapses: number
-    let cancelled: Why | null = null
+    let cancelled: CancelReason | null = null
     try {
-      if (!lease.fresh()) await this.#unlessOver(lease.renew())
-      // Counted before the store is asked: what lapses meanwhile is asked about again.
+      if (!lease.fresh()) await this.#orUntilOver(lease.renew())
+      // Read before the store is asked, so that a lapse meanwhile triggers another check.
       ;({ lapses } = lease)
-      // Asked by place: while we were away, another worker may even have put the same call on record under a uid of its own.
+      // Looked up by position: another worker may have recorded the same call under its own uid.
       record = await store.callAt(position)
-      // Whoever could not be heard meanwhile may have asked it to stop.
-      const asked = (await store.steps(uid)).find(({ key }) => key === cancelKey)
-      if (asked) cancelled = JSON.parse(asked.value as string) as Why
+      // A cancel may have been recorded meanwhile.
+      const cancelStep = (await store.steps(uid)).find(({ key }) => key === cancelKey)
+      if (cancelStep) cancelled = JSON.parse(cancelStep.value as string) as CancelReason
     } catch (error) {
-      this.end(lostStore(error))
+      this.end(storeError(error))
       return this.check()
     }
     if (record && (record.uid !== uid || record.fence !== fence || record.state === 'settled'))
       this.end(new PawlError('lease_lost'))
-    else if (cancelled) this.cancelledOutside(cancelled)
-    this.heldSince = lapses
+    else if (cancelled) this.applyRemoteCancel(cancelled)
+    this.verifiedAtLapse = lapses
   }
 
-  /** Who waits for a store that does not answer hears all the same that the execution is over. */
-  async #unlessOver(wait: Promise<void>): Promise<void> {
+  /** Rejects when the execution ends, even if the store never answers. */
+  async #orUntilOver(wait: Promise<void>): Promise<void> {
     let forget = (): void => {}
     const over = new Promise<never>(
       (_, reject) => (forget = this.onStop((why) => ('over' in why ? reject(why.over) : undefined))),
@@ -371,7 +383,7 @@ export class LeasedCall {
   }
 }
 
-const lostStore = (error: unknown): PawlError =>
+const storeError = (error: unknown): PawlError =>
   error instanceof PawlError
     ? error
-    : new PawlError('store_unavailable', `It answered: ${(error as Error).message}.`, { cause: error })
+    : new PawlError('store_unavailable', asSentence(`The store failed: ${(error as Error).message}`), { cause: error })

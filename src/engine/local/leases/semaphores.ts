@@ -1,17 +1,17 @@
-// Places across the fleet (SCHED-2, SCHED-3): those of this worker's calls that stand in line for one. The places themselves are on record,
-// with the call that has them; a call here waits only when it was refused one.
+// Waits for slots of fleet-wide semaphores. Slots are recorded with the call that holds them; this file only tracks the
+// calls of this worker that were rejected and wait.
 
 import type { CallOptions } from '../../../store/records/call-record.ts'
 import { PawlError } from '../../../core/errors.ts'
 import type { Clock } from '../../../core/clock.ts'
-import type { Hold, Store, Take } from '../../../store/store.ts'
-import type { Logger } from '../../../tools/context/context.ts'
+import type { SlotHold, Store, TakeSlots } from '../../../store/store.ts'
+import type { Logger } from '../../../tools/context/tool-context.ts'
 
-/** How often to look, beneath the hints: a worker may have died, and the time of a place may have passed. */
+/** Poll interval in addition to hints: a worker may have died, or a timed slot expired. */
 const pollMs = 500
 
-interface InLine {
-  readonly take: Take
+interface SlotWaiter {
+  readonly take: TakeSlots
   readonly wake: (error?: Error) => void
 }
 
@@ -19,12 +19,12 @@ export class FleetSemaphores {
   readonly #store: Store
   readonly #clock: Clock
   readonly #logger: Logger
-  readonly #inLine = new Set<InLine>()
-  #looking = false
-  #again = false
-  /** The next look is for circles too. */
-  #circles = false
-  #callOff: (() => void) | null = null
+  readonly #waiters = new Set<SlotWaiter>()
+  #isChecking = false
+  #checkAgain = false
+  /** The next check also looks for deadlocks. */
+  #deadlockCheckDue = false
+  #stopPolling: (() => void) | null = null
 
   constructor(host: { store: Store; clock: Clock; logger: Logger }) {
     this.#store = host.store
@@ -32,107 +32,109 @@ export class FleetSemaphores {
     this.#logger = host.logger
   }
 
-  /** Until there may be room. Its ticket is on record. */
-  awaitRoom(take: Take, signal: AbortSignal): Promise<void> {
+  /** Resolves when a slot may be free. The queue ticket is already recorded. */
+  awaitSlot(take: TakeSlots, signal: AbortSignal): Promise<void> {
     return new Promise<void>((resolve, reject) => {
       if (signal.aborted) return resolve()
       const wake = (error?: Error): void => {
-        if (!this.#inLine.delete(waiting)) return
-        signal.removeEventListener('abort', stopped)
-        if (this.#inLine.size === 0) this.#callOff = this.#callOff?.() ?? null
+        if (!this.#waiters.delete(waiter)) return
+        signal.removeEventListener('abort', onAbort)
+        if (this.#waiters.size === 0) this.#stopPolling = this.#stopPolling?.() ?? null
         if (error) reject(error)
         else resolve()
       }
-      const stopped = (): void => wake()
-      const waiting: InLine = { take, wake }
-      this.#inLine.add(waiting)
-      signal.addEventListener('abort', stopped)
-      this.#callOff ??= this.#clock.every(pollMs, () => this.#look(true))
-      // It stands in line first and looks second, so that what is given back in between is not missed.
-      this.#look(false)
+      const onAbort = (): void => wake()
+      const waiter: SlotWaiter = { take, wake }
+      this.#waiters.add(waiter)
+      signal.addEventListener('abort', onAbort)
+      this.#stopPolling ??= this.#clock.every(pollMs, () => this.#check(true))
+      // Registered first, checked second, so that a slot released in between is not missed.
+      this.#check(false)
     })
   }
 
-  /** Somebody wrote. */
-  hinted(): void {
-    if (this.#inLine.size > 0) this.#look(false)
+  /** The store changed. */
+  onHint(): void {
+    if (this.#waiters.size > 0) this.#check(false)
   }
 
-  #look(circles: boolean): void {
-    this.#circles ||= circles
-    if (this.#looking) return void (this.#again = true)
-    this.#looking = true
-    const forCircles = this.#circles
-    this.#circles = false
-    this.#lookOnce(forCircles)
-      .catch((error: unknown) => this.#logger.warn('Places could not be looked at; trying again soon', { error }))
+  #check(forDeadlocks: boolean): void {
+    this.#deadlockCheckDue ||= forDeadlocks
+    if (this.#isChecking) return void (this.#checkAgain = true)
+    this.#isChecking = true
+    const withDeadlocks = this.#deadlockCheckDue
+    this.#deadlockCheckDue = false
+    this.#checkOnce(withDeadlocks)
+      .catch((error: unknown) => this.#logger.warn('Semaphores could not be checked; retrying soon', { error }))
       .finally(() => {
-        this.#looking = false
-        const again = this.#again
-        this.#again = false
-        if (again && this.#inLine.size > 0) this.#look(false)
+        this.#isChecking = false
+        const again = this.#checkAgain
+        this.#checkAgain = false
+        if (again && this.#waiters.size > 0) this.#check(false)
       })
   }
 
-  async #lookOnce(circles: boolean): Promise<void> {
-    const waiting = [...this.#inLine]
-    const full = await this.#store.full(waiting.map(({ take }) => take))
-    const stay = waiting.filter(({ wake }, index) => {
+  async #checkOnce(forDeadlocks: boolean): Promise<void> {
+    const waiters = [...this.#waiters]
+    const full = await this.#store.full(waiters.map(({ take }) => take))
+    const stillFull = waiters.filter(({ wake }, index) => {
       if (!full[index]) wake()
       return full[index]
     })
-    // Only who runs under another call can wait for itself.
-    if (circles && stay.some(({ take }) => take.above)) await this.#findCircles(stay)
+    // Only a nested call can wait for its own ancestors.
+    if (forDeadlocks && stillFull.some(({ take }) => take.above)) await this.#failDeadlocks(stillFull)
   }
 
   /**
-   * SCHED-4 across workers. A call in line waits for all that have a place under its name; and a call waits for those it runs. Of the calls
-   * in a circle the one that came last is refused, whoever finds it.
+   * Finds deadlocks across workers. A queued call waits for all holders of its semaphore, and a call waits for its
+   * nested calls. The youngest call of a cycle fails, on whichever worker finds it.
    */
-  async #findCircles(stay: readonly InLine[]): Promise<void> {
+  async #failDeadlocks(stillFull: readonly SlotWaiter[]): Promise<void> {
     const holds = await this.#store.holds()
-    const inLine = holds.filter((hold) => hold.ticket !== null)
-    const above = new Map<string, readonly string[]>()
-    for (const { holder } of inLine) above.set(holder, await this.#above(holder))
-    for (const { take, wake } of stay) {
-      const circle = circleOf(take.holder, inLine, holds, above)
-      if (circle !== null && circle.every((uid) => uid <= take.holder)) {
+    const queued = holds.filter((hold) => hold.ticket !== null)
+    const ancestors = new Map<string, readonly string[]>()
+    for (const { holder } of queued) ancestors.set(holder, await this.#ancestorsOf(holder))
+    for (const { take, wake } of stillFull) {
+      const deadlocked = deadlockOf(take.holder, queued, holds, ancestors)
+      if (deadlocked !== null && deadlocked.every((uid) => uid <= take.holder)) {
         wake(new PawlError('would_deadlock', `The call is ${take.holder}.`))
       }
     }
   }
 
-  async #above(uid: string): Promise<readonly string[]> {
+  async #ancestorsOf(uid: string): Promise<readonly string[]> {
     const record = await this.#store.call(uid)
     const { root, above = [] } = record?.options ? (JSON.parse(record.options) as CallOptions) : {}
     return root === undefined ? [] : [root, ...above]
   }
 }
 
-/** The calls in line that would have to go on before this one can, if it is among them itself; null if it is not. */
-function circleOf(
+/** The queued calls that must continue before this one can, if this one is among them; otherwise null. */
+function deadlockOf(
   uid: string,
-  inLine: readonly Hold[],
-  holds: readonly Hold[],
-  above: ReadonlyMap<string, readonly string[]>,
+  queued: readonly SlotHold[],
+  holds: readonly SlotHold[],
+  ancestors: ReadonlyMap<string, readonly string[]>,
 ): string[] | null {
   const seen = new Set<string>()
-  const chain = new Set([uid, ...(above.get(uid) ?? [])])
-  /** In every place under its name is a call that cannot go on before `uid` does. */
+  const chain = new Set([uid, ...(ancestors.get(uid) ?? [])])
+  /** True if every slot of its semaphore is held by a call that cannot continue before `uid` does. */
   const isStuck = (waiter: string): boolean => {
     seen.add(waiter)
-    const { name } = inLine.find((each) => each.holder === waiter) as Hold
-    const inside = holds.filter(
-      (each) => each.name === name && each.ticket === null && !(above.get(waiter) ?? []).includes(each.holder),
+    const { name } = queued.find((each) => each.holder === waiter) as SlotHold
+    const holders = holds.filter(
+      (each) => each.name === name && each.ticket === null && !(ancestors.get(waiter) ?? []).includes(each.holder),
     )
     return (
-      inside.length > 0 &&
-      inside.every(
+      holders.length > 0 &&
+      holders.every(
         ({ holder }) =>
           chain.has(holder) ||
-          [...above].some(([at, calls]) => calls.includes(holder) && (seen.has(at) ? false : isStuck(at))),
+          [...ancestors].some(
+            ([waiterUid, calls]) => calls.includes(holder) && (seen.has(waiterUid) ? false : isStuck(waiterUid)),
+          ),
       )
     )
   }
-  return inLine.some((each) => each.holder === uid) && isStuck(uid) ? [...seen] : null
+  return queued.some((each) => each.holder === uid) && isStuck(uid) ? [...seen] : null
 }

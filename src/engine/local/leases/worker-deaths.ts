@@ -1,5 +1,5 @@
-// Workers that died over a call (DUR-8). The store counts them when it hands the call to the next one, so that a call which kills its
-// worker before anything can be written is counted too. A call that gets anywhere starts anew.
+// Counts worker deaths per call. The store counts them when the next worker claims the call, so a call that kills its
+// worker before anything is written is counted too. Progress resets the count.
 
 import type { StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
 import type { Change } from '../../../store/store.ts'
@@ -7,43 +7,48 @@ import type { LeasedCall } from './leased-call.ts'
 
 const sleepKey = /^sleep:/
 
-/** A body sleeps or waits by the record: a worker that died then may only have been there. */
-export function isResting(steps: Iterable<StepRecord>, waits: Iterable<WaitRecord>, now: number): boolean {
+/**
+ * True if the journal shows an open wait or sleep: a worker that died then probably did not die because of this call.
+ */
+export function hasOpenWait(steps: Iterable<StepRecord>, waits: Iterable<WaitRecord>, now: number): boolean {
   for (const { key, value } of steps) if (sleepKey.test(key) && Number(value) > now) return true
   for (const { resolution } of waits) if (resolution === null) return true
   return false
 }
 
-/** With the end of a step: what died over the call before did not die of it. */
-export function forgiven(held: LeasedCall): Pick<Change, 'updateCall'> {
-  if (held.progress.deaths === 0) return {}
-  held.progress = { ...held.progress, deaths: 0 }
-  return { updateCall: held.update() }
+/** With the end of a step: the call made progress, so earlier deaths were not its fault. */
+export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> {
+  if (leased.progress.deaths === 0) return {}
+  leased.progress = { ...leased.progress, deaths: 0 }
+  return { updateCall: leased.update() }
 }
 
 /**
- * It has to wait before its body begins again: who dies meanwhile does not die of it. The record shows a body that had begun, so the next claim will
- * count one; until it begins, the record tells of one less.
+ * The call waits before its body starts again, so a death meanwhile is not its fault. The record shows a started body,
+ * so the next claim will count one death; until the body starts, the record holds one less.
  */
-export function spare(held: LeasedCall): void {
-  const { deaths } = held.progress
-  if (held.spared > 0 || deaths === 0) return
-  held.spared = 1
-  held.progress = { ...held.progress, deaths: deaths - 1 }
-  held.ride(held.held({ updateCall: held.update(), events: [] }))
+export function exemptNextDeath(leased: LeasedCall): void {
+  const { deaths } = leased.progress
+  if (leased.unrecordedDeaths > 0 || deaths === 0) return
+  leased.unrecordedDeaths = 1
+  leased.progress = { ...leased.progress, deaths: deaths - 1 }
+  leased.writeLazily(leased.fenced({ updateCall: leased.update(), events: [] }))
 }
 
-/** Before the body the record does not show who was at work on a call and who only waited in line. So a call that was claimed once says it. */
-export async function atRisk<T>(held: LeasedCall, run: () => Promise<T>): Promise<T> {
-  const { deaths } = held.progress
-  const counted = (to: number): Change => {
-    held.progress = { ...held.progress, deaths: to }
-    return held.held({ updateCall: held.update(), events: [] })
+/**
+ * Before the body starts, the record does not show whether a worker ran host code or only queued. So a claimed call
+ * records one death in advance and removes it afterwards.
+ */
+export async function countDeathWhile<T>(leased: LeasedCall, run: () => Promise<T>): Promise<T> {
+  const { deaths } = leased.progress
+  const withDeaths = (to: number): Change => {
+    leased.progress = { ...leased.progress, deaths: to }
+    return leased.fenced({ updateCall: leased.update(), events: [] })
   }
-  await held.write(counted(deaths + 1))
+  await leased.write(withDeaths(deaths + 1))
   try {
     return await run()
   } finally {
-    if (!held.stopped || 'cancel' in held.stopped) held.ride(counted(deaths))
+    if (!leased.stopped || 'cancel' in leased.stopped) leased.writeLazily(withDeaths(deaths))
   }
 }

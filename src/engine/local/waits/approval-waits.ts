@@ -1,17 +1,17 @@
-// What a held call has asked of people (POL-2 to POL-6): the waits of its journal that say so, and what is kept beside them.
+// The waits of a call that people answer, and the inbox items stored with them. Implements ApprovalWaitsPort.
 
-import { decidingMs, isWord, itemName } from '../../../store/records/approval-request.ts'
+import { decidingMs, isDecisionKind, itemName } from '../../../store/records/approval-request.ts'
 import { type CallTerms, type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
 import type { EventBodies, EventType } from '../../../store/records/event.ts'
-import { waitedUntil } from '../../../store/records/call-times.ts'
+import { addWaitTime } from '../../../store/records/call-times.ts'
 import type { Change } from '../../../store/store.ts'
-import { decodeResolution } from '../../../store/records/resolution.ts'
-import type { AskedWait, AsksOfCall } from '../../engine.ts'
+import { decodeResolution } from '../../../store/records/wait-resolution.ts'
+import type { ApprovalWait, ApprovalWaitsPort } from '../../engine.ts'
 import type { LeasedCall } from '../leases/leased-call.ts'
 import type { EngineState } from '../engine-state.ts'
 import type { JournalCache } from '../leases/journal-cache.ts'
 
-function askedOf(wait: WaitRecord): AskedWait | null {
+function approvalOf(wait: WaitRecord): ApprovalWait | null {
   const { id, createdAt, deadline, resolution } = wait
   const { asks } = waitTermsOf(wait)
   return asks
@@ -19,72 +19,72 @@ function askedOf(wait: WaitRecord): AskedWait | null {
     : null
 }
 
-export class CallAsks implements AsksOfCall {
+export class ApprovalWaits implements ApprovalWaitsPort {
   readonly #host: EngineState
-  readonly #held: LeasedCall
-  readonly #known: JournalCache
+  readonly #leased: LeasedCall
+  readonly #journal: JournalCache
 
-  constructor(host: EngineState, held: LeasedCall, known: JournalCache) {
+  constructor(host: EngineState, leased: LeasedCall, journal: JournalCache) {
     this.#host = host
-    this.#held = held
-    this.#known = known
+    this.#leased = leased
+    this.#journal = journal
   }
 
   get any(): boolean {
-    return this.#known.waits.some((wait) => waitTermsOf(wait).asks)
+    return this.#journal.waits.some((wait) => waitTermsOf(wait).asks)
   }
 
-  found(name: string): AskedWait | null {
-    const wait = this.#known.wait(name)
-    return wait ? askedOf(wait) : null
+  find(name: string): ApprovalWait | null {
+    const wait = this.#journal.wait(name)
+    return wait ? approvalOf(wait) : null
   }
 
-  async callOff(name: string, why: string): Promise<boolean> {
-    const wait = this.#known.wait(name) as WaitRecord
-    const written = await this.#host.answers.callOff(wait, this.#held.request, why)
+  async withdraw(name: string, why: string): Promise<boolean> {
+    const wait = this.#journal.wait(name) as WaitRecord
+    const wasOpen = await this.#host.answers.withdraw(wait, this.#leased.request, why)
     const now = await this.#host.store.wait(wait.id)
-    if (now) this.#known.keepWait(now)
-    return written
+    if (now) this.#journal.setWait(now)
+    return wasOpen
   }
 
-  amend(args: string | null, how: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void {
-    const { progress } = this.#held
-    const terms = JSON.stringify({ ...(JSON.parse(progress.terms ?? '{}') as CallTerms), ...how })
-    this.#held.progress = { ...progress, ...(args === null ? {} : { args }), terms }
+  amend(args: string | null, changes: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void {
+    const { progress } = this.#leased
+    const terms = JSON.stringify({ ...(JSON.parse(progress.terms ?? '{}') as CallTerms), ...changes })
+    this.#leased.progress = { ...progress, ...(args === null ? {} : { args }), terms }
   }
 
-  tell<T extends EventType>(type: T, body: EventBodies[T]): void {
+  appendEvent<T extends EventType>(type: T, body: EventBodies[T]): void {
     const { clock } = this.#host
-    this.#held.ride(this.#held.held({ events: [this.#held.event(type, clock.now(), body)] }))
+    this.#leased.writeLazily(this.#leased.fenced({ events: [this.#leased.event(type, clock.now(), body)] }))
   }
 
   get decidingMs(): number {
-    const waits = this.#known.waits
+    const waits = this.#journal.waits
     if (waits.length === 0) return 0
-    const asked = waits.flatMap((wait) => {
-      const { asks, resolution } = askedOf(wait) ?? {}
+    const approvals = waits.flatMap((wait) => {
+      const { asks, resolution } = approvalOf(wait) ?? {}
       return asks ? [{ wait, asks, resolution: resolution ?? null }] : []
     })
-    return decidingMs(asked, this.#host.clock.now())
+    return decidingMs(approvals, this.#host.clock.now())
   }
 
-  /** With the end of the call: nobody need answer any more. */
-  closing(): Pick<Change, 'documents'> {
-    const { position } = this.#held.request
-    const open = this.#known.waits.flatMap((wait) => {
+  /** With the outcome: removes the inbox items that are still open. */
+  closeItems(): Pick<Change, 'documents'> {
+    const { position } = this.#leased.request
+    const open = this.#journal.waits.flatMap((wait) => {
       const { asks } = wait.resolution === null ? waitTermsOf(wait) : {}
       return asks ? [{ ...itemName(asks.kind, position, wait.id), value: null }] : []
     })
     return open.length > 0 ? { documents: open } : {}
   }
 
-  /** What it waited for was a word of somebody, and is here: it goes on as a call that waits for nothing. */
-  goesOn(): void {
-    const { progress } = this.#held
+  /** The wait was for a decision and is answered: the call continues as one that waits for nothing. */
+  clearAnsweredWait(): void {
+    const { progress } = this.#leased
     if (progress.state !== 'queued' || progress.wait === null) return
-    const wait = this.#known.waits.find(({ id }) => id === progress.wait)
-    const asked = wait && askedOf(wait)
-    if (!asked || !isWord(asked.asks.kind)) return
-    this.#held.progress = { ...progress, wait: null, terms: waitedUntil(progress.terms, this.#host.clock.now()) }
+    const wait = this.#journal.waits.find(({ id }) => id === progress.wait)
+    const approval = wait && approvalOf(wait)
+    if (!approval || !isDecisionKind(approval.asks.kind)) return
+    this.#leased.progress = { ...progress, wait: null, terms: addWaitTime(progress.terms, this.#host.clock.now()) }
   }
 }

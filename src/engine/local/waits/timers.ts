@@ -1,20 +1,20 @@
-// What wakes a waiting call on this worker: an answer, or the clock. One sleeper serves all deadlines, and a wait costs a map
-// entry only while a body stands in it.
+// Wakes waiting calls on this worker: by an answer (Waiters) or by the clock (Timers). One timer serves all deadlines,
+// and a wait costs a map entry only while a body waits for it.
 
 import { PawlError } from '../../../core/errors.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { Resolution, WaitRecord } from '../../../store/records/call-record.ts'
 import { isUnreadable } from '../../../security/seal.ts'
 import type { Store } from '../../../store/store.ts'
-import type { Logger } from '../../../tools/context/context.ts'
-import { decodeResolution } from '../../../store/records/resolution.ts'
+import type { Logger } from '../../../tools/context/tool-context.ts'
+import { decodeResolution } from '../../../store/records/wait-resolution.ts'
 
-/** Bodies that stand in `await later.value`. */
+/** Bodies that are in `await later.value`. */
 export class Waiters {
   readonly #store: Store
   readonly #waiting = new Map<string, Set<(resolution: Resolution) => void>>()
-  /** Waits whose answer may be on record although its writer, or its reader, heard of a failure. */
-  readonly #doubted = new Set<string>()
+  /** Waits whose answer may be recorded although its write or read failed. */
+  readonly #uncertain = new Set<string>()
 
   constructor(store: Store) {
     this.#store = store
@@ -26,7 +26,7 @@ export class Waiters {
       const waiting = this.#waiting.get(wait) ?? new Set()
       this.#waiting.set(wait, waiting)
       const forget = (): void => {
-        signal.removeEventListener('abort', aborted)
+        signal.removeEventListener('abort', onAbort)
         waiting.delete(deliver)
         if (waiting.size === 0) this.#waiting.delete(wait)
       }
@@ -34,22 +34,22 @@ export class Waiters {
         forget()
         resolve(resolution)
       }
-      const aborted = (): void => {
+      const onAbort = (): void => {
         forget()
         reject(signal.reason as Error)
       }
       waiting.add(deliver)
-      signal.addEventListener('abort', aborted, { once: true })
-      // It listens first and looks second, so an answer that comes in between is not missed.
-      this.#look(wait).then(
-        (there) => {
-          if (there) return
+      signal.addEventListener('abort', onAbort, { once: true })
+      // Subscribed first, read second, so that an answer in between is not missed.
+      this.#check(wait).then(
+        (isRecorded) => {
+          if (isRecorded) return
           forget()
-          reject(new PawlError('store_unavailable', 'A wait is no longer on record.'))
+          reject(new PawlError('store_unavailable', 'The wait is no longer recorded.'))
         },
-        // The store was away for a moment. That says nothing about the wait, and nothing to the body: it is looked at again.
+        // A store outage must not fail the body: the wait is checked again later.
         (error: unknown) => {
-          if (!isUnreadable(error)) return this.doubted(wait)
+          if (!isUnreadable(error)) return this.markUncertain(wait)
           forget()
           reject(error)
         },
@@ -65,29 +65,27 @@ export class Waiters {
     return this.#waiting.size
   }
 
-  /** Another process answered it. */
-  async answered(wait: string): Promise<void> {
-    if (this.#waiting.has(wait)) await this.#look(wait)
+  async onRemoteAnswer(wait: string): Promise<void> {
+    if (this.#waiting.has(wait)) await this.#check(wait)
   }
 
-  /** Another process may have answered any of them. */
-  async lookAtAll(): Promise<void> {
-    await Promise.all([...this.#waiting.keys()].map((wait) => this.#look(wait)))
+  async checkAll(): Promise<void> {
+    await Promise.all([...this.#waiting.keys()].map((wait) => this.#check(wait)))
   }
 
-  doubted(wait: string): void {
-    if (this.#waiting.has(wait)) this.#doubted.add(wait)
+  markUncertain(wait: string): void {
+    if (this.#waiting.has(wait)) this.#uncertain.add(wait)
   }
 
-  async lookAtDoubted(): Promise<void> {
-    for (const wait of this.#doubted) {
-      await this.#look(wait)
-      this.#doubted.delete(wait)
+  async checkUncertain(): Promise<void> {
+    for (const wait of this.#uncertain) {
+      await this.#check(wait)
+      this.#uncertain.delete(wait)
     }
   }
 
-  /** Whether it is on record. */
-  async #look(wait: string): Promise<boolean> {
+  /** Delivers a recorded answer. Returns false if the wait no longer exists. */
+  async #check(wait: string): Promise<boolean> {
     const record = await this.#store.wait(wait)
     if (record && record.resolution !== null) this.deliver(wait, decodeResolution(record.resolution))
     return record !== undefined
@@ -97,14 +95,14 @@ export class Waiters {
 const retryMs = 1_000
 const unreadableMs = 60_000
 
-/** The one sleeper for all deadlines. */
+/** One timer for all deadlines. */
 export class Timers {
   readonly #store: Store
   readonly #clock: Clock
   readonly #logger: Logger
   readonly #expire: (wait: WaitRecord) => Promise<boolean>
   #armedFor = Number.POSITIVE_INFINITY
-  #callOff: (() => void) | null = null
+  #stopTimer: (() => void) | null = null
   #stopped = false
 
   constructor(options: { store: Store; clock: Clock; logger: Logger; expire: (wait: WaitRecord) => Promise<boolean> }) {
@@ -114,26 +112,26 @@ export class Timers {
     this.#expire = options.expire
   }
 
-  /** Something is due at `deadline`: wake then, if nothing wakes us sooner. */
-  soon(deadline: number): void {
+  /** Sets the timer to `deadline` unless it is already set to an earlier time. */
+  wakeAt(deadline: number): void {
     if (this.#stopped || deadline >= this.#armedFor) return
-    this.#callOff?.()
+    this.#stopTimer?.()
     this.#armedFor = deadline
-    this.#callOff = this.#clock.timer(deadline - this.#clock.now(), () => {
+    this.#stopTimer = this.#clock.timer(deadline - this.#clock.now(), () => {
       this.sweep().catch((error: unknown) => {
-        this.#logger.warn('Deadlines could not be looked at; trying again soon', { error })
-        this.soon(this.#clock.now() + retryMs)
+        this.#logger.warn('Deadlines could not be checked; retrying in 1 s', { error })
+        this.wakeAt(this.#clock.now() + retryMs)
       })
     })
   }
 
-  /** Expires what is due, then sleeps until the next deadline on record. */
+  /** Expires due waits, then sets the timer to the next recorded deadline. */
   async sweep(): Promise<void> {
     if (this.#stopped) return
-    this.#callOff?.()
+    this.#stopTimer?.()
     this.#armedFor = Number.POSITIVE_INFINITY
     const page = 100
-    // Those that cannot be read stay due: they are passed over, and must neither keep the sleeper awake nor hide what comes after them.
+    // Unreadable waits stay due. They are skipped: they must neither keep the timer firing nor hide later waits.
     const unreadable = new Set<string>()
     for (;;) {
       const limit = page + unreadable.size
@@ -145,33 +143,35 @@ export class Timers {
     }
     if (unreadable.size > 0) {
       const later = this.#clock.now() + unreadableMs
-      const coming = (await this.#store.dueWaits(later, unreadable.size + 1)).find(({ id }) => !unreadable.has(id))
-      return this.soon(coming?.deadline ?? later)
+      const nextReadable = (await this.#store.dueWaits(later, unreadable.size + 1)).find(
+        ({ id }) => !unreadable.has(id),
+      )
+      return this.wakeAt(nextReadable?.deadline ?? later)
     }
     const next = await this.#store.nextDeadline()
-    if (next !== undefined) this.soon(next)
+    if (next !== undefined) this.wakeAt(next)
   }
 
-  /** Until an instant, or until the signal says it is no longer wanted. */
+  /** Sleeps until an instant, or rejects when the signal aborts. */
   sleep(until: number, signal: AbortSignal): Promise<void> {
     const left = until - this.#clock.now()
     if (left <= 0) return Promise.resolve()
     return new Promise<void>((resolve, reject) => {
       if (signal.aborted) return reject(signal.reason as Error)
-      const aborted = (): void => {
-        callOff()
+      const onAbort = (): void => {
+        stopTimer()
         reject(signal.reason as Error)
       }
-      const callOff = this.#clock.timer(left, () => {
-        signal.removeEventListener('abort', aborted)
+      const stopTimer = this.#clock.timer(left, () => {
+        signal.removeEventListener('abort', onAbort)
         resolve()
       })
-      signal.addEventListener('abort', aborted, { once: true })
+      signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 
   stop(): void {
     this.#stopped = true
-    this.#callOff?.()
+    this.#stopTimer?.()
   }
 }

@@ -1,0 +1,188 @@
+// Provider tokens that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
+// bodies. Storing a token resumes the calls that wait for it.
+
+import { createHash } from 'node:crypto'
+import type { Vote } from '../store/records/approval-request.ts'
+import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
+import { PawlError } from '../core/errors.ts'
+import { lengthPrefixed, isName, type Ids } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Redactor } from '../security/redact.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { DocumentName, Store } from '../store/store.ts'
+import { parseItem } from './inbox.ts'
+import { isPerson } from './decision-input.ts'
+
+export interface ConnectionOf {
+  readonly provider: string
+  /** Default: 'default'. */
+  readonly tenant?: string
+  /** Principal that owns the token; without it the token belongs to the whole tenant. */
+  readonly principal?: string
+}
+
+export interface ConnectionListed {
+  readonly provider: string
+  readonly tenant: string
+  readonly principal: string | null
+  readonly expiresAt: number | null
+  readonly setAt: number
+  readonly by: string
+}
+
+export interface Connections {
+  /** Stores a token, replacing an earlier one, and resumes waiting calls. Returns how many were resumed. */
+  set(
+    of: ConnectionOf,
+    given: { readonly token: string; readonly by: string; readonly expiresAt?: number; readonly door?: string },
+  ): Promise<{ resumed: number }>
+  /** Returns false if there was none. */
+  remove(of: ConnectionOf): Promise<boolean>
+  /** Lists connections without their tokens. */
+  list(of?: { readonly tenant?: string }): Promise<ConnectionListed[]>
+}
+
+interface StoredConnection extends ConnectionListed {
+  readonly token: string
+  readonly mark: string
+}
+
+export interface ConnectionsHost {
+  readonly store: Store
+  readonly engine: () => Pick<Engine, 'answer'>
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly redact: Redactor
+}
+
+/** Keyed by digest: names may be long and identify a person. */
+const connectionName = (tenant: string, principal: string | null, provider: string): DocumentName => ({
+  of: 'connection',
+  tenant,
+  session: '',
+  key: createHash('sha256')
+    .update(lengthPrefixed(principal === null ? 'tenant' : 'person', principal ?? '', provider))
+    .digest('base64url'),
+})
+
+/** The principal's own connection, else the tenant's. An expired one is ignored. */
+export async function connectionFor(
+  { store, clock }: Pick<ConnectionsHost, 'store' | 'clock'>,
+  { tenant, principal }: { tenant: string; principal: string | null },
+  provider: string,
+): Promise<StoredConnection | null> {
+  for (const owner of principal === null ? [null] : [principal, null]) {
+    const document = await store.document(connectionName(tenant, owner, provider))
+    const found = document && (JSON.parse(document.value) as StoredConnection)
+    if (found && (found.expiresAt === null || found.expiresAt > clock.now())) return found
+  }
+  return null
+}
+
+export function openConnections(host: ConnectionsHost): Connections {
+  const { store, clock, ids, redact } = host
+  return {
+    async set(of, { token, by, expiresAt, door = 'library' }) {
+      const { tenant, principal, provider } = checkConnection(of)
+      if (typeof token !== 'string' || token === '')
+        throw new PawlError('config_invalid', '`token` must be a non-empty string.')
+      if (!isPerson(by))
+        throw new PawlError(
+          'config_invalid',
+          '`by` must name the person who connects, as a string without surrounding whitespace.',
+        )
+      if (expiresAt !== undefined && !Number.isFinite(expiresAt))
+        throw new PawlError('config_invalid', '`expiresAt` must be a number of milliseconds since 1970.')
+      redact.learn(token)
+      const setAt = clock.now()
+      const value: StoredConnection = {
+        provider,
+        tenant,
+        principal,
+        token,
+        mark: ids.next(),
+        expiresAt: expiresAt ?? null,
+        setAt,
+        by,
+      }
+      await store.commit({
+        guards: [],
+        documents: [{ ...connectionName(tenant, principal, provider), value: JSON.stringify(value), secret: true }],
+        events: [changeEvent(tenant, provider, 'set', setAt)],
+      })
+      return { resumed: await resumeWaitingCalls(host, { tenant, principal, provider }, { by, door, at: setAt }) }
+    },
+    async remove(of) {
+      const { tenant, principal, provider } = checkConnection(of)
+      const name = connectionName(tenant, principal, provider)
+      if (!(await store.document(name))) return false
+      const events = [changeEvent(tenant, provider, 'removed', clock.now())]
+      await store.commit({ guards: [], documents: [{ ...name, value: null }], events })
+      return true
+    },
+    async list({ tenant = 'default' } = {}) {
+      const found: ConnectionListed[] = []
+      for await (const { value } of iterateDocuments(store, { of: 'connection', tenant, session: '' })) {
+        const { token: _, mark: __, ...listed } = JSON.parse(value) as StoredConnection
+        found.push(listed)
+      }
+      return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1))
+    },
+  }
+}
+
+/** The event belongs to the tenant, not to a session. */
+const changeEvent = (tenant: string, provider: string, change: 'set' | 'removed', at: number): NewEvent =>
+  eventOf(sessionSubject({ tenant, session: '' }), 'connection.changed', at, { provider, change })
+
+function checkConnection({ tenant = 'default', principal, provider }: ConnectionOf): {
+  tenant: string
+  principal: string | null
+  provider: string
+} {
+  for (const [what, value] of Object.entries({ tenant, principal: principal ?? 'nobody', provider }))
+    if (!isName(value))
+      throw new PawlError('config_invalid', `\`${what}\` of the connection must be a string of 1 to 512 characters.`)
+  return { tenant, principal: principal ?? null, provider }
+}
+
+/** Resumes the calls that wait for this connection. */
+async function resumeWaitingCalls(
+  { store, engine }: ConnectionsHost,
+  { tenant, principal, provider }: { tenant: string; principal: string | null; provider: string },
+  vote: Vote,
+): Promise<number> {
+  let resumed = 0
+  for await (const document of iterateDocuments(store, { of: 'inbox', tenant })) {
+    const item = parseItem(document)
+    if (
+      item.kind !== 'connection' ||
+      item.provider !== provider ||
+      (principal !== null && item.principal !== principal)
+    )
+      continue
+    const wait = await store.wait(document.key)
+    const call = wait && (await store.call(wait.call))
+    if (!wait || !call || wait.resolution !== null) continue
+    const { position, uid } = call
+    const { by, door } = vote
+    const body = {
+      wait: wait.id,
+      asks: item.kind,
+      decision: 'approve' as const,
+      by,
+      door,
+      fingerprint: item.fingerprint,
+    }
+    const event = eventOf(
+      { tenant: position.tenant, session: position.session, call: uid },
+      'decision.made',
+      vote.at,
+      body,
+    )
+    const decided = { decision: 'approve', at: vote.at, votes: [vote] }
+    if (await engine().answer(wait, call, { value: decided }, { events: [event] })) resumed++
+  }
+  return resumed
+}

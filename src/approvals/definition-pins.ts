@@ -1,0 +1,232 @@
+// Accepted definitions of remote tools. tools/tool-provider-connection.ts asks here before it hands out a contract. The
+// first definition that any worker sees is pinned; a different one puts the tool into quarantine until a person
+// accepts the change. Nothing is cached: every check reads the pin, so an acceptance takes effect on all workers at
+// once.
+
+import { createHash } from 'node:crypto'
+import { PawlError } from '../core/errors.ts'
+import { lengthPrefixed, isName } from '../core/ids.ts'
+import type { Clock } from '../core/clock.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { Change, Guard, StoredDocument, DocumentName, Store } from '../store/store.ts'
+import type { Logger } from '../tools/context/tool-context.ts'
+import { differenceOf } from '../tools/definition-difference.ts'
+import type { Definition, Pins } from '../tools/pinned-definition.ts'
+
+/** A remote tool whose definition differs from the accepted one. */
+export interface QuarantinedTool {
+  readonly provider: string
+  /** The tool's id, or its name if the accepted definition under that name belongs to another tool. */
+  readonly tool: string
+  /** Fingerprint of the accepted definition. */
+  readonly was: string
+  /** Fingerprint of the definition the provider returned last; pass it to accept(). */
+  readonly now: string
+  /** Line-by-line difference. Invisible characters are shown by code point; text that is too long is marked as cut. */
+  readonly difference: string
+  /** When a different definition was first seen, in milliseconds since 1970. */
+  readonly since: number
+}
+
+export interface AcceptChange {
+  readonly provider: string
+  readonly tool: string
+  /** Fingerprint of the definition that was reviewed: `now` in the list. */
+  readonly fingerprint: string
+  /** The person who accepts it; stored with the pin. */
+  readonly by: string
+}
+
+/** Changed definitions of remote tools that a person has to accept. */
+export interface Quarantine {
+  /** All quarantined tools of this store, sorted by provider and tool. */
+  list(): Promise<readonly QuarantinedTool[]>
+  /** Accepts the changed definition for all workers. Rejected if the definition changed again since it was listed. */
+  accept(change: AcceptChange): Promise<void>
+}
+
+/** The stored pin. One copy is stored under the tool's id and one under its name, if they differ. */
+interface Pin {
+  readonly v: 1
+  readonly provider: string
+  readonly tool: string
+  readonly name: string
+  readonly fingerprint: string
+  readonly definition: string
+  /** The person who accepted it; null for the first definition, which is pinned without approval. */
+  readonly by: string | null
+  readonly at: number
+}
+
+/**
+ * The stored changed definition. `word`: the id or name for which a different definition is pinned; part of the key.
+ */
+type QuarantinedDefinition = Omit<Pin, 'by' | 'at'> & { readonly word: string; readonly since: number }
+
+type Collection = 'pin' | 'quarantine'
+type Versioned = { readonly v: 1 }
+
+interface DocumentRead<T> {
+  readonly word: string
+  readonly name: DocumentName
+  readonly value: T | undefined
+  /** Holds while the document is unchanged. */
+  readonly guard: Guard
+}
+
+/** Give up after this many conflicting commits. */
+const maxTries = 10
+
+export class PinStore implements Pins, Quarantine {
+  readonly #store: Store
+  readonly #clock: Clock
+  readonly #logger: Logger
+
+  constructor({ store, clock, logger }: { readonly store: Store; readonly clock: Clock; readonly logger: Logger }) {
+    this.#store = store
+    this.#clock = clock
+    this.#logger = logger
+  }
+
+  async isAccepted({ provider, tool, name, text: definition, fingerprint }: Definition): Promise<boolean> {
+    const about = { v: 1, provider, tool, name, fingerprint, definition } as const
+    return this.#retryOnConflict(async () => {
+      const pins = await this.#readAll<Pin>('pin', provider, aliasesOf(about))
+      const mismatch = pins.findLast(({ value }) => value && value.fingerprint !== fingerprint)
+      if (mismatch) {
+        const { word } = mismatch
+        const changed = await this.#read<QuarantinedDefinition>('quarantine', provider, word)
+        if (changed.value?.fingerprint === fingerprint) return false
+        const row: QuarantinedDefinition = { ...about, word, since: changed.value?.since ?? this.#clock.now() }
+        return (await this.#commit([...pins, changed], [{ ...changed.name, value: JSON.stringify(row) }]))
+          ? false
+          : undefined
+      }
+      const first: Pin = { ...about, by: null, at: this.#clock.now() }
+      const documents = pins.filter(({ value }) => !value).map((pin) => ({ ...pin.name, value: JSON.stringify(first) }))
+      // The definition matches the pin again: remove the quarantine entries.
+      const changed = await this.#readAll<QuarantinedDefinition>('quarantine', provider, aliasesOf(about))
+      const cleared = changed.filter(({ value }) => value).map((each) => ({ ...each.name, value: null }))
+      if (documents.length + cleared.length === 0) return true
+      return (await this.#commit([...pins, ...changed], [...documents, ...cleared])) ? true : undefined
+    })
+  }
+
+  async list(): Promise<readonly QuarantinedTool[]> {
+    const found: QuarantinedTool[] = []
+    for await (const each of iterateDocuments(this.#store, { of: 'quarantine', tenant: '', session: '' })) {
+      const { provider, word: tool, fingerprint: now, definition, since } = parseRow<QuarantinedDefinition>(each)
+      const pin = (await this.#read<Pin>('pin', provider, tool)).value
+      // Accepted or removed between the two reads.
+      if (!pin || pin.fingerprint === now) continue
+      found.push({
+        provider,
+        tool,
+        was: pin.fingerprint,
+        now,
+        difference: differenceOf(pin.definition, definition),
+        since,
+      })
+    }
+    return found.toSorted((a, b) => (sortKey(a) < sortKey(b) ? -1 : 1))
+  }
+
+  async accept(change: AcceptChange): Promise<void> {
+    const { provider, tool, fingerprint, by } = checkChange(change)
+    const subject = `The tool is '${tool}' of provider '${provider}'.`
+    await this.#retryOnConflict(async () => {
+      const [pin, changed] = await Promise.all([
+        this.#read<Pin>('pin', provider, tool),
+        this.#read<QuarantinedDefinition>('quarantine', provider, tool),
+      ])
+      // Accepting twice is not an error.
+      if (pin.value?.fingerprint === fingerprint) return true
+      if (!pin.value || !changed.value) throw new PawlError('quarantine_unknown', subject)
+      const { since: _since, word: _word, ...now } = changed.value
+      if (now.fingerprint !== fingerprint)
+        throw new PawlError('quarantine_changed', subject, { details: { now: now.fingerprint } })
+      const old = pin.value
+      const next: Pin = { ...now, by, at: this.#clock.now() }
+      const aliases = aliasesOf(next)
+      const pins = await this.#readAll<Pin>('pin', provider, [...new Set([tool, ...aliases, ...aliasesOf(old)])])
+      // An id or name the tool no longer uses becomes free for another tool.
+      const released = pins.filter(
+        ({ word, value }) => !aliases.includes(word) && value?.fingerprint === old.fingerprint,
+      )
+      const documents = [
+        ...pins
+          .filter(({ word }) => aliases.includes(word))
+          .map(({ name }) => ({ ...name, value: JSON.stringify(next) })),
+        ...[...released, changed].map(({ name }) => ({ ...name, value: null })),
+      ]
+      return (await this.#commit([pin, ...pins, changed], documents)) ? true : undefined
+    })
+    this.#logger.info('A changed definition of a remote tool was accepted', { provider, tool, fingerprint, by })
+  }
+
+  #readAll<T extends Versioned>(
+    of: Collection,
+    provider: string,
+    aliases: readonly string[],
+  ): Promise<DocumentRead<T>[]> {
+    return Promise.all(aliases.map((alias) => this.#read<T>(of, provider, alias)))
+  }
+
+  async #read<T extends Versioned>(of: Collection, provider: string, word: string): Promise<DocumentRead<T>> {
+    const key = createHash('sha256').update(lengthPrefixed(provider, word)).digest('base64url')
+    const name = { of, tenant: '', session: '', key }
+    const document = await this.#store.document(name)
+    return {
+      word,
+      name,
+      value: document && parseRow<T>(document),
+      guard: { kind: 'kept', ...name, revision: document?.revision ?? 0 },
+    }
+  }
+
+  /** Commits only if every document read is unchanged. */
+  async #commit(
+    found: readonly DocumentRead<Versioned>[],
+    documents: NonNullable<Change['documents']>,
+  ): Promise<boolean> {
+    return (await this.#store.commit({ guards: found.map(({ guard }) => guard), documents, events: [] })).ok
+  }
+
+  /** Repeats `once` while it returns undefined (a concurrent commit won). */
+  async #retryOnConflict(once: () => Promise<boolean | undefined>): Promise<boolean> {
+    for (let attempt = 0; attempt < maxTries; attempt++) {
+      const answer = await once()
+      if (answer !== undefined) return answer
+    }
+    throw new PawlError('store_unavailable', `Commits to the same pin conflicted ${maxTries} times.`)
+  }
+}
+
+/** An unknown version is an error: a pin written by a newer release may mean more than this one understands. */
+function parseRow<T extends Versioned>({ value: text }: StoredDocument): T {
+  const value = JSON.parse(text) as T
+  if (value.v !== 1)
+    throw new PawlError(
+      'store_newer',
+      `A stored pin has version ${JSON.stringify(value.v)}; this release reads version 1.`,
+    )
+  return value
+}
+
+/** The name is last: on a mismatch it takes precedence, because models call the tool by name. */
+const aliasesOf = ({ tool, name }: { readonly tool: string; readonly name: string }): string[] => [
+  ...new Set([tool, name]),
+]
+
+const sortKey = ({ provider, tool }: QuarantinedTool): string => `${provider} ${tool}`
+
+function checkChange(change: AcceptChange): AcceptChange {
+  const { provider, tool, fingerprint, by } = Object(change) as AcceptChange
+  for (const [name, value] of Object.entries({ provider, tool, fingerprint, by }))
+    if (!isName(value) || value.trim() === '')
+      throw new PawlError(
+        'config_invalid',
+        `\`${name}\` of quarantine.accept() must be a non-blank string of at most 512 characters.`,
+      )
+  return { provider, tool, fingerprint, by }
+}

@@ -1,0 +1,105 @@
+// Calls whose tool the caller runs: lists them and takes their results. Only a pending call of this session can be
+// answered; anything else is `unknown_or_revoked`.
+
+import type { CallOptions, CallRecord, WaitRecord } from '../store/records/call-record.ts'
+import { PawlError } from '../core/errors.ts'
+import { decode, type Json } from '../core/tool-value.ts'
+import type { Engine, ResolveAnswer } from '../engine/engine.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { Store } from '../store/store.ts'
+import { type Answer, parseAnswer } from '../store/records/wait-resolution.ts'
+import { parseItem } from './inbox.ts'
+
+/** A call for the caller to run. */
+export interface ClientCall {
+  /** Uid, as in events. */
+  readonly call: string
+  readonly callId: string
+  readonly batch: string
+  /** Distinguishes calls with the same id in one batch. */
+  readonly occurrence: number
+  readonly name: string
+  /** Validated by the tool's schema. */
+  readonly input: Json
+  readonly waitId: string
+  /** Deadline for the result, in milliseconds since 1970. */
+  readonly until: number
+}
+
+/** Selects one call when several share an id. */
+export interface ClientCallAt {
+  readonly batch?: string
+  /** 0 for the first call with this id in the batch. */
+  readonly occurrence?: number
+  readonly waitId?: string
+}
+
+export interface ClientCalls {
+  list(of: Scope): Promise<ClientCall[]>
+  answer(of: Scope, callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
+}
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+interface PendingClientCall {
+  readonly call: ClientCall
+  readonly wait: WaitRecord
+  readonly record: CallRecord
+}
+
+export function openClientCalls(host: {
+  store: Store
+  engine: () => Pick<Engine, 'answerClient'>
+  maxBytes: number
+}): ClientCalls {
+  const { store, engine, maxBytes } = host
+  return {
+    async list(of) {
+      return (await readPending(store, of)).map(({ call }) => call)
+    },
+    async answer(of, callId, answer, { batch, occurrence, waitId } = {}) {
+      const checked = parseAnswer(answer, maxBytes)
+      if ('problems' in checked) return { answer: 'invalid', problems: checked.problems }
+      const matches = (await readPending(store, of)).filter(
+        ({ call }) =>
+          call.callId === callId &&
+          (batch ?? call.batch) === call.batch &&
+          (occurrence ?? call.occurrence) === call.occurrence &&
+          (waitId ?? call.waitId) === call.waitId,
+      )
+      if (new Set(matches.map(({ call }) => call.batch)).size > 1)
+        throw new PawlError(
+          'call_invalid',
+          `Several pending client calls of this session have the id '${callId}'. Pass \`batch\` too.`,
+        )
+      // Equal ids in one batch are answered in the model's order.
+      const [first] = matches.toSorted((a, b) => a.call.occurrence - b.call.occurrence)
+      return first ? engine().answerClient(first.wait, first.record, checked) : { answer: 'unknown_or_revoked' }
+    },
+  }
+}
+
+async function readPending(store: Store, of: Scope): Promise<PendingClientCall[]> {
+  const found: PendingClientCall[] = []
+  for await (const document of iterateDocuments(store, { of: 'client', ...of })) {
+    const item = parseItem(document)
+    const [wait, record] = await Promise.all([store.wait(document.key), store.call(item.call)])
+    if (!wait || !record || wait.resolution !== null) continue
+    const { batch = record.position.batch } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
+    const call = {
+      call: item.call,
+      callId: item.callId,
+      occurrence: record.position.occurrence,
+      batch,
+      name: item.tool,
+      input: decode(item.args),
+      waitId: document.key,
+      until: item.deadline,
+    }
+    found.push({ call, wait, record })
+  }
+  return found
+}

@@ -1,0 +1,58 @@
+// The hook interface: host code that runs before and after a body, and when an outcome is shown to a model. Called by
+// run-hooks.ts and calls/output/outcome-for-model.ts.
+
+import { PawlError } from '../../core/errors.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import type { Json } from '../../core/tool-value.ts'
+import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
+
+export interface HookFacts {
+  readonly tenant: string
+  readonly session: string
+  readonly principal: string | null
+  readonly callId: string
+  readonly tool: string
+  readonly input: Json
+}
+
+export type BeforeVerdict =
+  | { readonly abort: string }
+  | { readonly deny: string }
+  | { readonly answer: unknown }
+  | { readonly replace: unknown }
+  | undefined
+  | void
+
+export type AfterVerdict = { readonly abort: string } | { readonly replace: Outcome } | undefined | void
+
+/** Replacement parts, or nothing to leave them unchanged. */
+export type Projection = readonly ModelPart[] | undefined | void
+
+export interface Hook {
+  /** Shown in refusals; hooks with verdicts of equal strength are ordered by name. */
+  readonly name: string
+  readonly before?: (facts: HookFacts) => BeforeVerdict | Promise<BeforeVerdict>
+  readonly after?: (facts: HookFacts, outcome: Outcome) => AfterVerdict | Promise<AfterVerdict>
+  /**
+   * Changes what a model reads, each time the outcome is shown to one. The outcome, the record and the feed are
+   * unchanged. If it fails, the model reads the unchanged parts, so use `after` to remove what must never be shown.
+   */
+  readonly project?: (
+    facts: HookFacts,
+    outcome: Outcome,
+    parts: readonly ModelPart[],
+  ) => Projection | Promise<Projection>
+}
+
+/** Throws config_invalid if a hook is malformed. */
+export function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
+  for (const [index, hook] of hooks.entries()) {
+    const wrong = (why: string): never => {
+      throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
+    }
+    if (typeof hook?.name !== 'string' || hook.name === '') wrong('`name` must be a string that is not empty')
+    for (const when of ['before', 'after', 'project'] as const)
+      if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`\`${when}\` must be a function`)
+  }
+  return hooks
+}

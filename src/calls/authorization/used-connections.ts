@@ -1,0 +1,24 @@
+// Connection types of the pipeline, and the removal of secrets that one execution of a body received.
+
+import { Redactor } from '../../security/redact.ts'
+import type { Connection } from '../../tools/context/tool-context.ts'
+
+/** A connection with a unique mark, which changes when the provider is connected again. */
+export interface KnownConnection extends Connection {
+  readonly mark: string
+}
+
+/** Connections and secrets that one execution of a body has received. */
+export interface UsedConnections {
+  /** By provider: the mark of the connection that the body read; '' if there was none. */
+  readonly seen: Map<string, string>
+  /** Tokens and secret answers that the result must not contain. */
+  readonly tokens: string[]
+}
+
+/** Shorter secrets are not removed, because they would match ordinary text. */
+const minSecretChars = 4
+
+/** The value without the secrets that the body received. */
+export const withoutUsedSecrets = <T>(value: T, used: UsedConnections | null): T =>
+  used === null || used.tokens.length === 0 ? value : new Redactor(used.tokens, undefined, minSecretChars).deep(value)

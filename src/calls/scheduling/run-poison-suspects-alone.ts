@@ -1,0 +1,51 @@
+// Serializes tasks that become `poisoned` with their next worker death. A poison task kills all tasks of its process,
+// so innocent ones would reach their last death together with it. Started one after the other, the poison task dies
+// alone.
+
+import type { Clock } from '../../core/clock.ts'
+
+/** A task that has survived this long is considered harmless; the next one starts even if it runs for hours. */
+const probationMs = 5_000
+
+export class PoisonSuspects {
+  readonly #clock: Clock
+  /** By call: ends its turn. */
+  readonly #leaveByCall = new Map<string, () => void>()
+  #last: Promise<void> = Promise.resolve()
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  get size(): number {
+    return this.#leaveByCall.size
+  }
+
+  /** Resolves when all earlier suspects have ended or proved harmless. Rejects with the reason of the signal. */
+  async enter(uid: string, signal: AbortSignal): Promise<void> {
+    const before = this.#last
+    const left = Promise.withResolvers<void>()
+    const stopped = Promise.withResolvers<never>()
+    const stop = (): void => stopped.reject(signal.reason as Error)
+    this.#last = before.then(() => left.promise)
+    this.#leaveByCall.set(uid, left.resolve)
+    signal.addEventListener('abort', stop, { once: true })
+    try {
+      if (signal.aborted) stop()
+      await Promise.race([before, stopped.promise])
+    } finally {
+      signal.removeEventListener('abort', stop)
+    }
+    const cancelTimer = this.#clock.timer(probationMs, () => this.leave(uid))
+    this.#leaveByCall.set(uid, () => {
+      cancelTimer()
+      left.resolve()
+    })
+  }
+
+  /** The task has ended or parked. */
+  leave(uid: string): void {
+    this.#leaveByCall.get(uid)?.()
+    this.#leaveByCall.delete(uid)
+  }
+}

@@ -1,0 +1,46 @@
+// Notices of a call that was moved to the background. The move may have been made by another process, so the task row
+// is read from the store.
+
+import type { Execution } from '../../engine/engine.ts'
+import { noticeOf } from '../../store/records/notice.ts'
+import { movedId, noticeKey, taskName, type TaskRow } from '../../store/records/task-record.ts'
+import type { CallHost } from '../ports.ts'
+
+async function movedTask({ attached, request, options }: Execution): Promise<{ id: string; row: TaskRow } | null> {
+  if (options.task || options.root !== undefined) return null
+  const id = movedId(request.uid)
+  const row = await attached.read(taskName(request.position, id))
+  return row === null ? null : { id, row: JSON.parse(row) as TaskRow }
+}
+
+/** Wakes the session when the moved call ends; written together with the outcome. */
+export async function noteMovedEnd(execution: Execution, host: CallHost): Promise<void> {
+  if (!host.wakes.maxConsecutive) return
+  const moved = await movedTask(execution)
+  if (!moved || moved.row.wake === 'silent') return
+  execution.attached.deferToOutcome()
+  execution.attached.writeDocuments(...host.wakes.rows(execution.request.position, moved.id))
+}
+
+/**
+ * For a call that was moved to the background: adds a notice that it continues after a worker death, if its wake policy
+ * is `on_activity`. Returns false if the call was not moved.
+ */
+export async function noteMovedRecovery(execution: Execution, host: CallHost, attempt: number): Promise<boolean> {
+  const moved = await movedTask(execution)
+  if (!moved) return false
+  const { position, uid } = execution.request
+  if (moved.row.wake !== 'on_activity') return true
+  const at = host.clock.now()
+  const text = `It goes on where it was (attempt ${attempt}).`
+  const { row, added } = noticeOf(position, noticeKey(at, `${uid}:${attempt}`, 0), {
+    at,
+    about: 'lost',
+    task: moved.id,
+    title: moved.row.title,
+    text,
+  })
+  execution.attached.writeDocuments(row, ...host.wakes.rows(position, row.key))
+  execution.attached.appendEvent('notice.added', added)
+  return true
+}

@@ -1,0 +1,34 @@
+// Compares the content of two calls at the same position. Equal hashes mean equal content. Hashes made with different
+// secrets cannot be compared (sealing was switched, or the host's secret was rotated), so then the content itself is
+// compared.
+
+import type { CallOptions } from '../store/records/call-record.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
+import type { Json } from '../core/tool-value.ts'
+
+export interface CallContent {
+  readonly tool: string
+  readonly input: string
+  readonly hash: string
+  readonly options: CallOptions | string | null
+}
+
+export function sameContent(a: CallContent, b: CallContent): boolean {
+  if (a.hash === b.hash) return true
+  return secretIdOf(a.hash) !== secretIdOf(b.hash) && contentOf(a) === contentOf(b)
+}
+
+/** Tool name and canonical input as one string: the order of keys in the input does not matter. */
+export const contentText = (name: string, content: string): string => `[${JSON.stringify(name)},${content}]`
+
+function contentOf({ tool, input, options }: CallContent): string {
+  const parsed = typeof options === 'string' ? (JSON.parse(options) as CallOptions) : (options ?? {})
+  const isReadable = parsed.unreadable === undefined
+  return contentText(
+    parsed.name ?? tool,
+    isReadable ? canonicalJson(JSON.parse(input) as Json) : JSON.stringify(parsed.raw ?? null),
+  )
+}
+
+/** Id of the secret a keyed hash was made with; empty for a plain hash, which contains no dot. */
+const secretIdOf = (hash: string): string => hash.slice(0, hash.indexOf('.') + 1)

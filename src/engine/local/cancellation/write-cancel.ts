@@ -1,0 +1,53 @@
+// The recorded form of a cancel: a later execution of the call is stopped from its start.
+
+import type { CallRecord, StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import { eventOf, type EventSubject } from '../../../store/records/event.ts'
+import type { Change } from '../../../store/store.ts'
+import { cancelOfCall } from '../../../store/records/wait-resolution.ts'
+
+export interface CancelReason {
+  readonly reason: string
+  readonly by: string | null
+}
+
+/** Step key of a cancel; persisted, so that the cancel survives a crash. */
+export const cancelKey = 'cancel'
+
+export function cancelChange(
+  subject: EventSubject,
+  at: number,
+  { reason, by }: CancelReason,
+): Required<Pick<Change, 'steps' | 'events'>> {
+  const { call } = subject
+  const step: StepRecord = {
+    call,
+    key: cancelKey,
+    state: 'done',
+    input: null,
+    value: JSON.stringify({ reason, by }),
+    round: 1,
+    at,
+  }
+  return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
+}
+
+/** A cancel that was recorded before this execution. */
+export function recordedCancel(journal: {
+  step(key: string): StepRecord | undefined
+  readonly waits: readonly WaitRecord[]
+}): CancelReason | null {
+  const step = journal.step(cancelKey)
+  if (step) return JSON.parse(step.value as string) as CancelReason
+  // The cancel itself could not be written, but a wait was answered with it.
+  for (const wait of journal.waits) {
+    const reason = cancelOfCall(wait)
+    if (reason !== null) return { reason, by: null }
+  }
+  return null
+}
+
+/** A cancel of a call that does not run on this worker. */
+export function remoteCancelChange({ uid, position }: CallRecord, at: number, why: CancelReason): Change {
+  const { tenant, session } = position
+  return { ...cancelChange({ tenant, session, call: uid }, at, why), guards: [{ kind: 'unsettled', call: uid }] }
+}

@@ -1,0 +1,250 @@
+// The feed: recorded events from a cursor on, then new ones, without gap or repeat. The store is the source of truth; a
+// hint only triggers another read. Sessions and the runtime hand out readers of it.
+
+import { PawlError } from '../core/errors.ts'
+import type { Outcome } from '../core/outcome.ts'
+import type { Redactor } from '../security/redact.ts'
+import { decode, fromRow, type Json } from '../core/tool-value.ts'
+import type { EventRecord } from '../store/records/event.ts'
+import { emittedName } from '../store/records/task-record.ts'
+import { isUnreadable } from '../security/seal.ts'
+import type { EventQuery, Store } from '../store/store.ts'
+
+/** Human-readable text about an event. */
+export interface EventNarration {
+  /** For a call: its action in one line. */
+  readonly narration?: string
+  /** For a model's answer: the calls it requests, in one line. */
+  readonly headline?: string
+}
+
+/** Creates the texts when an event is read, in the reader's language. */
+export type Narrator = (event: EventRecord, locale: string) => Promise<EventNarration>
+
+/**
+ * An event as readers get it: with its cursor, the outcome of a settled call, and the payload of an event a task
+ * emitted.
+ */
+export type FeedEvent = EventRecord & {
+  readonly cursor: string
+  readonly outcome?: Outcome
+  readonly payload?: Json
+  readonly live?: undefined
+} & EventNarration
+
+/** Sent to readers that are connected at that moment. It is not stored and has no cursor. */
+export interface LiveEvent {
+  readonly live: true
+  readonly type: 'call.progress' | 'call.output' | 'turn.delta' | 'turn.retracted'
+  readonly tenant: string
+  readonly session: string
+  readonly call: string
+  readonly callId: string
+  readonly at: number
+  readonly body: object
+}
+
+interface FeedQuery {
+  readonly of?: NonNullable<EventQuery['of']>
+  readonly after: Cursor | undefined
+  readonly signal?: AbortSignal
+  /** Include live events. */
+  readonly live?: boolean
+  /** Language of the texts. */
+  readonly narrate?: string
+}
+
+/**
+ * A position in the feed, and the erasure count when its reader started: a reader may have missed events erased since.
+ */
+interface Cursor {
+  readonly position: number
+  readonly erasures: number
+}
+
+interface ReadOptions {
+  readonly after?: string
+  readonly signal?: AbortSignal
+  /** Adds `narration` to calls and `headline` to model answers, in this language ('en', 'de'). Default: none. */
+  readonly narrate?: string
+}
+
+/** Reads the events after the cursor, then new ones; with `live`, progress and output as well. */
+export interface ReadFeed {
+  (options?: ReadOptions & { readonly live?: false }): AsyncIterable<FeedEvent>
+  (options: ReadOptions & { readonly live: true }): AsyncIterable<FeedEvent | LiveEvent>
+}
+
+const pageSize = 256
+/** Maximum number of live events buffered per reader; older ones are dropped. */
+const maxLive = 256
+
+export class Feed {
+  readonly #store: Store
+  readonly #redact: Redactor
+  readonly #narrator: Narrator
+  readonly #stopListening: () => void
+  readonly #loadSecrets: (of: NonNullable<EventQuery['of']>) => Promise<void>
+  readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
+  #wakeups = new Set<() => void>()
+  #closed = false
+
+  /** `loadSecrets` loads the secrets of a session for redaction, including those that other workers set. */
+  constructor(
+    store: Store,
+    redact: Redactor,
+    narrator: Narrator,
+    loadSecrets: (of: NonNullable<EventQuery['of']>) => Promise<void>,
+  ) {
+    this.#loadSecrets = loadSecrets
+    this.#store = store
+    this.#redact = redact
+    this.#narrator = narrator
+    this.#stopListening = store.onHint(() => this.#wake())
+  }
+
+  /** Sends a live event to connected readers. */
+  publish(event: LiveEvent): void {
+    for (const { of, live } of this.#readers) {
+      if (of && (of.tenant !== event.tenant || of.session !== event.session)) continue
+      live.push(event)
+      if (live.length > maxLive) live.shift()
+    }
+    if (this.#readers.size > 0) this.#wake()
+  }
+
+  /** The read function of one session, or of all sessions. */
+  reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
+    const read = ({
+      after,
+      signal,
+      live,
+      narrate,
+    }: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
+      const narration = narrate === undefined ? {} : { narrate: checkLocale(narrate) }
+      const query = { after: parseCursor(after), ...(of ? { of } : {}), ...(live ? { live } : {}), ...narration }
+      return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
+    }
+    return read as ReadFeed
+  }
+
+  /** A reader that stops (`break`, `return()`) ends at once, not with the next event. */
+  #iterator(query: FeedQuery, signal: AbortSignal | undefined): AsyncIterator<FeedEvent | LiveEvent> {
+    const stop = new AbortController()
+    const events = this.#read({ ...query, signal: signal ? AbortSignal.any([signal, stop.signal]) : stop.signal })
+    return {
+      next: () => events.next(),
+      return: () => {
+        stop.abort()
+        return events.return()
+      },
+    }
+  }
+
+  async *#read({
+    of,
+    after,
+    signal,
+    live: includesLive,
+    narrate,
+  }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
+    let position = after?.position ?? 0
+    const reader = { of, live: [] as LiveEvent[] }
+    if (includesLive) this.#readers.add(reader)
+    const wake = (): void => this.#wake()
+    signal?.addEventListener('abort', wake, { once: true })
+    try {
+      if (of) await this.#loadSecrets(of)
+      const { erasures } = after ?? { erasures: (await this.#store.erased()).count }
+      for (let first = true; !this.#closed && !signal?.aborted; first = false) {
+        // Subscribed before the read: a commit during it wakes us again.
+        const nextHint = this.#nextHint()
+        const events = await this.#store.events({ after: position, limit: pageSize, ...(of ? { of } : {}) })
+        // Read after the events, so that an erasure before them is seen.
+        const erased = first || events.length > 0 ? await this.#store.erased(of) : undefined
+        if (erased && erased.count > erasures && erased.position > position) {
+          throw new PawlError(
+            'cursor_expired',
+            `The cursor is ${formatCursor(position, erasures)}; events up to position ${erased.position} were erased.`,
+          )
+        }
+        for (const event of events) {
+          if (this.#closed || signal?.aborted) return
+          position = event.position
+          const feedEvent = await this.#toFeedEvent(event, formatCursor(position, erasures))
+          yield narrate === undefined ? feedEvent : { ...feedEvent, ...(await this.#narrator(event, narrate)) }
+        }
+        for (let live = reader.live.shift(); live; live = reader.live.shift()) yield live
+        if (events.length === 0) await nextHint
+      }
+    } finally {
+      this.#readers.delete(reader)
+      signal?.removeEventListener('abort', wake)
+    }
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#stopListening()
+    this.#wake()
+  }
+
+  #nextHint(): Promise<void> {
+    return new Promise((resolve) => this.#wakeups.add(resolve))
+  }
+
+  #wake(): void {
+    const wakeups = this.#wakeups
+    this.#wakeups = new Set()
+    for (const wake of wakeups) wake()
+  }
+
+  async #toFeedEvent(event: EventRecord, cursor: string): Promise<FeedEvent> {
+    if (event.type === 'task.event')
+      return { ...event, cursor, payload: this.#redact.deep(await this.#payloadOf(event)) }
+    if (event.type !== 'call.settled') return { ...event, body: this.#redact.deep(event.body), cursor } as FeedEvent
+    const text = await this.#outcomeOf(event.call)
+    if (!text) return { ...event, cursor }
+    const outcome = decode(text) as unknown as Outcome
+    // A secret that a tool reveals to the model is for the model only.
+    if (outcome.status === 'success' && outcome.reveals)
+      return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
+    return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }
+  }
+
+  /** Payload of an event a task emitted; null if it is unreadable or erased. */
+  async #payloadOf({ tenant, session, body }: Extract<EventRecord, { type: 'task.event' }>): Promise<Json> {
+    try {
+      const document = await this.#store.document(emittedName({ tenant, session }, body.task, body.number))
+      return document ? fromRow((JSON.parse(document.value) as { payload: unknown }).payload) : null
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      return null
+    }
+  }
+
+  /** Null if the record is unreadable: the feed continues, and reading the call reports the error. */
+  async #outcomeOf(call: string): Promise<string | null> {
+    try {
+      return (await this.#store.call(call))?.outcome ?? null
+    } catch (error) {
+      if (!isUnreadable(error)) throw error
+      return null
+    }
+  }
+}
+
+function checkLocale(locale: unknown): string {
+  if (typeof locale === 'string') return locale
+  throw new PawlError('config_invalid', `narrate is ${JSON.stringify(locale)}; it must be a language, such as 'en'.`)
+}
+
+const formatCursor = (position: number, erasures: number): string =>
+  erasures === 0 ? `p${position}` : `p${position}e${erasures}`
+
+function parseCursor(cursor: string | undefined): Cursor | undefined {
+  if (cursor === undefined) return undefined
+  const match = /^p(\d{1,15})(?:e(\d{1,15}))?$/.exec(cursor)
+  if (!match) throw new PawlError('cursor_invalid', `The cursor is ${JSON.stringify(cursor)}.`)
+  return { position: Number(match[1]), erasures: Number(match[2] ?? 0) }
+}

@@ -1,0 +1,73 @@
+// Remembered decisions ("always allow this"). They answer an ask but are not votes, so they never override a deny, nor
+// an ask that needs more people than made the decision. An approval is bound to the tool's fingerprint: a changed tool
+// asks again.
+
+import type { Vote } from '../store/records/approval-request.ts'
+import type { Json } from '../core/tool-value.ts'
+import { type CombinedApprovalTerms } from './evaluate.ts'
+import { hasQuorum } from './approvers.ts'
+import { type ArgumentPatterns, compilePatterns, refuseAt } from './conditions.ts'
+
+export type RememberScope = 'session' | 'principal' | 'tenant'
+
+/** The stored rule. */
+export interface RememberedRule {
+  readonly id: string
+  readonly tenant: string
+  /** Null if it applies to all sessions. */
+  readonly session: string | null
+  /** Null if it applies to every requester. */
+  readonly principal: string | null
+  /** The tool's name. Id and fingerprint are those at the time the rule was made. */
+  readonly tool: string
+  readonly toolId: string
+  readonly toolFingerprint: string
+  readonly when?: ArgumentPatterns
+  readonly then: 'approve' | 'deny'
+  readonly votes: readonly Vote[]
+  readonly reason?: string
+  readonly madeAt: number
+  /** Expiry time, milliseconds since 1970. */
+  readonly until: number
+  /** The call whose approval created the rule. */
+  readonly call: string
+  readonly madeIn: string
+  readonly revoked?: Vote
+}
+
+export interface RememberedFacts {
+  readonly session: string
+  readonly principal: string | null
+  readonly toolId: string
+  readonly toolFingerprint: string
+  readonly args: Json
+  readonly now: number
+}
+
+/** The rule that answers the ask. A deny wins over an approval in any order. */
+export function findRememberedRule(
+  rules: readonly RememberedRule[],
+  facts: RememberedFacts,
+  asking: CombinedApprovalTerms,
+): RememberedRule | null {
+  const applicable = rules.filter((rule) => applies(rule, facts))
+  return (
+    applicable.find((rule) => rule.then === 'deny') ??
+    applicable.find((rule) => rule.then === 'approve' && hasQuorum(asking, facts.principal, rule.votes)) ??
+    null
+  )
+}
+
+function applies(
+  rule: RememberedRule,
+  { session, principal, toolId, toolFingerprint, args, now }: RememberedFacts,
+): boolean {
+  if (rule.revoked || now >= rule.until) return false
+  if (rule.session !== null && rule.session !== session) return false
+  if (rule.principal !== null && rule.principal !== principal) return false
+  // A denial applies to the tool id even if the tool changed; an approval only to the definition that was approved.
+  if (rule.toolId !== toolId || (rule.then === 'approve' && rule.toolFingerprint !== toolFingerprint)) return false
+  if (!rule.when) return true
+  const { truth } = compilePatterns(rule.when, refuseAt('rule'))(args)
+  return truth === 'yes' || (truth === 'unsure' && rule.then === 'deny')
+}

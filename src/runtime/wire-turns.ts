@@ -1,0 +1,171 @@
+// Wires turns: the registered models and frames, the driver of turns, and the functions that sessions call. Called by
+// runtime.ts.
+
+import { endLateAgent } from '../sessions/session-end.ts'
+import { movedCallNotice, openNotices, acknowledgeRows } from '../tasks/notices.ts'
+import { isInBackground } from '../tasks/is-background.ts'
+import { readTask } from '../tasks/read-task.ts'
+import type { BackgroundHost } from '../tasks/ports.ts'
+import type { CallHost } from '../calls/ports.ts'
+import type { Drive } from '../engine/engine.ts'
+import type { LiveEvent } from '../feed/event-feed.ts'
+import type { Execution } from '../engine/engine.ts'
+import { turnTool } from '../store/records/conversation.ts'
+import { isSealedUid } from '../store/records/encrypted-call-id.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Sizes } from '../core/size-limits.ts'
+import { chargeModel } from '../models/cost-ledger.ts'
+import { checkModel, type Model } from '../models/model.ts'
+import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
+import type { Redactor } from '../security/redact.ts'
+import type { Caller } from '../sessions/build-call-request.ts'
+import type { Batches } from '../sessions/run-batch.ts'
+import type { RecordReader } from '../sessions/read-call-records.ts'
+import type { CapabilitySwitches } from '../sessions/capability-switches.ts'
+import { unlessUnreadable } from '../store/skip-unreadable.ts'
+import type { Toolset } from '../tools/toolset.ts'
+import type { CallRenderer } from './render-call-result.ts'
+import { openMessages } from '../turns/conversation/session-messages.ts'
+import { type AgentsHost, agentTurn } from '../turns/agents/agent-turn.ts'
+import { complete } from '../turns/single-completion.ts'
+import type { Scope, TurnHost } from '../turns/ports.ts'
+import { MessageWatcher } from '../turns/conversation/message-watcher.ts'
+import { endOrphanTurn } from '../turns/end-orphan-turn.ts'
+import { sessionUsage, usageRow } from '../turns/usage.ts'
+import { frameTerms } from '../turns/turn-request.ts'
+import { shownMessage } from '../turns/conversation/mask-message.ts'
+import { resumeTurn, startTurn } from '../turns/start-turn.ts'
+import { turnDriver } from '../turns/turn-loop.ts'
+
+interface TurnsHost {
+  readonly background: BackgroundHost
+  readonly batches: Batches
+  readonly records: RecordReader
+  readonly renderer: CallRenderer
+  readonly sizes: Sizes
+  readonly poisonAfter: number
+  readonly sealAll: boolean
+  readonly models: readonly Model[]
+  readonly frames: readonly Frame[]
+  readonly switches: CapabilitySwitches
+  readonly deferThreshold: number | null
+  readonly redact: Redactor
+  tools(of: Scope): Toolset
+  live(about: Execution, type: LiveEvent['type'], body: object): void
+}
+
+export interface Turns {
+  readonly drive: Drive
+  /** Recorded tool names of the turns that can be driven here. */
+  readonly tools: readonly string[]
+  start(caller: Caller, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
+  messages(of: Scope): Messages
+  usage(of: Scope): Promise<SessionUsage>
+  /** A call was cancelled that no worker runs: if it is a turn, it is ended. */
+  endOrphan(uid: string, why: { readonly reason: string; readonly by: string | null }): Promise<void>
+  close(): void
+  /** Model functions for tool bodies. */
+  readonly forBodies: Pick<CallHost, 'complete' | 'usageRows' | 'turn'>
+}
+
+export function openTurns(host: TurnsHost): Turns {
+  const { store, engine, clock, ids, logger } = host.background
+  const { sizes, records, batches } = host
+  const models = new Map<string, Model>()
+  for (const model of host.models) {
+    if (models.has(checkModel(model).name))
+      throw new PawlError('config_invalid', `Two models have the name '${model.name}'.`)
+    models.set(model.name, model)
+  }
+  const frames = new Map<string, Frame>()
+  for (const frame of host.frames) {
+    if (frames.has(frameTerms(frame, '').name))
+      throw new PawlError('config_invalid', `Two frames have the name '${frame.name}'.`)
+    if (typeof frame.model === 'object') models.set(checkModel(frame.model).name, frame.model)
+    frames.set(frame.name, frame)
+  }
+  const lookup = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
+  const parts = { store, engine, clock, ids, logger, sizes, ...lookup }
+  const registerModel = (model: Model): void => void models.set(model.name, model)
+  const startHost = { ...parts, sealAll: host.sealAll, redactOutcome: host.background.redactOutcome, registerModel }
+  const start: Turns['start'] = (caller, turn, first) => startTurn(startHost, caller, turn, first)
+  const messageWatcher = new MessageWatcher(store, clock)
+  const { loadSecrets } = host.background
+  const turnHost: TurnHost = {
+    ...parts,
+    messageWatcher,
+    poisonAfter: host.poisonAfter,
+    deferFrom: host.deferThreshold,
+    inBackground: (of, uid) => isInBackground(store, of, uid),
+    loadSecrets,
+    redact: (text) => host.redact.text(text),
+    redactStream: () => host.redact.stream(),
+    tools: (of) => host.tools(of),
+    switches: host.switches,
+    start: (caller, calls, how) => batches.start(caller, calls, how),
+    untilWaiting: (batch) => records.runUntil(() => batch, 'waiting'),
+    renderCall: host.renderer.parts,
+    async notices(of) {
+      const listed = await openNotices(host.background, of).list()
+      return Promise.all(
+        listed.map(async ({ id, text, task, about }) => {
+          // An unreadable task is sealed, so its notice is secret.
+          let isSealed = false
+          const taskRow =
+            task === null
+              ? undefined
+              : await unlessUnreadable(
+                  () => readTask(host.background, of, task),
+                  () => (isSealed = true),
+                )
+          // The payload of a trigger event is sealed, since it may be meant for a sensitive tool.
+          const secret = about === 'trigger' || isSealed || (taskRow !== undefined && isSealedUid(taskRow.call))
+          return { notice: id, text, rows: acknowledgeRows(of, id), ...(secret ? { secret } : {}) }
+        }),
+      )
+    },
+    noticeState: (of, uid) => movedCallNotice(host.background, of, uid),
+    wakes: host.background.wakes,
+    emitLive: (about, type, body) => host.live(about, type, body),
+  }
+  const endLate: AgentsHost['endLate'] = (of, agent) => endLateAgent(host.background, of, agent)
+  const resume: AgentsHost['resume'] = (caller, turn) => resumeTurn(startHost, caller, turn)
+  const agents: AgentsHost = { store, clock, switches: host.switches, start, resume, endLate }
+  return {
+    drive: turnDriver(turnHost),
+    forBodies: {
+      complete: (of, request, signal) => complete({ ...turnHost, models }, of, request, signal),
+      usageRows: (of, key, model, usage) => [
+        usageRow(of.request.position, `${of.request.uid}:${key}`, {
+          models: chargeModel({}, model, usage),
+          tool: calledName(of),
+        }),
+      ],
+      turn: (of, session, request, signal) => agentTurn(agents, of, session, request, signal),
+    },
+    usage: (of) => sessionUsage(store, of),
+    endOrphan: (uid, why) => endOrphanTurn(turnHost, uid, why),
+    close: () => messageWatcher.close(),
+    get tools() {
+      return [...models.keys()].map(turnTool)
+    },
+    start,
+    messages: (of) =>
+      openMessages(
+        {
+          store,
+          clock,
+          ids,
+          maxBytes: sizes.arguments,
+          maxFileBytes: sizes.attachment,
+          shown: (message) => host.redact.deep(shownMessage(message, host.tools(of))),
+          loadSecrets,
+          notify: (session) => messageWatcher.notify(session),
+        },
+        of,
+      ),
+  }
+}
+
+/** The name models use for the tool. */
+const calledName = ({ request, options }: Execution): string => options.name ?? (request.tool.split('@')[0] as string)

@@ -1,0 +1,113 @@
+// Validates what a schedule or a trigger starts, at creation: a background tool with valid arguments, or a message.
+
+import { asSentence, PawlError } from '../core/errors.ts'
+import { formatValue } from '../core/format-value.ts'
+import { utf8Bytes, fits } from '../core/size-limits.ts'
+import type { WakePolicy } from '../core/task-state.ts'
+import { decode, containsAttachment } from '../core/tool-value.ts'
+import { mayHideFields, withoutReceived } from '../tools/hidden-arguments.ts'
+import { taskBatch } from '../store/records/task-record.ts'
+import type { BackgroundHost, Owner } from '../tasks/ports.ts'
+import { isFolderName, taskTitle } from '../tasks/start-task.ts'
+
+export interface StartSpec {
+  readonly tool?: string | { readonly name: string } | undefined
+  readonly input?: unknown
+  readonly message?: string | undefined
+  readonly title?: string | undefined
+  readonly wake?: WakePolicy | undefined
+  readonly id?: string | undefined
+}
+
+export interface CheckedStart {
+  readonly tool: string | null
+  readonly input: string | null
+  readonly message: string | null
+  readonly title: string
+  readonly wake: WakePolicy
+  readonly secret: boolean
+}
+
+type Code = 'schedule_invalid' | 'trigger_invalid'
+
+/** The id becomes part of task ids and their file paths. */
+const idShape = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$/
+const maxProblems = 8
+const wakePolicies: readonly unknown[] = ['silent', 'on_terminal', 'on_activity']
+
+export function rejectWith(code: Code): (why: string) => never {
+  return (why) => {
+    throw new PawlError(code, why)
+  }
+}
+
+export function checkStartId(id: unknown, code: Code): string {
+  if (typeof id !== 'string' || !idShape.test(id))
+    return rejectWith(code)(
+      `The id is ${formatValue(id)}; it must be 1 to 64 characters of A-Z a-z 0-9 _ . -, and not begin with a dot.`,
+    )
+  // The ids of its tasks, and so their folders, begin with it.
+  if (!isFolderName(id))
+    rejectWith(code)(
+      `The id is ${formatValue(id)}, which is not a valid folder name on every operating system. Choose another one.`,
+    )
+  return id
+}
+
+/** Rejects unknown fields, to catch misspelled ones. */
+export function checkFields(request: unknown, fields: readonly string[], code: Code): void {
+  const refuse = rejectWith(code)
+  if (typeof request !== 'object' || request === null)
+    refuse(`The request is ${request === null ? 'null' : `a ${typeof request}`}; it must be an object.`)
+  for (const field of Object.keys(request as object))
+    if (!fields.includes(field))
+      refuse(`There is no field ${JSON.stringify(field.slice(0, 60))}; the fields are ${fields.join(', ')}.`)
+}
+
+/** `partial`: an argument is filled in later (payloadTo), so the input is not checked against the schema yet. */
+export async function checkStart(
+  host: BackgroundHost,
+  owner: Owner,
+  request: StartSpec,
+  { code, partial = false }: { code: Code; partial?: boolean },
+): Promise<CheckedStart> {
+  const refuse = rejectWith(code)
+  const { message, wake = 'on_terminal', title } = request
+  const name = typeof request.tool === 'object' && request.tool !== null ? request.tool.name : request.tool
+  if ((name === undefined) === (message === undefined))
+    refuse(
+      name === undefined
+        ? 'The request has neither tool nor message; give exactly one.'
+        : 'The request has both tool and message; give exactly one.',
+    )
+  if (!wakePolicies.includes(wake))
+    refuse(`wake is ${formatValue(wake)}; it must be 'silent', 'on_terminal' or 'on_activity'.`)
+  if (message !== undefined) {
+    if (request.input !== undefined) refuse('`input` is not allowed with a message.')
+    if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())
+      refuse('The message must be a string that is not blank.')
+    if (!fits(message, host.maxBytes))
+      refuse(`The message has ${utf8Bytes(message)} bytes; at most ${host.maxBytes} are accepted.`)
+    return { tool: null, input: null, message, title: taskTitle(title, null), wake, secret: false }
+  }
+  if (typeof name !== 'string' || name.trim() === '') return refuse('`tool` must be the name of a tool.')
+  const tool = host.tool(owner, name.trim())
+  if (!tool) return refuse(`Unknown tool: ${name.slice(0, 80)}.`)
+  if (!tool.background) refuse(`Tool does not support background execution: ${tool.name}.`)
+  const { input, options } = host.ask(
+    owner,
+    { id: 'check', name: tool.name, input: request.input },
+    { batch: taskBatch },
+  )
+  if (options?.unreadable !== undefined) refuse(asSentence(`The input cannot be read: ${options.unreadable}`))
+  if (containsAttachment(decode(input)))
+    refuse('The input contains an attachment, which belongs to its call. Store its bytes as a session file instead.')
+  const checked = partial ? null : await tool.input.check(decode(input))
+  if (checked && !checked.ok) {
+    const problems = (mayHideFields(tool) ? checked.problems.map(withoutReceived) : checked.problems)
+      .slice(0, maxProblems)
+      .map(({ path, message: wrong }) => (path === '' ? wrong : `${path}: ${wrong}`))
+    refuse(`The input does not fit ${tool.name}: ${problems.join('; ').slice(0, 1000).toWellFormed()}.`)
+  }
+  return { tool: tool.name, input, message: null, title: taskTitle(title, tool), wake, secret: tool.sensitive }
+}

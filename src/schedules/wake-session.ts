@@ -1,0 +1,151 @@
+// Wakes a session that has notices: starts a turn like the last requested one, without a user message. An open turn
+// picks the notices up itself and checks again before it ends. A wake is a `due` row committed together with the
+// notice; the commit that removes it records the turn, so a session is woken exactly once, across workers and crashes.
+
+import type { NewCall } from '../engine/engine.ts'
+import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '../store/records/conversation.ts'
+import { endName } from '../store/records/task-record.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
+import type { FireResult, FireHost } from './fire-schedule.ts'
+import type { Wakes } from '../tasks/ports.ts'
+import { openNotices } from '../tasks/notices.ts'
+import { dueKey, overdueTime, type Scope } from './schedule-row.ts'
+
+type DocumentWrites = NonNullable<Change['documents']>
+
+export interface WakeRow {
+  readonly wake: {
+    readonly what: string
+    /** When the notice was written. */
+    readonly at: number
+    /** A call moved to the background. The worker that settles it may not know of the move, so the call is polled. */
+    readonly call?: string
+    readonly tries: number
+  }
+}
+
+const defaultMaxConsecutive = 10
+
+/**
+ * Validates the runtime option `wake`. `soon` is called before a wake row is committed, so that the scheduler polls.
+ */
+export function openWakes(
+  option: boolean | { readonly maxConsecutive?: number } | undefined,
+  { clock, soon, drives }: { clock: Clock; soon(): void; drives(tool: string): boolean },
+): Wakes {
+  const { maxConsecutive = defaultMaxConsecutive } = typeof option === 'object' && option !== null ? option : {}
+  const enabled =
+    option === true ||
+    (typeof option === 'object' && option !== null && Object.keys(option).every((field) => field === 'maxConsecutive'))
+  if (
+    option !== undefined &&
+    option !== false &&
+    !(enabled && Number.isSafeInteger(maxConsecutive) && maxConsecutive >= 1)
+  )
+    throw new PawlError('config_invalid', '`wake` must be a boolean, or { maxConsecutive } with a positive integer.')
+  if (!enabled) return { maxConsecutive: 0, rows: () => [], knows: () => false }
+  return {
+    maxConsecutive,
+    knows: drives,
+    rows({ tenant, session }, what, call) {
+      soon()
+      const at = clock.now()
+      return [
+        dueWake({ tenant, session }, overdueTime(at), { what, at, tries: 0, ...(call === undefined ? {} : { call }) }),
+      ]
+    },
+  }
+}
+
+const dueWake = (of: Scope, at: number, wake: WakeRow['wake']): DocumentWrites[number] => ({
+  of: 'due',
+  ...of,
+  key: dueKey(at, of.tenant, of.session, 'wake', wake.what),
+  value: JSON.stringify({ wake } satisfies WakeRow),
+})
+
+/**
+ * Backoff for polling a moved call. Normally the worker that settles it wakes the session; polling covers a move that
+ * was recorded too late for that worker to see it.
+ */
+const baseMs = 10_000
+const capMs = 30 * 60_000
+const retryMs = 500
+const maxWaitMs = 24 * 60 * 60_000
+
+export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRow['wake']): Promise<FireResult> {
+  const { store, clock, logger } = host
+  const of: Scope = { tenant: due.tenant, session: due.session }
+  const name = { of: 'due', ...of, key: due.key }
+  const guards: Guard[] = [{ kind: 'kept', ...name, revision: due.revision }]
+  const removed = { ...name, value: null }
+  /** A rejected commit means that another worker processed the row. */
+  const done = async (...documents: DocumentWrites): Promise<FireResult> => {
+    await store.commit({ guards, documents: [removed, ...documents], events: [] })
+    return 'done'
+  }
+  const later = (): Promise<FireResult> =>
+    done(
+      dueWake(of, clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(wake.tries, 10)), {
+        ...wake,
+        tries: wake.tries + 1,
+      }),
+    )
+  const [last, sessionEnd] = await Promise.all([store.document(lastTurnName(of)), store.document(endName(of, ''))])
+  if (sessionEnd) return done()
+  const call = wake.call === undefined ? undefined : await store.call(wake.call)
+  if (call && call.state !== 'settled') return later()
+  // No turn was ever requested here, or an agent owns the session.
+  if (!last || (await store.document(parentName(of)))) return done()
+  // An open turn reads the notices itself, or writes its own wake row when it ends.
+  if ((await openNotices(host, of).list()).length === 0 || (await hasOpenTurn(store, of))) return done()
+  const row = JSON.parse(last.value) as LastTurnRow
+  // Leave the row to a worker that can drive this turn; give up if none took it for a day.
+  if (!host.wakes.knows(row.asked.tool)) return clock.now() - wake.at < maxWaitMs ? 'left' : done()
+  if (row.woken >= host.wakes.maxConsecutive) {
+    logger.warn(
+      'A session has notices but has used up its consecutive automatic turns; it waits for the next user message',
+      { ...of },
+    )
+    return done()
+  }
+  const request: NewCall = {
+    ...row.asked,
+    position: { ...of, batch: turnBatch, id: wokenId(due.key), occurrence: 0 },
+    line: null,
+  }
+  const lastTurn = lastTurnName(of)
+  const put = await host.engine().submit(request, () => ({
+    guards: [
+      ...guards,
+      { kind: 'kept', ...lastTurn, revision: last.revision },
+      { kind: 'kept', ...endName(of, ''), revision: 0 },
+    ],
+    documents: [
+      removed,
+      {
+        ...lastTurn,
+        ...(row.asked.sealed ? { secret: true as const } : {}),
+        value: JSON.stringify({ ...row, woken: row.woken + 1 }),
+      },
+    ],
+    events: [],
+  }))
+  // A concurrent change won: check again shortly whether notices are left.
+  return put.as === 'refused' ? done(dueWake(of, clock.now() + retryMs, wake)) : 'done'
+}
+
+const page = 200
+
+/** Whether the session has a turn that is running or queued. */
+async function hasOpenTurn(store: Store, of: Scope): Promise<boolean> {
+  for (let after = ''; ;) {
+    const open = await store.unsettled({ of, after, limit: page })
+    if (open.some(({ position }) => position.batch === turnBatch)) return true
+    const last = open.at(-1)
+    if (!last || open.length < page) return false
+    after = last.uid
+  }
+}

@@ -1,0 +1,89 @@
+// Stores which capabilities a session has switched on, so that every worker sees the same set, also after a restart.
+
+import type { Hook } from '../calls/admission/hook-definition.ts'
+import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
+import type { Clock } from '../core/clock.ts'
+import type { Capabilities } from './define-capability.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { Change, Store } from '../store/store.ts'
+import type { Toolset } from '../tools/toolset.ts'
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/** Capabilities of one session. */
+export interface SessionCapabilities {
+  /** Names of the capabilities that are on. */
+  list(): Promise<string[]>
+  /** Also switches on what it requires. Takes effect for turns and batches that start later. */
+  switchOn(name: string): Promise<void>
+  /** Returns false if it was not on. Capabilities it required stay on. */
+  switchOff(name: string): Promise<boolean>
+}
+
+const collection = 'capability'
+const documentName = ({ tenant, session }: Scope, key: string) => ({ of: collection, tenant, session, key })
+
+export class CapabilitySwitches {
+  readonly #store: () => Store
+  readonly #clock: Clock
+  readonly all: Capabilities
+
+  constructor(store: () => Store, clock: Clock, all: Capabilities) {
+    this.#store = store
+    this.#clock = clock
+    this.all = all
+  }
+
+  async enabledIn({ tenant, session }: Scope): Promise<ReadonlySet<string>> {
+    const found = new Set<string>()
+    if (!this.all.any) return found
+    for await (const { key } of iterateDocuments(this.#store(), { of: collection, tenant, session })) found.add(key)
+    return found
+  }
+
+  async isOn(of: Scope, name: string): Promise<boolean> {
+    return (await this.#store().document(documentName(of, name))) !== undefined
+  }
+
+  /** The hooks of all capabilities. `toolsetOf` returns the current toolset of a session. */
+  hooks(toolsetOf: (tenant: string, session: string) => Toolset): Hook[] {
+    return this.all.hooks(
+      (of, name) => this.isOn(of, name),
+      ({ tenant, session }, name) => toolsetOf(tenant, session).get(name),
+    )
+  }
+
+  /** Documents that record these capabilities as switched on. */
+  documents(of: Scope, names: Iterable<string>): NonNullable<Change['documents']> {
+    return [...names].map((name) => ({ ...documentName(of, name), value: '1' }))
+  }
+
+  /** Events that announce the switch. */
+  events(of: Scope, names: Iterable<string>, on: boolean): NewEvent[] {
+    return [...names].map((name) => eventOf(sessionSubject(of), 'capability.switched', this.#clock.now(), { name, on }))
+  }
+
+  async switchOn(of: Scope, names: readonly string[]): Promise<void> {
+    const before = await this.enabledIn(of)
+    const added = [...new Set(names.flatMap((name) => this.all.withRequired(name)))].filter((name) => !before.has(name))
+    if (added.length === 0) return
+    await this.#store().commit({
+      guards: [],
+      documents: this.documents(of, added),
+      events: this.events(of, added, true),
+    })
+  }
+
+  async switchOff(of: Scope, name: string): Promise<boolean> {
+    if (!(await this.isOn(of, name))) return false
+    await this.#store().commit({
+      guards: [],
+      documents: [{ ...documentName(of, name), value: null }],
+      events: this.events(of, [name], false),
+    })
+    return true
+  }
+}

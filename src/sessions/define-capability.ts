@@ -1,0 +1,192 @@
+// A capability is a named bundle of tools, instructions, limits and hooks that a session can switch on. A capability
+// that is off is neither shown to a model nor run for one.
+
+import { checkHooks, type Hook, type HookFacts } from '../calls/admission/hook-definition.ts'
+import { PawlError } from '../core/errors.ts'
+import { isTool, type Tool } from '../tools/tool.ts'
+import { type Entry, restrictToolset, type Toolset } from '../tools/toolset.ts'
+import { isCost } from '../models/cost-ledger.ts'
+import type { TurnLimits } from '../models/turn-interface.ts'
+
+export interface Capability {
+  readonly name: string
+  readonly description?: string
+  readonly tools?: readonly Tool[]
+  /** Added to the instructions of every turn while it is on. */
+  readonly instructions?: string
+  /** Limits of turns while it is on; the strictest of all active limits applies. */
+  readonly limits?: Pick<TurnLimits, 'steps' | 'invalid' | 'historyTokens' | 'cost'>
+  /** Run for calls of sessions where it is on. */
+  readonly hooks?: readonly Hook[]
+  /** Other capabilities that are switched on with it. */
+  readonly requires?: readonly string[]
+}
+
+/** Infinity where there is no limit. */
+export type CapabilityLimits = Required<NonNullable<Capability['limits']>>
+
+interface Scope {
+  readonly tenant: string
+  readonly session: string
+}
+
+const namePattern = /^[A-Za-z0-9_.-]{1,64}$/
+
+/** All capabilities of a runtime. */
+export class Capabilities {
+  readonly #all: ReadonlyMap<string, Capability>
+  /** Capability of each tool. Keyed by tool, not by name: a session may have its own tool with the same name. */
+  readonly #owners = new Map<Tool, string>()
+  readonly #taskTools: ReadonlySet<Tool>
+
+  /** `taskTools` are offered only if some tool can run in the background. */
+  constructor(all: readonly Capability[], taskTools: readonly Tool[]) {
+    if (!Array.isArray(all)) throw invalid('must be a list')
+    this.#taskTools = new Set(taskTools)
+    this.#all = new Map(all.map((each) => [checkCapability(each).name, each]))
+    if (this.#all.size < all.length) throw invalid('two capabilities have the same name')
+    const toolOwners = new Map<string, string>()
+    for (const { name, tools = [], requires = [] } of all) {
+      for (const tool of tools) {
+        if (toolOwners.has(tool.name))
+          throw invalid(`'${name}' and '${toolOwners.get(tool.name)}' both have the tool '${tool.name}'`)
+        toolOwners.set(tool.name, name)
+        this.#owners.set(tool, name)
+      }
+      for (const other of requires)
+        if (!this.#all.has(other)) throw invalid(`'${name}' requires '${other}', which does not exist`)
+    }
+  }
+
+  get any(): boolean {
+    return this.#all.size > 0
+  }
+
+  has(name: string): boolean {
+    return this.#all.has(name)
+  }
+
+  get tools(): readonly Tool[] {
+    return [...this.#all.values()].flatMap(({ tools = [] }) => tools)
+  }
+
+  /** The capability and everything it requires. */
+  withRequired(name: string): string[] {
+    if (!this.#all.has(name))
+      throw new PawlError(
+        'capability_unknown',
+        `The name is ${JSON.stringify(name)}; known capabilities: ${[...this.#all.keys()].join(', ') || 'none'}.`,
+      )
+    const found = [name]
+    for (const each of found)
+      for (const other of this.#all.get(each)?.requires ?? []) if (!found.includes(other)) found.push(other)
+    return found
+  }
+
+  /** The toolset without tools of capabilities that are off. */
+  enabledTools(set: Toolset, on: ReadonlySet<string>): Toolset {
+    const isOn = ({ tool }: Entry): boolean => {
+      const owner = tool && this.#owners.get(tool)
+      return owner === undefined || on.has(owner)
+    }
+    const remaining = set.entries.filter(isOn)
+    if (remaining.length === set.entries.length) return set
+    const anyBackground = remaining.some(({ tool }) => tool?.background)
+    return restrictToolset(
+      set,
+      remaining.flatMap(({ name, tool }) => (tool && this.#taskTools.has(tool) && !anyBackground ? [] : name)),
+    )
+  }
+
+  /** Instructions of the frame, then of the capabilities; null if there are none. */
+  instructions(on: ReadonlySet<string>, first: string | null): string | null {
+    const own = this.#enabled(on).flatMap(({ name, instructions }) =>
+      instructions === undefined || instructions.trim() === ''
+        ? []
+        : [`<capability name="${name}">\n${instructions}\n</capability>`],
+    )
+    const all = first === null ? own : [first, ...own]
+    return all.length === 0 ? null : all.join('\n\n')
+  }
+
+  limits(on: ReadonlySet<string>): CapabilityLimits {
+    const strictest = (of: keyof CapabilityLimits): number =>
+      Math.min(...this.#enabled(on).map(({ limits }) => limits?.[of] ?? Infinity))
+    return {
+      steps: strictest('steps'),
+      invalid: strictest('invalid'),
+      historyTokens: strictest('historyTokens'),
+      cost: strictest('cost'),
+    }
+  }
+
+  /**
+   * Wraps each hook so that it runs only where its capability is on, or for a call of the capability's own tools:
+   * calls started while it was on keep their hooks. `toolOf` resolves a tool name in a session.
+   */
+  hooks(
+    switchedOn: (of: Scope, name: string) => Promise<boolean>,
+    toolOf: (of: Scope, name: string) => Tool | undefined,
+  ): Hook[] {
+    const isOn = async (facts: HookFacts, name: string): Promise<boolean> => {
+      const tool = toolOf(facts, facts.tool)
+      return (tool !== undefined && this.#owners.get(tool) === name) || switchedOn(facts, name)
+    }
+    return [...this.#all.values()].flatMap(({ name, hooks = [] }) =>
+      checkHooks(hooks).map(({ name: own, before, after, project }) => ({
+        name: own,
+        ...(before
+          ? {
+              before: async (facts: Parameters<typeof before>[0]) =>
+                (await isOn(facts, name)) ? before(facts) : undefined,
+            }
+          : {}),
+        ...(after
+          ? {
+              after: async (...given: Parameters<typeof after>) =>
+                (await isOn(given[0], name)) ? after(...given) : undefined,
+            }
+          : {}),
+        ...(project
+          ? {
+              project: async (...given: Parameters<typeof project>) =>
+                (await isOn(given[0], name)) ? project(...given) : undefined,
+            }
+          : {}),
+      })),
+    )
+  }
+
+  #enabled(on: ReadonlySet<string>): Capability[] {
+    return [...this.#all.values()].filter(({ name }) => on.has(name))
+  }
+}
+
+const invalid = (why: string): PawlError => new PawlError('config_invalid', `capabilities: ${why}.`)
+
+const fields = new Set(['name', 'description', 'tools', 'instructions', 'limits', 'hooks', 'requires'])
+
+const limitFields = new Set(['steps', 'invalid', 'historyTokens', 'cost'])
+
+function checkCapability(capability: Capability): Capability {
+  if (typeof capability?.name !== 'string' || !namePattern.test(capability.name))
+    throw invalid('a name must be 1 to 64 characters of A-Z a-z 0-9 _ . -')
+  for (const field of Object.keys(capability))
+    if (!fields.has(field)) throw invalid(`'${capability.name}' has the unknown field '${field}'`)
+  const { tools = [], instructions, limits = {}, hooks = [], requires = [] } = capability
+  for (const [field, list] of Object.entries({ tools, hooks, requires }))
+    if (!Array.isArray(list)) throw invalid(`${field} of '${capability.name}' must be a list`)
+  if (!tools.every(isTool)) throw invalid(`tools of '${capability.name}' must be created with tool()`)
+  if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
+    throw invalid(`instructions of '${capability.name}' must be a well-formed string`)
+  if (typeof limits !== 'object' || limits === null)
+    throw invalid(`limits of '${capability.name}' must be an object such as { steps: 10 }`)
+  for (const [limit, value] of Object.entries(limits)) {
+    if (!limitFields.has(limit)) throw invalid(`limits of '${capability.name}' has the unknown field '${limit}'`)
+    if (limit === 'cost') {
+      if (!isCost(value)) throw invalid(`limits.cost of '${capability.name}' must be a number above 0`)
+    } else if (!Number.isSafeInteger(value) || value < 1)
+      throw invalid(`limits.${limit} of '${capability.name}' must be a whole number of at least 1`)
+  }
+  return capability
+}

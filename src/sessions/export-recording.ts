@@ -1,0 +1,59 @@
+// Exports a session as plain JSON: its calls with steps and waits, and their attachments. The export is not encrypted:
+// protect it like the store itself.
+
+import type { CallRecord, StepRecord, WaitRecord } from '../store/records/call-record.ts'
+import { attachmentsIn } from '../store/records/attachment-refs.ts'
+import type { Store } from '../store/store.ts'
+
+export interface RecordedCall {
+  readonly record: CallRecord
+  readonly steps: readonly StepRecord[]
+  readonly waits: readonly WaitRecord[]
+}
+
+export interface Recording {
+  readonly format: 1
+  readonly tenant: string
+  readonly session: string
+  /** In the order of creation. */
+  readonly calls: readonly RecordedCall[]
+  readonly attachments: readonly {
+    readonly id: string
+    readonly mediaType: string
+    readonly name: string | null
+    readonly base64: string
+  }[]
+}
+
+const pageSize = 200
+
+export async function recordingOf(store: Store, of: { tenant: string; session: string }): Promise<Recording> {
+  const calls: RecordedCall[] = []
+  const ids = new Set<string>()
+  for (let after = ''; ;) {
+    const records = await store.callsOf(of, { after, limit: pageSize })
+    for (const record of records) {
+      const [steps, waits] = await Promise.all([store.steps(record.uid), store.waitsOf(record.uid)])
+      // Diagnostics are for operators only.
+      calls.push({ record: { ...record, trouble: null }, steps, waits })
+      const { input, args, outcome } = record
+      const recorded = [...steps.map(({ value }) => value), ...waits.map(({ resolution }) => resolution)]
+      for (const id of attachmentsIn(input, args, outcome, ...recorded)) ids.add(id)
+    }
+    const last = records.at(-1)
+    if (!last || records.length < pageSize) break
+    after = last.uid
+  }
+  const attachments: Recording['attachments'][number][] = []
+  for (const id of ids) {
+    const found = await store.attachment(of.tenant, id)
+    if (found)
+      attachments.push({
+        id,
+        mediaType: found.mediaType,
+        name: found.name,
+        base64: Buffer.from(found.data).toString('base64'),
+      })
+  }
+  return { format: 1, ...of, calls, attachments }
+}

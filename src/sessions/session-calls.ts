@@ -1,0 +1,201 @@
+// session.calls: reads the recorded calls of a session with their outcomes, steps and waits. Wait keys and internal
+// error details are never returned; the log has them.
+
+import type { CallOptions, CallRecord, CallState, StepRecord, WaitRecord } from '../store/records/call-record.ts'
+import { usageName } from '../store/records/conversation.ts'
+import { PawlError } from '../core/errors.ts'
+import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
+import { decode, type Json } from '../core/tool-value.ts'
+import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
+import type { UsageOf } from '../models/turn-interface.ts'
+import { iterateDocuments } from '../store/iterate-documents.ts'
+import type { Store } from '../store/store.ts'
+import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/records/wait-resolution.ts'
+import { keyBatch } from './call-request.ts'
+
+export interface CallSummary {
+  /** Unique in the store and ordered by creation. Events name the call by it, and it is the cursor of `list`. */
+  readonly uid: string
+  /** The model's id of the call. */
+  readonly callId: string
+  readonly batch: string
+  readonly occurrence: number
+  /** Set if an idempotency key identifies the call instead of batch and id. */
+  readonly idempotencyKey?: string
+  /** The tool name the model used. */
+  readonly name: string
+  readonly principal: string | null
+  readonly state: CallState
+  /** How many times the body was started. */
+  readonly attempts: number
+  readonly createdAt: number
+  /** When the last attempt started. */
+  readonly startedAt: number | null
+  readonly settledAt: number | null
+  /** Null until the call is settled. */
+  readonly outcome: Outcome | null
+}
+
+export interface CallDetails extends CallSummary {
+  /** The requested input; once validated, the arguments the body gets. */
+  readonly input: Json
+  /** In the order in which they ended. */
+  readonly steps: readonly {
+    readonly id: string
+    readonly state: StepRecord['state']
+    readonly at: number
+    readonly round: number
+  }[]
+  readonly waits: readonly {
+    readonly id: string
+    readonly name: string
+    readonly createdAt: number
+    readonly deadline: number
+    /** 'open', or the kind of its resolution. */
+    readonly state: 'open' | ResolutionKind
+  }[]
+  /**
+   * Model usage of its body (ctx.complete) or of the turn; null if there is none. A turn's usage is known when it has
+   * ended.
+   */
+  readonly usage: UsageOf | null
+}
+
+export interface CallsQuery {
+  /** Outcome status or call state. */
+  readonly status?: OutcomeStatus | CallState
+  /** Tool name as requested or as recorded. */
+  readonly tool?: string
+  /** Maximum number of calls; default 100, at most 1,000. */
+  readonly limit?: number
+  /** The page starts after this uid; pass the uid of the last call of the previous page. */
+  readonly after?: string
+}
+
+export interface Calls {
+  /**
+   * The call with this id (batch defaults to '', occurrence to 0), uid or idempotency key; undefined if there is none.
+   */
+  get(
+    call: string | { readonly uid: string } | { readonly idempotencyKey: string },
+    at?: { readonly batch?: string; readonly occurrence?: number },
+  ): Promise<CallDetails | undefined>
+  /** Calls of this session, oldest first. */
+  list(query?: CallsQuery): Promise<CallSummary[]>
+}
+
+/** Rows per read; some may not match the query. */
+const pageSize = 100
+const maxLimit = 1_000
+
+export function callsOf(store: Store, of: { readonly tenant: string; readonly session: string }): Calls {
+  return {
+    async get(call, { batch = '', occurrence = 0 } = {}) {
+      const record = await findCall(store, of, call, batch, occurrence)
+      if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
+      const [steps, waits, usage] = await Promise.all([
+        store.steps(record.uid),
+        store.waitsOf(record.uid),
+        readUsage(store, of, record.uid),
+      ])
+      return {
+        ...summary(record),
+        input: decode(record.args ?? record.input),
+        steps: stepDetails(steps),
+        waits: waitDetails(waits),
+        usage,
+      }
+    },
+    async list({ status, tool, limit = 100, after = '' } = {}) {
+      if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= maxLimit)) {
+        throw new PawlError(
+          'config_invalid',
+          `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`,
+        )
+      }
+      const found: CallSummary[] = []
+      for (let from = after; ;) {
+        const records = await store.callsOf(of, { after: from, limit: pageSize })
+        for (const record of records) {
+          const item = summary(record)
+          if (tool !== undefined && item.name !== tool && record.tool !== tool) continue
+          if (status !== undefined && item.state !== status && item.outcome?.status !== status) continue
+          if (found.push(item) === limit) return found
+        }
+        const last = records.at(-1)
+        if (!last || records.length < pageSize) return found
+        from = last.uid
+      }
+    },
+  }
+}
+
+async function readUsage(store: Store, of: { tenant: string; session: string }, uid: string): Promise<UsageOf | null> {
+  const turnRow = await store.document(usageName(of, uid))
+  let account = turnRow ? (JSON.parse(turnRow.value) as UsageRow).models : {}
+  // One row per completion of the body, keyed by call uid and name.
+  const { tenant, session } = of
+  for await (const { key, value } of iterateDocuments(
+    store,
+    { of: usageName(of, '').of, tenant, session },
+    `${uid}:`,
+  )) {
+    if (!key.startsWith(`${uid}:`)) break
+    account = mergeUsage(account, (JSON.parse(value) as UsageRow).models)
+  }
+  return Object.keys(account).length === 0 ? null : totalUsage(account)
+}
+
+async function findCall(
+  store: Store,
+  of: { readonly tenant: string; readonly session: string },
+  call: Parameters<Calls['get']>[0],
+  batch: string,
+  occurrence: number,
+): Promise<CallRecord | undefined> {
+  const { tenant, session } = of
+  if (typeof call === 'string') return store.callAt({ tenant, session, batch, id: call, occurrence })
+  if ('uid' in call) return store.call(call.uid)
+  return store.callAt({ tenant, session, batch: keyBatch, id: call.idempotencyKey, occurrence: 0 })
+}
+
+function summary(record: CallRecord): CallSummary {
+  const { uid, principal, state, attempt: attempts, createdAt, startedAt, settledAt, outcome, options } = record
+  const { batch, id, occurrence } = record.position
+  const { callId = id, name = record.tool } = options === null ? {} : (JSON.parse(options) as CallOptions)
+  const identity = batch === keyBatch ? { batch: '', idempotencyKey: id } : { batch }
+  return {
+    uid,
+    callId,
+    ...identity,
+    occurrence,
+    name,
+    principal,
+    state,
+    attempts,
+    createdAt,
+    startedAt,
+    settledAt,
+    outcome: outcome === null ? null : (decode(outcome) as unknown as Outcome),
+  }
+}
+
+const stepPrefix = 'step:'
+
+/** Steps of ctx.step only; the runtime's own keys (timestamps, delays) are left out. */
+const stepDetails = (steps: readonly StepRecord[]): CallDetails['steps'] =>
+  steps
+    .filter(({ key }) => key.startsWith(stepPrefix))
+    .map(({ key, state, at, round }) => ({ id: key.slice(stepPrefix.length), state, at, round }))
+    .toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+
+const waitDetails = (waits: readonly WaitRecord[]): CallDetails['waits'] =>
+  waits
+    .map(({ id, name, createdAt, deadline, resolution }) => ({
+      id,
+      name,
+      createdAt,
+      deadline,
+      state: resolution === null ? ('open' as const) : resolutionKind(decodeResolution(resolution)),
+    }))
+    .toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1))

@@ -1,0 +1,168 @@
+// The values of one session: JSON by key, in the store.
+
+import { type ErrorCode, PawlError } from '../../core/errors.ts'
+import { utf8Bytes } from '../../core/size-limits.ts'
+import type { Clock } from '../../core/clock.ts'
+import { decode, encode, containsAttachment } from '../../core/tool-value.ts'
+import type { ListValues, SessionValues, ValueStat } from '../../core/session-values-interface.ts'
+import type { StoredDocument, Store } from '../../store/store.ts'
+import {
+  planWrite,
+  readMark,
+  documentNames,
+  type Refusal,
+  type Row,
+  parseRow,
+  rowName,
+  type Scope,
+} from './value-rows.ts'
+import { writerFor, type Writer } from './write-value.ts'
+
+export interface ValueQuotas {
+  /** Maximum size of one value including its key, in bytes (default 256 KiB). */
+  readonly valueBytes: number
+  /** Maximum size of all values of a session, in bytes (default 16 MiB). */
+  readonly bytes: number
+  /** Maximum number of keys per session (default 10,000). */
+  readonly keys: number
+}
+
+const KiB = 1024
+const defaults: ValueQuotas = { valueBytes: 256 * KiB, bytes: 16 * KiB * KiB, keys: 10_000 }
+const maxKeyLength = 255
+
+/** Fills in the defaults. Throws config_invalid. */
+export function valueQuotas(options: Partial<ValueQuotas> = {}): ValueQuotas {
+  for (const [name, limit] of Object.entries(options)) {
+    if (!Object.hasOwn(defaults, name))
+      throw new PawlError('config_invalid', `values.${name} is unknown; the options are valueBytes, bytes, keys.`)
+    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
+      throw new PawlError('config_invalid', `values.${name} is ${String(limit)}; it must be a positive integer.`)
+  }
+  const { valueBytes = defaults.valueBytes, bytes = defaults.bytes, keys = defaults.keys } = options
+  return { valueBytes, bytes, keys }
+}
+
+export interface ValueParts {
+  readonly store: Store
+  readonly clock: Clock
+  readonly quotas: ValueQuotas
+}
+
+export function openValues(
+  { store, clock, quotas }: ValueParts,
+  { tenant, session }: Scope,
+  writer?: Writer,
+): SessionValues {
+  const scope = { tenant, session }
+  const write = writerFor({ store, clock }, scope, writer)
+  const change = async (
+    op: 'set' | 'delete',
+    key: string,
+    text: string | null,
+    ifRevision: number | null | undefined,
+  ) => {
+    const row = text === null ? null : { at: clock.now(), text }
+    const refuse = (was: Row | null): Refusal | null => revisionMismatch(key, was, ifRevision)
+    const count = planWrite({ op, row, key, most: quotas, refuse, full: 'values_full' })
+    const event = { type: 'value.changed', body: { key, change: op === 'set' ? 'set' : 'deleted' } } as const
+    const names = documentNames('value', scope, key)
+    return readMark(await write({ of: 'value', key, names, count, event }), op, key)
+  }
+  return {
+    async get(given) {
+      const key = checkKey(given)
+      const stored = await store.document(rowName('value', scope, key))
+      if (!stored) return undefined
+      const row = parseRow(stored.value)
+      return { ...statOf(key, row), value: decode(row.text) }
+    },
+    async set(given, value, { ifRevision } = {}) {
+      const key = checkKey(given)
+      checkRevision(ifRevision, true)
+      const text = encode(value)
+      if (containsAttachment(value))
+        throw new PawlError(
+          'value_invalid',
+          'An attachment belongs to its call. Store its bytes as a session file instead.',
+        )
+      const bytes = utf8Bytes(key) + utf8Bytes(text)
+      if (bytes > quotas.valueBytes)
+        throw new PawlError(
+          'value_too_large',
+          `'${key}' would have ${bytes} bytes; the quota valueBytes is ${quotas.valueBytes}.`,
+          {
+            details: { key, bytes, most: quotas.valueBytes },
+          },
+        )
+      return statOf(key, (await change('set', key, text, ifRevision)) as Row)
+    },
+    async delete(given, { ifRevision } = {}) {
+      const key = checkKey(given)
+      checkRevision(ifRevision, false)
+      return (await change('delete', key, null, ifRevision)) !== null
+    },
+    async list(options = {}) {
+      const { prefix, after, limit } = checkListOptions(options)
+      const found: StoredDocument[] = []
+      // The prefix itself may be a key; the query below starts strictly after it.
+      const first =
+        prefix === '' || after !== undefined ? undefined : await store.document(rowName('value', scope, prefix))
+      if (first) found.push(first)
+      const rest = await store.documentsOf({ of: 'value', ...scope, after: after ?? prefix, limit: limit + 1 })
+      found.push(...rest.filter(({ key }) => key.startsWith(prefix)))
+      return {
+        entries: found.slice(0, limit).map(({ key, value }) => statOf(key, parseRow(value))),
+        more: found.length > limit,
+      }
+    },
+  }
+}
+
+const statOf = (key: string, { revision, bytes, at }: Row): ValueStat => ({ key, revision, bytes, updatedAt: at })
+
+function checkKey(key: unknown, mayBeBlank = false): string {
+  const refuse = (why: string): never => {
+    throw new PawlError('value_key_invalid', why)
+  }
+  if (typeof key !== 'string') return refuse('The key must be a string.')
+  if ((key.trim() === '' && !mayBeBlank) || key.length > maxKeyLength)
+    return refuse(`The key has ${key.length} characters; it must have 1 to ${maxKeyLength} and not be blank.`)
+  if (!key.isWellFormed() || key.includes('\0')) return refuse('The key contains NUL or a lone surrogate.')
+  return key
+}
+
+function checkRevision(revision: unknown, mayBeNull: boolean): void {
+  if (
+    revision === undefined ||
+    (revision === null && mayBeNull) ||
+    (Number.isSafeInteger(revision) && (revision as number) > 0)
+  )
+    return
+  throw new PawlError(
+    'config_invalid',
+    `ifRevision is ${JSON.stringify(revision)}; it must be the revision of a value${mayBeNull ? ', or null' : ''}.`,
+  )
+}
+
+/** The refusal of a compare-and-set whose expected revision is not the current one. */
+function revisionMismatch(key: string, was: Row | null, ifRevision: number | null | undefined): Refusal | null {
+  if (ifRevision === undefined || (was?.revision ?? null) === ifRevision) return null
+  const code: ErrorCode = 'value_changed'
+  const message = was ? `'${key}' now has the revision ${was.revision}.` : `'${key}' no longer exists.`
+  return { code, message, details: { now: was?.revision ?? null } }
+}
+
+function checkListOptions({ prefix = '', after, limit = 200 }: ListValues): {
+  prefix: string
+  after: string | undefined
+  limit: number
+} {
+  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
+    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be an integer from 1 to 1000.`)
+  // A prefix may be blank, because keys may begin with a space.
+  if (prefix !== '') checkKey(prefix, true)
+  if (after !== undefined && !checkKey(after).startsWith(prefix))
+    throw new PawlError('config_invalid', '`after` must be a key that begins with the prefix.')
+  return { prefix, after, limit }
+}

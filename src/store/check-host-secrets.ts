@@ -1,0 +1,57 @@
+// Checks the host's secrets against the store. The store keeps the fingerprint of every secret it was ever used with,
+// in order. All of them must be given: without one, wait keys issued under it stop working and data sealed with it
+// cannot be opened.
+
+import { PawlError } from '../core/errors.ts'
+import { secretFingerprint, type HostKeys, type HostSecret, hostSecret } from '../security/host-secrets.ts'
+import type { Store } from './store.ts'
+
+export interface KeyOptions {
+  /** The current secret: at least 32 bytes. Default: the secret that the store keeps itself, if it can. */
+  readonly secret: Uint8Array | string
+  /**
+   * Secrets this store was used with before, or will be soon. Data sealed and keys issued under them stay valid.
+   * Default: none.
+   */
+  readonly previous?: readonly (Uint8Array | string)[]
+}
+
+/** Name of the setting with the nth fingerprint. */
+const settingAt = (n: number): string => (n === 0 ? 'secret_fingerprint' : `secret_fingerprint:${n}`)
+
+export async function openKeys(store: Store, options: KeyOptions | undefined): Promise<HostKeys> {
+  const secret = options?.secret === undefined ? await store.secret() : Buffer.from(options.secret)
+  if (!secret)
+    throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own. Set \`keys.secret\`.`)
+  const current = checkSecretLength(secret, 'keys.secret')
+  const previous = (options?.previous ?? []).map((each, index) =>
+    checkSecretLength(Buffer.from(each), `keys.previous[${index}]`),
+  )
+  const all = [current, ...previous]
+  const byFingerprint = new Map(all.map((each) => [secretFingerprint(each.bytes), each]))
+  const own = secretFingerprint(current.bytes)
+  let first: HostSecret | undefined
+  let found: string | undefined
+  // Reads until the current fingerprint is found (adding it if missing), then to the end of the list: an outdated
+  // configuration must not open a store that has since been used with a newer secret.
+  for (let n = 0, ownFound = false; ; n++) {
+    found = ownFound ? await store.settingNow(settingAt(n)) : await store.setting(settingAt(n), own)
+    if (found === undefined) return { current, first: first as HostSecret, all }
+    const known = byFingerprint.get(found)
+    if (!known)
+      throw new PawlError(
+        'keys_mismatch',
+        n === 0
+          ? undefined
+          : `It was also used with secret ${found.slice(0, 8)}. Add that secret to \`keys.previous\`.`,
+      )
+    first ??= known
+    ownFound ||= known === current
+  }
+}
+
+function checkSecretLength(secret: Uint8Array, option: string): HostSecret {
+  if (secret.length < 32)
+    throw new PawlError('config_invalid', `\`${option}\` has ${secret.length} bytes; it must have at least 32.`)
+  return hostSecret(secret)
+}

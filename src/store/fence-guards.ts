@@ -1,0 +1,6 @@
+// Reads from a change's guards which call writes it.
+
+import type { Guard } from './store.ts'
+
+/** The call whose fence guards the write; '' if the write does not come from a tool body. */
+export const fencedBy = (guards: readonly Guard[]): string => guards.find((guard) => guard.kind === 'holds')?.call ?? ''

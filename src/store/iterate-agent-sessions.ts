@@ -1,0 +1,42 @@
+// Finds the sessions of the agents started from a session, transitively. Called by erasure and by the end of a
+// session.
+
+import { agentName, workingName } from './records/conversation.ts'
+import { iterateDocuments } from './iterate-documents.ts'
+import type { Store } from './store.ts'
+
+interface SessionScope {
+  readonly tenant: string
+  readonly session: string
+}
+
+/**
+ * Yields the session itself, then its agents' sessions, parents before children.
+ * Each session's agents are looked up only when the reader asks for the next item. A reader that has first made sure
+ * that nothing is open in the yielded session therefore misses no agent: only open calls start agents.
+ */
+export async function* iterateAgentSessions(
+  store: Pick<Store, 'documentsOf'>,
+  { tenant, session }: SessionScope,
+): AsyncGenerator<SessionScope, void> {
+  const sessions = new Set([session]) // the loop below also visits sessions added while it runs
+  for (const each of sessions) {
+    yield { tenant, session: each }
+    for await (const { key } of iterateDocuments(store, {
+      of: agentName({ tenant, session: each }, '').of,
+      tenant,
+      session: each,
+    }))
+      sessions.add(key)
+  }
+}
+
+/** True if the session has an open call, a schedule, a trigger subscription, or an agent with work left. */
+export async function isBusy(
+  store: Pick<Store, 'unsettled' | 'nonEmptyCollections'>,
+  { tenant, session }: SessionScope,
+): Promise<boolean> {
+  const of = { tenant, session }
+  const collections = await store.nonEmptyCollections(['schedule', 'subscription', workingName(of, '').of], of)
+  return collections.length > 0 || (await store.unsettled({ of, after: '', limit: 1 })).length > 0
+}

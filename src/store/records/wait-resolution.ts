@@ -1,0 +1,132 @@
+// Answers to waits: validation, encoding, and the outcome they give the call. Falsy values are valid answers.
+
+import { asSentence } from '../../core/errors.ts'
+import { failure, type Outcome } from '../../core/outcome.ts'
+import { utf8Bytes, fits } from '../../core/size-limits.ts'
+import { decode, encode, type Json } from '../../core/tool-value.ts'
+import { type Resolution, type WaitRecord, waitTermsOf } from './call-record.ts'
+
+/** An answer as the resolver sends it. Timeouts come from the clock only. */
+export type Answer =
+  | { readonly value: unknown }
+  | { readonly failure: { readonly code: string; readonly message: string } }
+  | { readonly cancelled: string }
+
+/**
+ * Validates an external answer: exactly one kind, with the right shape and size. Values are escaped by encode(),
+ * never decoded.
+ */
+export function parseAnswer(answer: unknown, maxBytes: number): Resolution | { readonly problems: readonly string[] } {
+  const usage = 'Send { value }, { failure: { code, message } } or { cancelled: reason }'
+  const invalid = (why: string): { problems: string[] } => ({
+    problems: [`${asSentence(why)} ${usage}; the wait is still open.`],
+  })
+  const checkSize = (resolution: Resolution): Resolution | { problems: string[] } => {
+    const text = encode(resolution)
+    return fits(text, maxBytes)
+      ? resolution
+      : invalid(`The answer has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}`)
+  }
+  if (typeof answer !== 'object' || answer === null) return invalid('The answer is not an object')
+  const fields = answer as Record<string, unknown>
+  const kinds = ['value', 'failure', 'cancelled'].filter((kind) => Object.hasOwn(fields, kind))
+  if (kinds.length !== 1)
+    return invalid(
+      kinds.length === 0
+        ? 'The answer has no value, failure or cancelled'
+        : `The answer has ${kinds.join(' and ')}; only one is allowed`,
+    )
+  if (kinds[0] === 'value') {
+    const { value = null } = fields
+    try {
+      return checkSize({ value })
+    } catch (error) {
+      return invalid(`The value cannot be recorded: ${(error as Error).message}`)
+    }
+  }
+  if (kinds[0] === 'cancelled') {
+    return typeof fields.cancelled === 'string'
+      ? checkSize({ cancelled: fields.cancelled })
+      : invalid('cancelled must be a string: the reason')
+  }
+  const { code, message } = (fields.failure ?? {}) as Record<string, unknown>
+  if (typeof code !== 'string' || code === '' || typeof message !== 'string') {
+    return invalid('failure must be { code, message } with two strings')
+  }
+  return checkSize({ failure: { code, message } })
+}
+
+export const encodeResolution = (resolution: Resolution): string => encode(resolution)
+export function decodeResolution(text: string): Resolution {
+  const { withCall: _, ...resolution } = decode(text) as unknown as Resolution & { withCall?: true }
+  return resolution
+}
+
+/**
+ * Answer of a wait that ends because its call is cancelled. It also proves the cancel if the cancel itself was not
+ * recorded.
+ */
+export const encodeCancelOfCall = (reason: string): string => encode({ cancelled: reason, withCall: true })
+export function cancelOfCall({ resolution }: Pick<WaitRecord, 'resolution'>): string | null {
+  const { cancelled, withCall } = (resolution === null ? {} : decode(resolution)) as {
+    cancelled?: string
+    withCall?: true
+  }
+  return withCall ? (cancelled ?? null) : null
+}
+
+/** The answer given when the deadline passes. */
+export const timeoutResolution = (wait: Pick<WaitRecord, 'terms'>): Resolution =>
+  waitTermsOf(wait).onTimeout === 'fail' ? { timeout: true, failsTurn: true } : { timeout: true }
+
+export type ResolutionKind = 'value' | 'failure' | 'cancelled' | 'timeout'
+export const resolutionKind = (resolution: Resolution): ResolutionKind =>
+  'value' in resolution
+    ? 'value'
+    : 'failure' in resolution
+      ? 'failure'
+      : 'cancelled' in resolution
+        ? 'cancelled'
+        : 'timeout'
+
+/** Outcome of a call that was parked on the wait, or whose body did not catch the WaitError. */
+export function outcomeOf(resolution: Resolution): Outcome {
+  if ('value' in resolution) return { status: 'success', value: resolution.value as Json }
+  if ('failure' in resolution) return failure({ class: 'external', ...resolution.failure, source: 'tool' })
+  if ('cancelled' in resolution) {
+    return { status: 'cancelled', cancellation: { message: resolution.cancelled, source: 'cancellation' } }
+  }
+  const message = 'Nobody answered before the deadline'
+  return resolution.failsTurn
+    ? failure({
+        class: 'timeout',
+        code: 'turn_aborted',
+        message: `${message}, and without an answer the turn cannot go on`,
+      })
+    : failure({ class: 'timeout', code: 'wait_timeout', message })
+}
+
+/**
+ * Thrown by `await later.value` if the answer is not a value. If uncaught, it becomes the outcome of the call, not an
+ * internal failure.
+ */
+export class WaitError extends Error {
+  override readonly name = 'WaitError'
+  /** `wait_timeout`, `wait_cancelled`, or the resolver's own code. */
+  readonly code: string
+  readonly outcome: Outcome
+
+  constructor(resolution: Exclude<Resolution, { value: unknown }>) {
+    const outcome = outcomeOf(resolution)
+    super(
+      outcome.status === 'failure'
+        ? outcome.failure.message
+        : outcome.status === 'cancelled'
+          ? outcome.cancellation.message
+          : '',
+    )
+    this.outcome = outcome
+    this.code =
+      'failure' in resolution ? resolution.failure.code : 'timeout' in resolution ? 'wait_timeout' : 'wait_cancelled'
+  }
+}

@@ -1,0 +1,105 @@
+// Collects input that arrived since the last model request: user messages, runtime notices, and results of calls that
+// have a placeholder. Each is added to the conversation in the commit that removes its pending row, so the model reads
+// it exactly once.
+
+import type { Execution } from '../../engine/engine.ts'
+import type { CallPosition } from '../../store/records/call-record.ts'
+import { owedName, type OwedRow, sentName, type SentRow } from '../../store/records/conversation.ts'
+import { noticeName, wakeName } from '../../store/records/task-record.ts'
+import { isSealedUid } from '../../store/records/encrypted-call-id.ts'
+import { interruptedParts } from '../../models/conversation.ts'
+import type { Message } from '../../models/message.ts'
+import { notice } from '../../sessions/placeholder-result.ts'
+import { iterateDocuments } from '../../store/iterate-documents.ts'
+import { unlessUnreadable } from '../../store/skip-unreadable.ts'
+import type { Change } from '../../store/store.ts'
+import type { Scope, TurnHost } from '../ports.ts'
+import { userMessageParts } from './user-message.ts'
+
+export interface Arrival {
+  readonly message: Message
+  /** Pending rows to delete. */
+  readonly rows: NonNullable<Change['documents']>
+  /** Id of the notice this acknowledges. */
+  readonly notice?: string
+  /** The content is sealed at rest. */
+  readonly secret?: true
+}
+
+/** Collections of pending input: owed results, sent messages, stored notices and ended tasks. */
+const collections = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+
+const secretCollection = 'secret'
+
+/** `isFirst`: a turn that starts also reads messages sent with `when: 'after'`. */
+export async function arrivals(
+  host: TurnHost,
+  execution: Execution,
+  { isFirst, canReadOutput }: { isFirst: boolean; canReadOutput: boolean },
+): Promise<Arrival[]> {
+  const { tenant, session } = execution.request.position
+  // Usually nothing has arrived; one read finds that out.
+  const found = await host.store.nonEmptyCollections([...collections, secretCollection], { tenant, session })
+  // A secret may have been set since, and the new input may contain it.
+  if (found.includes(secretCollection)) await host.loadSecrets({ tenant, session })
+  if (!found.some((list) => list !== secretCollection)) return []
+  return [
+    ...(await owedResults(host, execution, canReadOutput)),
+    ...(await pendingNotices(host, { tenant, session })),
+    ...(await sentMessages(host, { tenant, session }, isFirst)).map(({ key, row: { text } }): Arrival => ({
+      message: { role: 'user', parts: userMessageParts(text, execution, host) },
+      rows: [{ ...sentName({ tenant, session }, key), value: null }],
+    })),
+  ]
+}
+
+/** True if the user sent a message that the open turn should read. */
+export async function hasNewUserMessage(host: TurnHost, of: Scope): Promise<boolean> {
+  return (await sentMessages(host, { tenant: of.tenant, session: of.session }, false)).length > 0
+}
+
+async function sentMessages(
+  { store }: TurnHost,
+  of: Scope,
+  isFirst: boolean,
+): Promise<{ key: string; row: SentRow }[]> {
+  const found: { key: string; row: SentRow }[] = []
+  for await (const { key, value } of iterateDocuments(store, { of: sentName(of, '').of, ...of })) {
+    const row = JSON.parse(value) as SentRow
+    if (row.when !== 'after' || isFirst) found.push({ key, row })
+  }
+  return found
+}
+
+async function pendingNotices(host: TurnHost, of: Scope): Promise<Arrival[]> {
+  return (await host.notices(of)).map(({ text, ...about }) => ({
+    message: { role: 'notice', parts: [{ type: 'text', text }] },
+    ...about,
+  }))
+}
+
+async function owedResults(
+  host: TurnHost,
+  { request: { position: at }, attached }: Execution,
+  canReadOutput: boolean,
+): Promise<Arrival[]> {
+  const of = { tenant: at.tenant, session: at.session }
+  const found: Arrival[] = []
+  for await (const { key, value } of iterateDocuments(host.store, { of: owedName(of, '').of, ...of })) {
+    const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
+    const position: CallPosition = { ...of, batch, id, occurrence }
+    const call = await unlessUnreadable(() => host.store.callAt(position))
+    if (call && call.state !== 'settled') continue
+    const rows = [{ ...owedName(of, key), value: null }]
+    // The call moved to the background: its task's notice delivers the result.
+    if (call && (await host.noticeState(of, call.uid))) {
+      attached.writeDocuments(...rows)
+      continue
+    }
+    // The record was deleted or is unreadable.
+    const parts = call ? await host.renderCall(call, canReadOutput) : interruptedParts
+    const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}
+    found.push({ message: { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }, rows, ...secret })
+  }
+  return found
+}
