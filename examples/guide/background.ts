@@ -1,4 +1,4 @@
-// The code of docs/guide/background.md. It runs: test/project/guide.test.ts sees to it. With an argument it is a worker, which may be killed.
+// The code of docs/guide/background.md. test/project/guide.test.ts runs it. With an argument it is a worker, which may be killed.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'

@@ -1,4 +1,4 @@
-// The code of docs/guide/durability.md. It runs: test/project/guide.test.ts sees to it. With an argument it is the worker that is killed.
+// The code of docs/guide/durability.md. test/project/guide.test.ts runs it. With an argument it is the worker that is killed.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

@@ -1,4 +1,4 @@
-// The code of docs/guide/files.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/files.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The code of docs/guide/models.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/models.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { MockLanguageModelV4, simulateReadableStream } from 'ai/test'

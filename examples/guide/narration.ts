@@ -1,4 +1,4 @@
-// The code of docs/guide/narration.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/narration.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { createRuntime, narrate, tool } from 'pawl'

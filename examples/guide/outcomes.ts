@@ -1,4 +1,4 @@
-// The code of docs/guide/outcomes.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/outcomes.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { setTimeout as passes } from 'node:timers/promises'

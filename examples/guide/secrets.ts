@@ -1,4 +1,4 @@
-// The code of docs/guide/secrets.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/secrets.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The code of docs/guide/stores.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/stores.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { createRuntime, tool } from 'pawl'

@@ -1,4 +1,4 @@
-// More code of docs/guide/background.md. It runs: test/project/guide.test.ts sees to it.
+// More code of docs/guide/background.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { createRuntime, tool } from 'pawl'

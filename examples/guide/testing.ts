@@ -1,4 +1,4 @@
-// The code of docs/guide/testing.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/testing.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { fail, tool, type Tool } from 'pawl'

@@ -41,7 +41,7 @@ test('BOX-1: toolbox() omits the samples, toolbox.all() returns all 18 tools', (
 })
 
 test('BOX-1: the guide lists the tools of every part and those that need approval', () => {
-  const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/box.md'), 'utf8')
+  const guide = readFileSync(join(import.meta.dirname, '../../docs/guide/toolbox.md'), 'utf8')
   const listed = new Map(
     [...guide.matchAll(/^\| `toolbox\.(\w+)\(.*?\)` \|(.*)\|$/gm)].map(([, part = '', said = '']) => [
       part,

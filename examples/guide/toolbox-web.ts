@@ -1,4 +1,4 @@
-// The code of docs/guide/box-web.md. It runs: test/project/guide.test.ts sees to it.
+// The code of docs/guide/toolbox-web.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
