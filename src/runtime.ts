@@ -127,8 +127,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       logger.error(`The record of ${what} cannot be decrypted`, { error })
     store = encryptedStore(baseStore, { seal, all: sealAll, unreadable })
     pins = new PinStore({ store, clock, logger })
-    // Before the engine claims calls, because it claims only tools that are registered. Registering gives up early on a
-    // provider that does not answer.
+    // Register the providers before the engine claims calls: it claims only calls of registered tools. Registering
+    // gives up early on a provider that does not answer.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const toolsetOf = (of: string, id: string): Toolset => registry.toolsetFor(of, id)
     const renderer = callRenderer(show, toolsetOf)

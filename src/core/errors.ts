@@ -102,7 +102,7 @@ export const errorTable = {
   journal_full: {
     http: 500,
     retry: false,
-    summary: 'The attempt has reached its limit of journal entries (steps, sleeps, waits and instants).',
+    summary: 'The attempt has reached its limit of journal entries (steps, sleeps, waits and recorded times).',
     next: 'Do more work in each step, move a part into its own calls with ctx.run, or raise sizes.journal. The operation was not run.',
   },
   attachment_too_large: {
@@ -140,7 +140,7 @@ export const errorTable = {
     http: 500,
     retry: false,
     summary: 'A body can only wait if its tool may be rerun after a crash.',
-    next: "Set onCrash: 'rerun' (recorded steps are not repeated), or return the later to park the call.",
+    next: "Set onCrash: 'rerun' (recorded steps are not repeated), or return ctx.later(…) to park the call.",
   },
   wait_failed: {
     http: 200,

@@ -52,7 +52,7 @@ export const sizeTable = {
   journal: {
     most: 10_000,
     unit: 'entries',
-    description: 'Steps, sleeps, waits and instants of an attempt. Above it ctx throws journal_full.',
+    description: 'Steps, sleeps, waits and recorded times of an attempt. Above it ctx throws journal_full.',
   },
 } as const satisfies Record<string, SizeRow>
 

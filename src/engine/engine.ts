@@ -157,7 +157,7 @@ export interface CounterUpdate {
 export interface AttachedWritesPort {
   /** The current value, including a write of this execution that is still pending. */
   read(name: DocumentName): Promise<string | null>
-  /** Queues documents for the next write; the outcome writes them at the latest. */
+  /** Queues documents for the next write, which is at the latest the write of the outcome. */
   writeDocuments(...rows: NonNullable<Change['documents']>): void
   /**
    * Queues a new call for any worker that has its tool; one per write. If its position is taken, the whole write is
@@ -275,7 +275,8 @@ export interface Execution {
   /** Records what an abandoned attempt returned in the end. */
   recordLateEnd(attempt: number, end: StepEnd): Promise<void>
   /**
-   * Sets internal error details, readable by operators only. Recorded with the next write, the outcome at the latest.
+   * Sets internal error details, readable by operators only. Recorded with the next write, at the latest with the
+   * outcome.
    */
   recordDiagnostics(text: string): void
   /** Secret bytes that are the same in every execution of this call: an HMAC with the host's secret. */

@@ -67,7 +67,10 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
     )
   }
   if (settledBefore !== undefined && !Number.isFinite(settledBefore)) {
-    throw new PawlError('config_invalid', `settledBefore is ${String(settledBefore)}; give milliseconds since 1970.`)
+    throw new PawlError(
+      'config_invalid',
+      `settledBefore is ${String(settledBefore)}; it must be a number of milliseconds since 1970.`,
+    )
   }
   if (!(limit >= 1)) throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be at least 1.`)
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')

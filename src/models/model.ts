@@ -148,7 +148,7 @@ export function checkModel(value: unknown): Model {
   if (typeof name !== 'string' || !modelNamePattern.test(name) || typeof generate !== 'function')
     throw new PawlError(
       'model_invalid',
-      `A model needs a name (1 to 128 of A-Z a-z 0-9 _ . : / @ -) and a generate function. For an AI SDK model use aiModel() from 'pawl/ai-sdk'.`,
+      `A model needs a name (1 to 128 characters of A-Z a-z 0-9 _ . : / @ -) and a generate function. For an AI SDK model use aiModel() from 'pawl/ai-sdk'.`,
     )
   if (contextTokens !== undefined && (!Number.isSafeInteger(contextTokens) || contextTokens < 1))
     throw new PawlError(

@@ -109,7 +109,7 @@ export function openTurns(host: TurnsHost): Turns {
       const listed = await openNotices(host.background, of).list()
       return Promise.all(
         listed.map(async ({ id, text, task, about }) => {
-          // An unreadable task is sealed, so its notice is secret.
+          // Only an encrypted task can be unreadable, so its notice is treated as secret.
           let isSealed = false
           const taskRow =
             task === null

@@ -173,7 +173,7 @@ export function openSchedules(
       }
       throw new PawlError(
         'store_unavailable',
-        'Too many concurrent changes of the schedules; nothing was written. Try again.',
+        'Too many concurrent changes to the schedules; nothing was written. Try again.',
       )
     })
   const notEnded = { kind: 'kept', ...endName(of, ''), revision: 0 } as const

@@ -32,7 +32,7 @@ export function checkTimezone(zone: string): string {
     const quoted = typeof zone === 'string' ? JSON.stringify(zone.slice(0, 60)) : typeof zone
     throw new PawlError(
       'schedule_invalid',
-      `The timezone ${quoted} is not known; give an IANA name like 'Europe/Berlin' or 'UTC'.`,
+      `The timezone ${quoted} is not known; use an IANA name such as 'Europe/Berlin' or 'UTC'.`,
       {
         details: { field: 'timezone' },
       },

@@ -89,7 +89,7 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
       }
       throw new PawlError(
         'store_unavailable',
-        'Too many concurrent changes of the subscriptions; nothing was written. Try again.',
+        'Too many concurrent changes to the subscriptions; nothing was written. Try again.',
       )
     })
   const subscriptionRows = (id: string, row: SubscriptionRow): NonNullable<Change['documents']> => {

@@ -187,7 +187,7 @@ function urlEncodings(secret: string): string[] {
   return texts.flatMap((text) => [text, text.replace(/%[0-9A-F]{2}/g, (escape) => escape.toLowerCase())])
 }
 
-/** JSON-escaped up to three times, also with ASCII-only escapes and with escaped slashes, as other writers do. */
+/** The text JSON-escaped up to three times, including the ASCII-only escapes and escaped slashes of other writers. */
 function jsonEncodings(secret: string): string[] {
   const escaped = (text: string): string => JSON.stringify(text).slice(1, -1)
   const ascii = (text: string): string =>

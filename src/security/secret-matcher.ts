@@ -45,7 +45,7 @@ function fallbacksOf(text: string): Int32Array {
 
 export class SecretMatcher {
   readonly #next: Map<number, number>[] = [new Map()]
-  /** By character: whether a text begins with it. Lets the scan skip most characters. */
+  /** For each character, 1 if a secret text begins with it. Lets the scan skip most characters. */
   readonly #first = new Uint8Array(0x10000)
   readonly #fail: number[] = [0]
   readonly #depth: number[] = [0]

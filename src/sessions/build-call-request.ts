@@ -96,7 +96,7 @@ function entryOptions(
 ): Pick<CallOptions, 'internal' | 'absent' | 'within'> {
   // Suggestions come only from the tools the turn has.
   if (entry === undefined) return { absent: true, ...(within ? { within: similarNames(name, within) } : {}) }
-  // tool_search and task starts are limited to the tools of the turn, also on the worker that resumes the call.
+  // tool_search and task starts are limited to the tools of the turn, even on the worker that resumes the call.
   if (within && (entry.tool === toolSearchTool || entry.name === spawnName)) return { within }
   return byHost && entry.internal ? { internal: true } : {}
 }

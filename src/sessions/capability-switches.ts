@@ -1,4 +1,4 @@
-// Stores which capabilities a session has switched on, so that every worker sees the same set, also after a restart.
+// Stores which capabilities a session has switched on, so that every worker sees the same set, even after a restart.
 
 import type { Hook } from '../calls/admission/hook-definition.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'

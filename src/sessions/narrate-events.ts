@@ -63,7 +63,7 @@ export function narrator(host: NarratorHost): Narrator {
           return {}
       }
     } catch (error) {
-      // Reading the call or message itself reports the error.
+      // The error is reported when someone reads the call or message itself.
       if (!isUnreadable(error)) throw error
       return {}
     }
@@ -153,7 +153,7 @@ function narratePart({ name, input }: CallPart, tools: Toolset, about: Narration
   return renderNarration({ ...narrationOf(entry), sensitive }, visible, { ...about, phase: 'started' })
 }
 
-/** Undefined also if the schema validates asynchronously: narration does not wait. */
+/** Also undefined if the schema validates asynchronously: narration does not wait. */
 function validateNow(tool: Tool | undefined, wire: string): Json | undefined {
   try {
     const checked = tool?.input.check(decode(wire))

@@ -103,10 +103,10 @@ export interface Change {
   /** Replaces the mutable part of a call. `release` also gives up ownership. */
   readonly updateCall?: { readonly uid: string; readonly progress: CallProgress; readonly release?: boolean }
   /**
-   * Takes all of these slots or none. If a semaphore has no free slot, or only slots for which another call queues
-   * ahead (on a living worker), the change is refused with `room`. The queue is skipped by a call that already holds
-   * a slot of that semaphore and by a call that runs under another call: the queued calls may be waiting for a slot
-   * its ancestor holds. Taking the slots removes the call's ticket.
+   * Takes all of these slots or none. If a semaphore has no free slot, or its free slots go to calls that are ahead in
+   * the queue (on living workers), the change is refused with `room`. The queue is skipped by a call that already holds
+   * a slot of that semaphore and by a call that runs under another call: the queued calls may be waiting for a slot its
+   * ancestor holds. Taking the slots removes the call's ticket.
    */
   readonly takeSlots?: TakeSlots
   /**

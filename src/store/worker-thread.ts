@@ -1,5 +1,5 @@
 // A worker thread with request/response messages. Used by the SQLite and PostgreSQL stores. The thread keeps the
-// process alive only while a request is pending. Every request is answered or rejected, also when the thread dies.
+// process alive only while a request is pending. Every request is answered or rejected, even when the thread dies.
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'

@@ -13,7 +13,7 @@ import { readTask } from './read-task.ts'
 
 type WaitOptions = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
 
-/** Resolves with the current task, also after the timeout. Rejects with the reason of the signal. */
+/** Resolves with the current task, even after the timeout. Rejects with the reason of the signal. */
 export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task, options: WaitOptions): Promise<Task> {
   const { store, clock } = host
   const { until = 'end', timeout, signal } = options

@@ -1,4 +1,4 @@
-// Tools for tests that misbehave in one known way each. They have no state, so a crash, a rerun or another worker does
+// Test tools that each misbehave in one known way. They have no state, so a crash, a rerun or another worker does
 // not change their behaviour.
 
 import { type FailureClass, fail, retry } from '../core/outcome.ts'

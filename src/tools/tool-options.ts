@@ -21,7 +21,7 @@ export interface Retry {
   readonly attempts: number
   /** Delay before the second attempt; doubles each time. Default: 500 ms. */
   readonly base?: Duration
-  /** Maximum delay, also for a delay that the tool itself requests. Default: 30 s. */
+  /** Maximum delay, including a delay that the tool itself requests. Default: 30 s. */
   readonly cap?: Duration
 }
 

@@ -261,7 +261,7 @@ function checkProvider(provider: Provider): { name: string; trusted: boolean } {
   if (typeof provider !== 'object' || provider === null) refuse('must be an object with name, list and resolve')
   const { name, trusted = false } = provider
   if (typeof name !== 'string' || !toolNamePattern.test(name))
-    refuse(`has the name ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -`)
+    refuse(`has the name ${JSON.stringify(name)}; it must be 1 to 64 characters of A-Z a-z 0-9 _ -`)
   for (const each of ['list', 'resolve'] as const)
     if (typeof provider[each] !== 'function') refuse(`('${name}') has no function ${each}`)
   for (const each of ['onChange', 'close'] as const)

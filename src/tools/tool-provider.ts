@@ -67,11 +67,11 @@ function readManifest(value: unknown): Manifest {
   if (typeof value !== 'object' || value === null) throw new TypeError('it is not an object')
   const { name, id, title, description, hints, sensitive } = value as Record<keyof Manifest, unknown>
   if (typeof name !== 'string' || !toolNamePattern.test(name))
-    throw new TypeError(`the name ${quoted(name)} is not 1 to 64 of A-Z a-z 0-9 _ -`)
+    throw new TypeError(`the name ${quoted(name)} is not 1 to 64 characters of A-Z a-z 0-9 _ -`)
   // Harmless here, but provider packages look names up in plain objects.
   if (name in Object.prototype) throw new TypeError(`'${name}' is a property of every JavaScript object`)
   if (id !== undefined && (typeof id !== 'string' || !toolNamePattern.test(id)))
-    throw new TypeError(`the id ${quoted(id)} of '${name}' is not 1 to 64 of A-Z a-z 0-9 _ -`)
+    throw new TypeError(`the id ${quoted(id)} of '${name}' is not 1 to 64 characters of A-Z a-z 0-9 _ -`)
   if (typeof description !== 'string' || description.length > maxDescriptionLength)
     throw new TypeError(`the description of '${name}' is not a string of at most ${maxDescriptionLength} characters`)
   const readOnly = typeof hints === 'object' && hints !== null && (hints as Hints).readOnly === true

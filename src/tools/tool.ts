@@ -270,7 +270,7 @@ export function tool<const S extends AnySchema, R>(
   if (typeof name !== 'string' || !toolNamePattern.test(name)) {
     throw new PawlError(
       'tool_invalid',
-      `The tool name is ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -.`,
+      `The tool name is ${JSON.stringify(name)}; it must be 1 to 64 characters of A-Z a-z 0-9 _ -.`,
     )
   }
   // Harmless here, but provider packages look names up in plain objects and would find the inherited property.

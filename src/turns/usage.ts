@@ -60,7 +60,7 @@ export async function sessionUsage(store: Store, of: Scope): Promise<SessionUsag
   let models: UsageByModel = {}
   let tools: UsageByModel = {}
   const { tenant, session } = of
-  // Read before the usage rows: a turn that ends in between is then counted by its row.
+  // Read this before the usage rows, so that a turn that ends between the two reads is counted by its row.
   const [{ row: head }, open] = await Promise.all([readHead(store, of), lastAccount(store, of)])
   const openTurn = head?.turn ? await store.call(head.turn) : undefined
   let isCounted = openTurn?.position.id !== open.turn

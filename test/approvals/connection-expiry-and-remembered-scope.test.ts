@@ -113,7 +113,7 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
     expect(JSON.stringify((open as { parts?: unknown }).parts ?? null)).toContain('[Tool call')
   })
 
-  test('POL-1: session policy applies to nested calls, also after a crash', async () => {
+  test('POL-1: session policy applies to nested calls, even after a crash', async () => {
     let ran = 0
     const inner = tool({ name: 'inner', description: 'd', input: empty, execute: () => ++ran })
     const outer = rerunTool('outer', async (_, ctx) => {

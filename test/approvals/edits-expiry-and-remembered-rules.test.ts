@@ -19,7 +19,7 @@ import {
 } from '../kit/refund-workers.ts'
 
 onGround('pain 23: edit, expiry, remember, audit', (ground) => {
-  test('POL-3 (vercel/ai#11294, PR #10720, openai-agents-js#1097): an edit is validated, run and recorded, also after a crash', async () => {
+  test('POL-3 (vercel/ai#11294, PR #10720, openai-agents-js#1097): an edit is validated, run and recorded, even after a crash', async () => {
     const first = await ground.doomed([refunding(ground.ledger)])
     unheard(session(first.runtime).run([ask(4200)]))
     const { id } = await only(first.runtime)

@@ -245,7 +245,7 @@ describe.each(['memory', 'sqlite'] as const)('questions, connections and client 
       expect(await session.pendingClientCalls()).toEqual([])
     })
 
-    test('SESS-7: a client call expires after 300 s, also across a crash', async () => {
+    test('SESS-7: a client call expires after 300 s, even after a crash', async () => {
       const dying = await start([pick], first.store)
       ignoreResult(dying.session('s').run([ask]))
       await vi.waitUntil(async () => (await dying.session('s').pendingClientCalls()).length === 1)

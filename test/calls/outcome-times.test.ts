@@ -76,7 +76,7 @@ onEachStore('the times of an outcome', (bench) => {
     expect(await call.outcome).toMatchObject({ status: 'cancelled', queuedMs: 3000, runningMs: 1000, waitingMs: 0 })
   })
 
-  test('WAIT-1: time parked and time waiting in the body are waiting time, also after a restart', async () => {
+  test('WAIT-1: time parked and time waiting in the body are waiting time, even after a restart', async () => {
     const clock = manualClock()
     let key = ''
     const parks = rerunTool('parks', async (_, ctx) => {

@@ -350,7 +350,7 @@ onEachStore('sizes', (bench) => {
     expect(outcome).toMatchObject({ value: ['att_', 'attachment_too_large', 'att_', 'attachment_too_large'] })
   })
 
-  test('VAL-8: a batch over the limit is rejected and not recorded, also when nested', async () => {
+  test('VAL-8: a batch over the limit is rejected and not recorded, even when nested', async () => {
     const fine = tool({ name: 'fine', description: 'Fine', input: empty, concurrency: 'parallel', execute: () => 1 })
     const nests = tool({
       name: 'nests',

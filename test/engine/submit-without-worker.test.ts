@@ -112,7 +112,7 @@ describe.each(['memory', 'sqlite'] as const)('a submitting runtime on %s', (kind
     expect(signalled).toBe(true)
   })
 
-  test('TIME-3: any process can cancel a session, also one that did not submit its calls', async () => {
+  test('TIME-3: any process can cancel a session, even one that did not submit its calls', async () => {
     const asker = await asking([never])
     const stranger = await asking([never])
     const asked = asker.session('s').run(calls)

@@ -62,7 +62,7 @@ test('TIME-5 CALL-6: the idempotency key depends on tenant, session, batch, id a
   await runtime.close()
 })
 
-test('DUR-3: more calls than one claim returns are all recovered', async () => {
+test('DUR-3: all calls are recovered, even if there are more than one claim returns', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
   const first = mortal(store)

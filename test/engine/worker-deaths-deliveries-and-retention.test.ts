@@ -252,7 +252,7 @@ describe('unreadable encrypted rows', () => {
     await two.close({ grace: 0 })
   })
 
-  test('DUR-12: health() counts unreadable rows and all others', async () => {
+  test('DUR-12: health() counts all rows, including unreadable ones', async () => {
     const options = await broken({ due: false })
     const two = await createRuntime(options)
     const told = await two.health().catch((error: unknown) => ({ error }))

@@ -15,7 +15,7 @@ const until = (holds: () => Promise<boolean> | boolean): Promise<unknown> =>
   vi.waitUntil(holds, { interval: 2, timeout: 4_000 })
 
 onEachStore('schedule and task events', (bench: Bench) => {
-  test('FEED-1: schedule changes are events, and its message is a notice with the listed id', async () => {
+  test('FEED-1: schedule changes are events, and a schedule message is a notice with the listed id', async () => {
     const runtime = await bench.open([echo])
     const { schedules, notices } = runtime.session('s')
     await schedules.create({ id: 'x', message: 'Look', cron: '0 0 1 1 *' })

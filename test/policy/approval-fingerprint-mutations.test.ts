@@ -194,7 +194,7 @@ test('POL-2: number format and key order do not change the fingerprint', () => {
 })
 
 test(
-  'POL-2: a sample of the mutations through the runtime asks again and runs nothing',
+  'POL-2: sampled mutations sent to the runtime ask for approval again and run nothing',
   { timeout: 60_000 },
   async () => {
     const ran: unknown[] = []

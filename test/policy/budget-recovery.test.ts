@@ -70,7 +70,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
   const ask = (runtime: Runtime, input: unknown = { n: 1 }): Promise<CallOutcome[]> =>
     runtime.session('s').run([{ id: 'a', name: 'look', input }], { batch: `m${asked++}` })
 
-  test('POL-8: calls are counted per session, also across a restart', async () => {
+  test('POL-8: calls are counted per session, even across a restart', async () => {
     const budget = { calls: 3 }
     let runtime = await start([look()], budget)
     await ask(runtime)

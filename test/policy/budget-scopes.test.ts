@@ -76,7 +76,7 @@ describe.each(['memory', 'sqlite'] as const)('budget scopes on %s', (kind: Store
     })
   })
 
-  test('POL-8: nested calls count for the turn of their parent, also across a restart', async () => {
+  test('POL-8: nested calls count for the turn of their parent, even across a restart', async () => {
     const parent = rerunTool('parent', async (_, ctx) =>
       told([await ctx.call(look, { n: 1 }), await ctx.call(look, { n: 2 })] as unknown as CallOutcome[]),
     )
@@ -176,7 +176,7 @@ describe.each(['memory', 'sqlite'] as const)('budget scopes on %s', (kind: Store
     expect(record).toMatchObject({ outcome: { status: 'success', cost: 3 } })
   })
 
-  test('POL-8: failures and steps cost too, attempts add up, and hooks cannot change it', async () => {
+  test('POL-8: the costs of failures, steps and attempts add up, and hooks cannot change them', async () => {
     let tries = 0
     const about = { description: 'Costs', input: z.object({}), onCrash: 'rerun' } as const
     const tools = [
@@ -280,7 +280,7 @@ describe.each(['memory', 'sqlite'] as const)('budget scopes on %s', (kind: Store
     ])
   })
 
-  test('POL-8: the same result at another cost is a loop, also with idempotency keys', async () => {
+  test('POL-8: the same result at another cost is a loop, even with idempotency keys', async () => {
     let price = 0
     const paid = argumentTool('look', z.object({ n: z.number() }), {}, () => result('seen', { cost: price++ }))
     const runtime = await fleet.start([paid], { budgets: { session: { repeats: 2 } } })

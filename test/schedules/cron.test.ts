@@ -313,7 +313,7 @@ describe('slots within a span', () => {
     },
   )
 
-  test('fifty years of a minute cron cost only the slots that are requested', () => {
+  test('over fifty years of a minute cron, only the requested slots are computed', () => {
     const asked = { next: 0 }
     const started = performance.now()
     for (const cron of ['* * * * *', '* * * 1 *', '*/59 23 29 2 *', '0 0 * 2 1#5']) {

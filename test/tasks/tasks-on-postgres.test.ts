@@ -188,7 +188,7 @@ describe('two workers', () => {
     expect(text).not.toContain('dead')
   })
 
-  test('TASK-4: text that PostgreSQL cannot store as is survives a task', async () => {
+  test('TASK-4: a task preserves text that PostgreSQL cannot store unchanged', async () => {
     await opened()
     const odd = 'nul \u0000, half \ud83d, whole 😀, \u2028 and "quotes" \\'
     const says = simpleTool('says', { background: { events: { told: {} } } }, async (_, ctx) => {

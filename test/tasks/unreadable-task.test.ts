@@ -26,7 +26,7 @@ describe.each(stores)('an unreadable task on %s', (_kind, fresh) => {
     return { clock, store, session }
   }
 
-  test('TASK-8: list() returns the other tasks', async () => {
+  test('TASK-8: list() omits an unreadable task and returns the others', async () => {
     const { session } = await world()
     const listed = async (state?: 'open'): Promise<unknown> =>
       session.tasks.list(state ? { state } : {}).then(

@@ -31,7 +31,7 @@ for (const [kind, fresh] of stores)
       expect(JSON.stringify(model.requests.at(-1))).toContain('[hidden]')
     })
 
-    test('CALL-8: a hook that aborts the turn prevents later calls, also in sequential mode', async () => {
+    test('CALL-8: a hook that aborts the turn prevents later calls, even in sequential mode', async () => {
       for (const parallel of [true, false]) {
         let ran = 0
         const first = named('first', { hints: {} })
@@ -76,7 +76,7 @@ for (const [kind, fresh] of stores)
       expect(pictures.requests.some(sums)).toBe(true)
     })
 
-    test('SESS-1: a switched-off tool is not suggested, also after takeover of the call', async () => {
+    test('SESS-1: a switched-off tool is not suggested, even after a takeover of the call', async () => {
       const { clock, store } = fresh()
       const shared = keepOpen(store)
       const dying = mortal(shared)

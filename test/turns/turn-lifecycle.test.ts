@@ -40,7 +40,7 @@ for (const [kind, fresh] of stores) {
       expect(told).toEqual(['Hello', 'turn.retracted', 'Hello', 'turn.retracted', 'Hello ', 'there'])
     })
 
-    test('DUR-12: secrets are redacted from deltas, also across chunks, and from user messages', async () => {
+    test('DUR-12: secrets are redacted from deltas, even across chunks, and from user messages', async () => {
       const secret = 'hunter2-hunter2'
       const model = {
         name: 'leaks',

@@ -169,7 +169,7 @@ interface ArgsSource {
   copy(): { readonly args: Json }
 }
 
-/** In order of their names, each on the result of the one before, so that what one hook removed stays removed. */
+/** Runs the hooks in order of name. Each gets the result of the previous one, so what one removes stays removed. */
 async function applyAfterHooks(stage: StageContext, args: ArgsSource, result: ToSettle): Promise<ToSettle> {
   let current = result
   for (const hook of stage.host.hooks.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

@@ -170,7 +170,7 @@ function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated |
   }
 }
 
-/** Throws if the output of the schema has no recorded form: that is a bug of the tool, not an error of the model. */
+/** Throws if the output of the schema has no recorded form: that is a bug in the tool, not an error of the model. */
 function encodeChecked(checked: CheckResult, sizes: Sizes, hidden: boolean): Validated | ToSettle {
   if (!checked.ok)
     return {

@@ -17,7 +17,7 @@ export function cancelWaits(execution: Execution, host: CallHost, driven: Driven
   const { stopped, attempt } = execution
   if (!stopped || !('cancel' in stopped) || (attempt === 0 && !('park' in driven) && !execution.approvals.any))
     return driven
-  // Parking does not win over a cancel: the parked call would wait until an answer arrives.
+  // A cancelled call must not park, or it would wait until an answer arrives.
   const end: Driven = 'park' in driven ? { settle: outcomeOf({ cancelled: stopped.cancel }) } : driven
   const { status } = end.settle
   return status === 'cancelled' || status === 'unknown' ? notifyTool(execution, host, end) : end

@@ -44,7 +44,7 @@ function withEncodableRaw(declared: Failure, host: CallHost, about: object): Fai
     encode(declared)
     return declared
   } catch (error) {
-    host.logger.error('The `raw` of a failure has no recorded form and was left out', { ...about, error })
+    host.logger.error('The `raw` of a failure cannot be recorded and was left out', { ...about, error })
     const { raw: _, ...rest } = declared
     return rest
   }

@@ -233,7 +233,7 @@ class Attempt implements AttemptControl {
 
   async #stopped(reason: StopReason, body: Promise<unknown>): Promise<Driven> {
     if (this.#context === null) {
-      // The body has not begun and will refuse to. Wait until the write of its start has been accepted or rejected.
+      // The body has not started and will not start. Wait until the write of its start has been accepted or rejected.
       const started = body.catch(() => {})
       if (!isOver(reason)) await started
       return this.#stoppedBeforeStart(reason)

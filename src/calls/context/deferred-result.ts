@@ -11,7 +11,10 @@ const waitByHandle = new WeakMap<object, { wait: Wait; call: string }>()
 export function returnedWait(returned: unknown, call: string): Wait | undefined {
   const found = typeof returned === 'object' && returned !== null ? waitByHandle.get(returned) : undefined
   if (found && found.call !== call)
-    throw new PawlError('value_invalid', 'A body can only return a later or question of its own call.')
+    throw new PawlError(
+      'value_invalid',
+      'A body can only return a handle that ctx.later or ctx.ask created in the same call.',
+    )
   if (found?.wait.terms.asks?.secret)
     throw new PawlError('value_invalid', 'A secret answer cannot be the result of a call. Await its value and use it.')
   return found?.wait
@@ -31,13 +34,16 @@ export class LaterHandle<T> {
     this.#answer = answer
   }
 
-  /** A getter, so that a body that parks on the handle does not start to wait. */
+  /** A getter, so that the wait starts only if the body reads it, not if the body returns the handle to park. */
   get value(): Promise<T> {
     return this.#answer()
   }
 
   toJSON(): never {
-    throw new PawlError('value_invalid', 'A later cannot be part of a value. Return it alone, or await its value.')
+    throw new PawlError(
+      'value_invalid',
+      'A handle from ctx.later cannot be part of a value. Return it alone, or await its value.',
+    )
   }
 }
 

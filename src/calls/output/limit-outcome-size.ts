@@ -8,7 +8,7 @@ import { encode } from '../../core/tool-value.ts'
 import { formatCount } from './text-size.ts'
 import type { CallHost } from '../ports.ts'
 
-/** Returns the outcome with its recorded form (encoded once, also for the commit), or a smaller replacement. */
+/** Returns the outcome with its recorded form (encoded once and reused for the commit), or a smaller replacement. */
 export function limitOutcomeSize(given: ToSettle, execution: Execution, host: CallHost): ToSettle {
   const text = given.text ?? recordedForm(given.settle)
   const most = host.sizes.result

@@ -68,7 +68,7 @@ export class LongText {
     return (this.#errorPositions ??= findErrorPositions(this.text))
   }
 
-  /** Callers never pass an index inside a surrogate pair, so a shifted mark never lies after the index. */
+  /** A mark moved past a surrogate pair is never after `index`, because callers never pass an index inside a pair. */
   #markBefore(index: number): Mark {
     return this.#marks[Math.floor(index / markDistance)] as Mark
   }

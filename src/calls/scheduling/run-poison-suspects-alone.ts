@@ -9,7 +9,7 @@ const probationMs = 5_000
 
 export class PoisonSuspects {
   readonly #clock: Clock
-  /** By call: ends its turn. */
+  /** For each call, the function that ends its turn. */
   readonly #leaveByCall = new Map<string, () => void>()
   #last: Promise<void> = Promise.resolve()
 

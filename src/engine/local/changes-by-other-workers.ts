@@ -41,7 +41,7 @@ export class RemoteChanges {
   #lookAgain = false
   /** True if the last look failed. */
   lastLookFailed = false
-  /** Number of looks so far, to detect one that ran meanwhile. */
+  /** Number of looks so far, to detect that another one ran during an await. */
   lookCount = 0
 
   constructor(ports: RemoteChangesPorts) {

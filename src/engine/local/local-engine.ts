@@ -284,7 +284,7 @@ export class LocalEngine implements Engine {
     if (result === 'parked')
       return active.changedWhileDriven ? this.#logFailure(this.#remoteChanges.checkCall(active)) : undefined
     if (result === 'lost') return this.#followOwner(active)
-    // The answer arrived before the call could park: resume here with what is on record, such as a cancel.
+    // The answer arrived before the call could park: resume here with what is recorded, such as a cancel.
     await this.#resume(
       { ...execution.request, ...execution.leased.progress, state: 'queued', wait: wait.id },
       execution.leased.verifiedAtLapse,
@@ -347,7 +347,7 @@ export class LocalEngine implements Engine {
     if (hint.outside) this.#logFailure(this.#remoteChanges.look())
   }
 
-  /** Looks for work, also after a tool was added. If the store does not answer, the next heartbeat tries again. */
+  /** Looks for work, for example after a tool was added. If the store does not answer, the next heartbeat retries. */
   lookForWork(): void {
     if (this.#closing) return
     for (const { execution } of this.#activeCalls.byUid.values()) execution?.leased.recheckLease()

@@ -66,7 +66,7 @@ export class LocalExecution implements Execution {
   #bodyStarted = false
   /** Called when the execution may have become idle. */
   onIdle: (() => void) | null = null
-  /** Progress before the pending start of the body, until the body runs. */
+  /** The progress to restore if the body does not start after all; null once it runs. */
   #progressBeforeStart: CallProgress | null = null
 
   constructor(host: EngineState, record: CallRecord, loaded: LoadedJournal) {

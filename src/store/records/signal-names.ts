@@ -24,6 +24,6 @@ export function checkSignal(name: unknown): string {
   if (typeof name === 'string' && namePattern.test(name)) return name
   throw new PawlError(
     'task_invalid',
-    `The signal name is ${JSON.stringify(name)}; it must be 1 to 64 of A-Z a-z 0-9 _ -.`,
+    `The signal name is ${JSON.stringify(name)}; it must be 1 to 64 characters of A-Z a-z 0-9 _ -.`,
   )
 }

@@ -1,4 +1,4 @@
-// Store cases for guards: their conditions hold at the moment of the write, also for concurrent writers and handles.
+// Store cases for guards: their conditions hold at the moment of the write, even with concurrent writers and handles.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'

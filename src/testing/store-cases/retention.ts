@@ -1,4 +1,4 @@
-// Store cases for erase(): a call goes with everything that belongs to it; open calls and shared attachments stay.
+// Store cases for erase(): a call is erased with everything that belongs to it; open calls and shared attachments stay.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -258,7 +258,7 @@ export const retentionCases: readonly StoreCase[] = [
       const [first] = await store.events(all)
       assert.equal(first?.seq, 1)
       assert.ok((first?.position ?? 0) > last)
-      // After a prune of the whole session only its counter remains: there is nothing to erase, and it continues.
+      // After a prune of the whole session only its counter remains. Erase finds nothing, and the counter continues.
       await eraseAll(store, { settledBefore: r.longAgo + 100 })
       await eraseAll(store, { of: { tenant: 't', session: 's' } })
       await settledCall(store, 'f')

@@ -37,7 +37,7 @@ export interface StoreCase {
 
 export interface OpenedStore {
   readonly store: Store
-  /** Opens another handle on the same data and clock, also after the first was closed. Throws if the store cannot. */
+  /** Opens another handle on the same data and clock, even after the first was closed. Throws if the store cannot. */
   again(): Promise<Store>
 }
 

@@ -21,7 +21,7 @@ interface Input {
 }
 
 const defaultSeconds = 300
-/** A question with a shorter timeout was asked in an unattended session; real timeouts are at least one second. */
+/** A timeout below this means that the session is unattended: a question to people waits at least one second. */
 const unattendedMs = 500
 
 export const askUser = tool({

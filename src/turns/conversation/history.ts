@@ -87,7 +87,7 @@ export class History {
     this.born = born
   }
 
-  /** Returns an up-to-date history; reuses the cached one (`before`) if its last message is on record. */
+  /** Returns an up-to-date history; reuses the cached one (`before`) if its last message is recorded. */
   static async load(store: Store, of: Scope, born: string, before: History | undefined): Promise<History> {
     if (before?.born === born && before.#last > 0 && (await before.#loadNewer(store, of))) return before
     const history = new History(born)

@@ -271,7 +271,7 @@ describe('scriptedModel', () => {
       })
   })
 
-  test('SESS-2: a line returned by a function fails as often as it says', async () => {
+  test('SESS-2: a script line returned by a function fails as often as it specifies', async () => {
     const model = scriptedModel([() => ({ say: 'x', fails: { times: 2 } })])
     const { runtime, clock } = await open()
     expect(await after(runtime.session('s').turn({ model, message: 'go' }).outcome, clock)).toMatchObject({
@@ -359,7 +359,7 @@ const look = readOnlyTool('look', () => 'x')
 
 for (const [kind, fresh] of stores)
   describe(`frames, usage and capabilities on ${kind}`, () => {
-    test('SESS-6 SESS-10: recovery resumes the frame of a turn, also across a compaction', async () => {
+    test('SESS-6 SESS-10: recovery resumes the frame of a turn, even across a compaction', async () => {
       const longLook = readOnlyTool('look', () => 'x'.repeat(3_000))
       const { clock, die, takeOver } = turnWithDeath(fresh, { tools: [hand, longLook] })
       let looks = 0

@@ -26,7 +26,7 @@ onGround('pain 4: approval gate inverted or bypassed', (ground) => {
   const asks = { rules: [{ tool: 'refund', then: 'ask' as const }] }
   const plain = (more = {}): Tool => refunding(ground.ledger, { hints: {}, ...more })
 
-  test('POL-2 (mastra#20470): a denial runs nothing, also in a process without the policy that asked', async () => {
+  test('POL-2 (mastra#20470): a denial runs nothing, even in a process without the policy that asked', async () => {
     const first = await ground.doomed([plain()], { policy: asks })
     unheard(session(first.runtime).run([ask(1, 'a'), ask(2, 'b')], { batch: 'm' }))
     const items = await waiting(first.runtime, 2)

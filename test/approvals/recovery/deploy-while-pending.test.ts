@@ -126,7 +126,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     expect(ground.ledger.cents).toEqual([5])
   })
 
-  test('POL-2 (agenticos PR #274): the new policy can need other approvers than the one who approved', async () => {
+  test('POL-2 (agenticos PR #274): the new policy can require approval by other people', async () => {
     const options = { policy: { rules: [{ tool: 'refund', then: 'ask' as const, approvers: 'boss:*' }] } }
     const { next, item, run } = await deployed([refunding(ground.ledger)], { options })
     await next.decide(item.id, { approve: true, ...bea })

@@ -45,7 +45,7 @@ test('TIME-1: a call submitted while another one times out has its own attempt t
 })
 
 // Regression: an attempt that failed in its first millisecond counted as running, and so did the delay after it.
-test('VAL-1 TIME-4: a retry delay is queued time, also after an attempt that took no time', async () => {
+test('VAL-1 TIME-4: a retry delay is queued time, even after an attempt that took no time', async () => {
   const clock = manualClock()
   const busy = simpleTool('busy', () => {
     throw retry({ after: '20s' })

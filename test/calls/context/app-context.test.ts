@@ -18,7 +18,7 @@ const shows = tool({
 })
 
 onEachStore('CALL-9: ctx.app', (bench) => {
-  test('is created once per session of a tenant, also for concurrent calls', async () => {
+  test('is created once per session of a tenant, even for concurrent calls', async () => {
     const made: string[] = []
     const runtime = await bench.open([shows], {
       app: async ({ tenant, session }) => {

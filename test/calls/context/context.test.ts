@@ -34,7 +34,7 @@ function context() {
 }
 
 describe('the context of a body', () => {
-  test('TIME-3: the first abort reason stays, also if the body reads the signal later', () => {
+  test('TIME-3: the first abort reason stays, even if the body reads the signal later', () => {
     for (const early of [true, false]) {
       const { of } = context()
       const seen = early ? of.ctx.signal : null

@@ -8,7 +8,7 @@ import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 onEachStore('steps', (bench) => {
-  test('DUR-1: a body receives the recorded form of a step result, also on the first run', async () => {
+  test('DUR-1: a body receives the recorded form of a step result, even on the first run', async () => {
     const seen: unknown[] = []
     const forms = rerunTool('forms', { description: 'Looks at what steps give back' }, async (_, ctx) => {
       seen.push(await ctx.step('date', () => new Date(0)))

@@ -465,7 +465,7 @@ describe('defects known from other libraries, named in parentheses', () => {
     expect(cut?.totalBytes).toBe(bytes(JSON.stringify({ rows, total: 200_000 })))
   })
 
-  test('VAL-7: colours and redraws are removed before counting, also inside JSON (everruns)', () => {
+  test('VAL-7: colours and redraws are removed before counting, even inside JSON (everruns)', () => {
     const bar = Array.from({ length: 1000 }, (_, index) => `\r\u001b[2K\u001b[32m${index / 10}%\u001b[0m`).join('')
     expect(fitToBudget(success(`start\n${bar}\ndone\n`), small, 'h')).toEqual({
       parts: [{ type: 'text', text: 'start\n99.9%\ndone\n' }],

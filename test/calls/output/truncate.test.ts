@@ -169,7 +169,7 @@ describe('texts', () => {
     }
   })
 
-  test('VAL-7: counts are exact across the checkpoints of a long text, also at surrogate pairs', () => {
+  test('VAL-7: counts are exact across the checkpoints of a long text, even at surrogate pairs', () => {
     for (const pad of ['', 'x', '日']) {
       const text = `${pad}${'👍\n👍'.repeat(60_000)}`
       const { cut, parts } = fitToBudget(success(text), small, 'h')

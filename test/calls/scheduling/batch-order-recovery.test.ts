@@ -81,7 +81,7 @@ onEachStore('batch order', (bench) => {
     expect(ran).toEqual(['a', 'b'])
   })
 
-  test('CALL-8: a hook that aborts the turn cancels queued calls, also in a batch of reads', async () => {
+  test('CALL-8: a hook that aborts the turn cancels queued calls, even in a batch of reads', async () => {
     const ran: string[] = []
     const read = tool({
       name: 'read',

@@ -116,7 +116,7 @@ onEachStore('slots and keys', (bench) => {
     expect(JSON.stringify(events)).toContain('user:ada')
   })
 
-  test('CALL-9 CALL-6: ctx.batch is the batch of the call, also with an idempotency key', async () => {
+  test('CALL-9 CALL-6: ctx.batch is the batch of the call, even with an idempotency key', async () => {
     const where = tool({ name: 'where', description: 'Where', input: empty, execute: (_, ctx) => ctx.batch })
     const runtime = await bench.open([where])
     const [end] = await runtime.session('s').run([{ id: 'a', name: 'where', idempotencyKey: 'k' }], { batch: 'msg_7' })

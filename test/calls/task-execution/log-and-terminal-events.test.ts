@@ -26,7 +26,7 @@ async function startTask(task: Tool, on: { store: Store; clock: Clock }): Promis
 
 for (const [kind, fresh] of stores) {
   describe(`task output and terminal events on ${kind}`, () => {
-    test('TASK-4: output right before a park is in the log, also if the wait is already resolved', async () => {
+    test('TASK-4: output right before a park is in the log, even if the wait is already resolved', async () => {
       const { clock, store } = fresh()
       let key = ''
       const t = backgroundTool('t', async (_, ctx) => {

@@ -57,7 +57,7 @@ onEachStore('waits', (bench) => {
     )
   })
 
-  test('WAIT-2: failures and cancellations keep their message and are not internal', async () => {
+  test('WAIT-2: failed and cancelled waits keep their message and are not internal errors', async () => {
     const runtime = await bench.open([parks, inside])
     const session = runtime.session('s')
     for (const [name, input] of [

@@ -386,7 +386,7 @@ onEveryStore('waits', (ground) => {
   const many = ground.kind === 'memory' ? 10_000 : 500
 
   test(
-    `WAIT-1: ${many} parked calls use no timers, and a remote write costs only its own reads`,
+    `WAIT-1: ${many} parked calls use no timers, and a remote answer causes few reads`,
     { timeout: 60_000 },
     async () => {
       const { runtime } = await ground.worker({ tools: [asks()] })

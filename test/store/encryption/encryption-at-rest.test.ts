@@ -351,7 +351,7 @@ describe('DUR-12: edited or moved ciphertext', () => {
     ['attachments', 'data'],
   ] as const
 
-  test('100 of 100 manipulations are typed errors and leave other calls readable', async () => {
+  test('each of 100 manipulations causes a typed error, and other calls stay readable', async () => {
     const file = join(fresh(), 'agent.db')
     const store = `sqlite:${file}`
     await everything(await open({ store, encrypt: true, tools: tools() }))

@@ -122,7 +122,7 @@ test.each(['never counted', 'counted'])(
   },
 )
 
-test('DUR-7: a claim costs the claimable calls, not the calls of other workers', { timeout: 60_000 }, async () => {
+test('DUR-7: the cost of a claim does not grow with the calls of other workers', { timeout: 60_000 }, async () => {
   await server.admin.query(
     `INSERT INTO calls SELECT 'open' || n, sha256(('open' || n)::bytea), sha256((n % 1000)::text::bytea), 't', 's' || n % 1000, '', 'open' || n, 0, NULL, 'tool',
      '{}', 'h', NULL, n, 'running', '{}', '{}', 1, n, NULL, NULL, NULL, 1, CASE n % 3 WHEN 0 THEN 'w' WHEN 1 THEN 'v' ELSE 'gone' END, 0, NULL
@@ -147,7 +147,7 @@ test('DUR-7: a claim costs the claimable calls, not the calls of other workers',
   await server.admin.query(`DELETE FROM calls WHERE uid LIKE 'open%'`)
 })
 
-test('DUR-10: erasing a page of the oldest calls costs only that page', { timeout: 60_000 }, async () => {
+test('DUR-10: erasing a page of the oldest calls reads only that page', { timeout: 60_000 }, async () => {
   const before = await read()
   const store = await open()
   expect(await store.erase({ settledBefore: many, after: '', limit: 50 })).toMatchObject({ calls: 50 })

@@ -75,7 +75,7 @@ test(
 )
 
 test(
-  'BOX-3: grep_files fails with pattern_timeout after about a second, also concurrently',
+  'BOX-3: grep_files fails with pattern_timeout after about a second, even concurrently',
   { timeout: 120_000 },
   async () => {
     const given = await asking()

@@ -70,7 +70,7 @@ wherever('files', (given) => {
     })
   })
 
-  test('BOX-1: bytes_total is the size of the file, also for a page that skips its beginning', async () => {
+  test('BOX-1: bytes_total is the size of the file, even for a page that skips its beginning', async () => {
     await given().files.write('f', 'one\ntwo\nthree\n')
     expect((await read({ path: 'f', offset: 1 })).truncation).toMatchObject({
       truncated: false,

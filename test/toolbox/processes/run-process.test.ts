@@ -295,7 +295,7 @@ describe('TASK-5: process trees of a worker killed with SIGKILL', () => {
     await until('nothing is left', () => alive(mark).length === 0)
   })
 
-  test('end with it, also after leaving the group and clearing the environment', async () => {
+  test('end with it, even after leaving the group and clearing the environment', async () => {
     const sleep = someSleep()
     const child = worker(`env -i setsid -f ${sleep} >/dev/null 2>&1; echo up; sleep 999`)
     try {

@@ -37,7 +37,7 @@ function world(lines: Parameters<typeof scriptedModel>[0]) {
   return { clock, store, open, agentsOf, states }
 }
 
-test('TASK-10 SESS-6: ending a session cancels tasks of nested agents, also after a worker died', async () => {
+test('TASK-10 SESS-6: ending a session cancels tasks of nested agents, even after a worker died', async () => {
   const { clock, open, agentsOf, states } = world([{ call: { name: 'help', input: { task: 'Begin it' } } }, 'Begun.'])
   const first = await open()
   await after(first.session('s').run([{ id: 'a', name: 'ask', input: { task: 'Begin it' } }]), clock, 30_000, 1_000)

@@ -55,7 +55,7 @@ for (const [kind, fresh] of stores) {
       expect(JSON.stringify(await session.messages.list())).not.toContain(secret)
     })
 
-    test('SESS-1: a model cannot start unavailable tools in the background, also after takeover', async () => {
+    test('SESS-1: a model cannot start unavailable tools in the background, even after a takeover', async () => {
       const { clock, store } = fresh()
       const shared = keepOpen(store)
       const dying = mortal(shared)

@@ -17,7 +17,7 @@ const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningToken
 const runtimes = closedAfterEach()
 
 describe('SESS-2: the partial answer of a dead worker is retracted', () => {
-  test('also when a call of the previous answer continues in the background', async () => {
+  test('even when a call of the previous answer continues in the background', async () => {
     const { clock, store } = freshMemory()
     const shared = keepOpen(store)
     const slow = backgroundTool('slow', { hints: { readOnly: true }, timeout: '1h' }, (_, ctx) =>

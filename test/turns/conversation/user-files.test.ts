@@ -77,7 +77,7 @@ describe.each(stores)('user files on %s', (_, fresh) => {
     },
   )
 
-  test('SESS-4: a file sent between turns without text is read once, also after a crash', async () => {
+  test('SESS-4: a file sent between turns without text is read once, even after a crash', async () => {
     const { clock, store } = fresh()
     const shared = keepOpen(store)
     const dying = mortal(shared)

@@ -56,7 +56,7 @@ for (const [kind, fresh] of stores)
       expect((await session.usage()).total).toMatchObject({ times: 4, cost: 4 })
     })
 
-    test('SESS-6 SESS-1: a frame without a model keeps the previous model, also after recovery', async () => {
+    test('SESS-6 SESS-1: a frame without a model keeps the previous model, even after recovery', async () => {
       const { clock, shared, dying } = ground()
       dies = true
       const clerk = scriptedModel([{ when: 'Go', call: { name: 'to_b' } }, 'The clerk speaks'], { name: 'clerk' })

@@ -1,5 +1,5 @@
 // Cancels calls that run here, are parked, or belong to another worker. A cancel that the store did not accept is
-// retried until it does, because the caller may be gone by then.
+// retried until it is accepted, because the caller may no longer be there to retry it.
 
 import { isStoreOrLeaseLost } from '../../../core/errors.ts'
 import type { Store } from '../../../store/store.ts'
@@ -65,7 +65,7 @@ export class Cancellations {
     if (execution) {
       const written = execution.leased.cancel(why)
       written.catch(() => {}) // awaited below, after the waits
-      // At the same time: no answer is accepted any more that the body would not see.
+      // Cancel the waits at the same time, so that no answer is accepted that the body would not see.
       await execution.cancelWaits().catch(() => {}) // the pipeline cancels them if this fails
       if ((await written) || execution.leased.releaseState !== 'parked') return written
     }

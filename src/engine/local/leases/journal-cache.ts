@@ -76,7 +76,7 @@ export class JournalCache {
     return hasOpenWait(this.#steps?.values() ?? [], waits, now)
   }
 
-  /** The signal arrived before the body waited for it: the wait stays unanswered, but the body does not wait. */
+  /** True if the signal arrived before the body asked for it: the body continues although the wait has no answer. */
   #arrivedBefore(wait: string): boolean {
     const mark = this.step(markOfWait(wait) ?? '')?.value
     return typeof mark === 'string' && mark.startsWith('{"have":')

@@ -349,7 +349,7 @@ export class LeasedCall {
     let cancelled: CancelReason | null = null
     try {
       if (!lease.fresh()) await this.#orUntilOver(lease.renew())
-      // Read before the store is asked, so that a lapse meanwhile triggers another check.
+      // Read this before asking the store, so that a lapse during the request triggers another check.
       ;({ lapses } = lease)
       // Looked up by position: another worker may have recorded the same call under its own uid.
       record = await store.callAt(position)

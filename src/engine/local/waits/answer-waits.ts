@@ -160,7 +160,7 @@ export class WaitAnswers {
       events: extra ? [...extra.events, resolved] : [resolved],
     }
     const committed = await store.commit(change).catch((error: unknown) => {
-      // The answer may be recorded all the same, and a second one would be rejected: waiting bodies must check.
+      // The answer may have been recorded anyway, and a second one would be rejected: waiting bodies must check.
       waiters.markUncertain(wait.id)
       throw error
     })
