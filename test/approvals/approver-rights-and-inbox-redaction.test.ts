@@ -57,14 +57,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
   })
 
   test('TIME-1: the queue timeout does not count the time spent waiting for approval', async () => {
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: empty,
-      approval: 'always',
-      timeout: { queue: '1m' },
-      execute: () => 'ok',
-    })
+    const work = simpleTool('work', { approval: 'always', timeout: { queue: '1m' } }, () => 'ok')
     const runtime = await world.start([work])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'work' }])
     const { id } = await world.item(runtime)

@@ -13,13 +13,7 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
   const world = worldOn(kind)
 
   test('POL-3: a rule for a missing principal is rejected, and the call still waits', async () => {
-    const wipe = tool({
-      name: 'wipe',
-      description: 'd',
-      input: empty,
-      hints: { destructive: true },
-      execute: () => 'wiped',
-    })
+    const wipe = simpleTool('wipe', { hints: { destructive: true } }, () => 'wiped')
     const runtime = await world.start([wipe])
     const first = runtime.session('s').run([{ id: 'a', name: 'wipe' }])
     const { id } = await world.item(runtime)
@@ -98,13 +92,7 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
   })
 
   test('POL-7: a call that waits for a nested approval returns a placeholder', async () => {
-    const inner = tool({
-      name: 'inner',
-      description: 'd',
-      input: empty,
-      hints: { destructive: true },
-      execute: () => 'ok',
-    })
+    const inner = simpleTool('inner', { hints: { destructive: true } }, () => 'ok')
     const outer = rerunTool('outer', async (_, ctx) => (await ctx.call(inner, {})).status)
     const runtime = await world.start([outer, inner])
     const run = runtime.session('s', ada).run([{ id: 'a', name: 'outer' }], { batch: 'm1', until: '2s' })

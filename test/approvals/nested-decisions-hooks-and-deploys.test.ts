@@ -13,13 +13,7 @@ describe.each(['memory', 'sqlite'] as const)('nested decisions on %s', (kind) =>
 
   test('POL-4, DUR-3: an approval does not run a nested call whose parent has settled', async () => {
     let charged = 0
-    const charge = tool({
-      name: 'charge',
-      description: 'd',
-      input: empty,
-      hints: { destructive: true },
-      execute: () => ++charged,
-    })
+    const charge = simpleTool('charge', { hints: { destructive: true } }, () => ++charged)
     const shop = tool({
       name: 'shop',
       description: 'd',
@@ -126,13 +120,7 @@ describe.each(['memory', 'sqlite'] as const)('nested decisions on %s', (kind) =>
   })
 
   test('CALL-8, POL-3: a before hook can deny edited arguments, and the inbox item is removed', async () => {
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input: z.object({ n: z.number() }),
-      approval: 'always',
-      execute: ({ n }) => n,
-    })
+    const work = argumentTool('work', z.object({ n: z.number() }), { approval: 'always' }, ({ n }) => n)
     const guard = {
       name: 'guard',
       before: ({ input }: { input: { n: number } }) => (input.n > 5 ? { deny: 'too much' } : undefined),

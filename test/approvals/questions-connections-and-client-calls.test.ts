@@ -399,13 +399,7 @@ describe.each(['memory', 'sqlite'] as const)('questions, connections and client 
   })
 
   describe('a new user message', () => {
-    const wipe = tool({
-      name: 'wipe',
-      description: 'Wipes',
-      input: empty,
-      hints: { destructive: true },
-      execute: () => 'wiped',
-    })
+    const wipe = simpleTool('wipe', { hints: { destructive: true } }, () => 'wiped')
 
     test('POL-7: a placeholder is in the history and the outcome arrives as a runtime notice', async () => {
       const runtime = await start([wipe])

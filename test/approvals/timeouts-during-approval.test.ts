@@ -47,13 +47,7 @@ describe.each(['memory', 'sqlite'] as const)('timeouts on %s', (kind) => {
   })
 
   test('TIME-2: the total timeout of a body pauses while a nested call waits for approval', async () => {
-    const charge = tool({
-      name: 'charge',
-      description: 'd',
-      input: empty,
-      hints: { destructive: true },
-      execute: () => 'charged',
-    })
+    const charge = simpleTool('charge', { hints: { destructive: true } }, () => 'charged')
     const shop = rerunTool('shop', { timeout: { total: '1m' } }, async (_, ctx) => {
       const inner = await ctx.call(charge, {})
       return inner.status

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { type CallAsk, notice, tool } from 'pawl'
 import { anthropicMessages, type Conversation, openaiChat, openaiResponses } from './provider-conversation.ts'
 import { bea, codeOf, onGround, only, refunding, session, unheard, waiting } from '../kit/refund-workers.ts'
-import { simpleTool } from '../kit/simple-tools.ts'
+import { argumentTool, simpleTool } from '../kit/simple-tools.ts'
 
 const providers: Record<string, () => Conversation> = {
   'OpenAI chat': openaiChat,
@@ -20,13 +20,7 @@ const refund = { order: 'A1', cents: 5 }
 const long = `call_${'x'.repeat(2_000)}`
 
 onGround('pain 7: user types while an approval is pending', (ground) => {
-  const look = tool({
-    name: 'look',
-    description: 'Looks',
-    input: z.object({}),
-    hints: { readOnly: true },
-    execute: () => 'sunny',
-  })
+  const look = argumentTool('look', z.object({}), { hints: { readOnly: true } }, () => 'sunny')
   const tools = () => [refunding(ground.ledger), look]
 
   describe.each(Object.entries(providers))('%s', (_, start) => {

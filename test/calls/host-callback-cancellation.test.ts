@@ -33,14 +33,7 @@ onEachStore('host callbacks that never return', (bench) => {
 
   test('TIME-1: the total deadline applies while prepare runs', async () => {
     const clock = manualClock()
-    const stuck = tool({
-      name: 'stuck',
-      description: 'Stuck',
-      input: empty,
-      timeout: { total: '10s' },
-      prepare: hang,
-      execute: () => 1,
-    })
+    const stuck = simpleTool('stuck', { timeout: { total: '10s' }, prepare: hang }, () => 1)
     const runtime = await bench.open([stuck], { clock })
     const end = await after(runtime.session('s').run([{ id: 'a', name: 'stuck' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', failure: { code: 'deadline_exceeded' } }] })
@@ -75,13 +68,7 @@ onEachStore('host callbacks that never return', (bench) => {
 
   test('POL-1 TIME-1 TIME-3: a cancel or deadline ends a call whose policy function never returns', async () => {
     const clock = manualClock()
-    const plain = tool({
-      name: 'plain',
-      description: 'Plain',
-      input: empty,
-      timeout: { total: '10s' },
-      execute: () => 'done',
-    })
+    const plain = simpleTool('plain', { timeout: { total: '10s' } }, () => 'done')
     const runtime = await bench.open([plain], { clock, policy: { decide: hang } })
     expect(await runUntilAborted(runtime, clock)).toMatchObject({ value: [{ callId: 'a' }] })
   })

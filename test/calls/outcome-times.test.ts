@@ -1,15 +1,13 @@
 // Queued, running and waiting times of an outcome. They derive from recorded instants, so a replay in another process
 // reports the same values.
 
-import { type CallOutcome, retry, tool } from 'pawl'
+import { type CallOutcome, retry } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 import { rerunTool, simpleTool } from '../kit/simple-tools.ts'
 import { ignoreResult } from '../kit/interrupted-calls.ts'
 
-const empty = z.object({})
 const timesOf = (outcome: CallOutcome | undefined): unknown =>
   outcome && { queuedMs: outcome.queuedMs, runningMs: outcome.runningMs, waitingMs: outcome.waitingMs }
 const passes = (clock: ManualClock, ms: number): Promise<void> =>
@@ -18,13 +16,7 @@ const passes = (clock: ManualClock, ms: number): Promise<void> =>
 onEachStore('the times of an outcome', (bench) => {
   test('VAL-2: waiting for a slot is queued time, the body is running time, a rejection takes none', async () => {
     const clock = manualClock()
-    const busy = tool({
-      name: 'busy',
-      description: 'Busy',
-      input: empty,
-      concurrency: 'exclusive',
-      execute: () => passes(clock, 1000),
-    })
+    const busy = simpleTool('busy', { concurrency: 'exclusive' }, () => passes(clock, 1000))
     const runtime = await bench.open([busy], { clock })
     const session = runtime.session('s')
     const calls = [

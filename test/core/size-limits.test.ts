@@ -9,6 +9,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { utf8Bytes, fits, resolveSizes, sizeTable, truncateToBytes } from '../../src/core/size-limits.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const empty = z.object({})
 const codeOf = (error: unknown): string => (error as { code: string }).code
@@ -95,12 +96,12 @@ onEachStore('sizes', (bench) => {
 
   test('VAL-8: arguments over the limit are rejected, as text or value, and the body does not run', async () => {
     let ran = 0
-    const takes = tool({
-      name: 'takes',
-      description: 'Takes text',
-      input: z.object({ text: z.string() }),
-      execute: ({ text }) => (ran++, text.length),
-    })
+    const takes = argumentTool(
+      'takes',
+      z.object({ text: z.string() }),
+      { description: 'Takes text' },
+      ({ text }) => (ran++, text.length),
+    )
     const runtime = await bench.open([takes], { sizes: { arguments: 100 } })
     const text = 'é'.repeat(45)
     const outcomes = await runtime.session('s').run([
@@ -263,24 +264,17 @@ onEachStore('sizes', (bench) => {
 
   test('VAL-8: a step value over the limit throws a StepError and is not retried', async () => {
     let ran = 0
-    const steps = tool({
-      name: 'steps',
-      description: 'Takes large steps',
-      input: empty,
-      onCrash: 'rerun',
-      retry: { attempts: 1 },
-      async execute(_, ctx) {
-        const fits = await ctx.step('fits', () => 'x'.repeat(900))
-        const caught = await ctx
-          .step('large', () => (ran++, 'x'.repeat(2000)), { retry: { attempts: 3 } })
-          .catch((error: unknown) => error)
-        return {
-          fits: fits.length,
-          isStepError: caught instanceof StepError,
-          code: codeOf(caught),
-          message: (caught as Error).message,
-        }
-      },
+    const steps = rerunTool('steps', { description: 'Takes large steps', retry: { attempts: 1 } }, async (_, ctx) => {
+      const fits = await ctx.step('fits', () => 'x'.repeat(900))
+      const caught = await ctx
+        .step('large', () => (ran++, 'x'.repeat(2000)), { retry: { attempts: 3 } })
+        .catch((error: unknown) => error)
+      return {
+        fits: fits.length,
+        isStepError: caught instanceof StepError,
+        code: codeOf(caught),
+        message: (caught as Error).message,
+      }
     })
     expect(await one(steps, { step: 1000 })).toMatchObject({
       value: {
@@ -295,20 +289,14 @@ onEachStore('sizes', (bench) => {
 
   test('VAL-8: a step input over the limit is rejected, and a long step error is truncated', async () => {
     let ran = 0
-    const steps = tool({
-      name: 'steps',
-      description: 'Takes large steps',
-      input: empty,
-      onCrash: 'rerun',
-      async execute(_, ctx) {
-        const input = await ctx.step('in', 'x'.repeat(2000), () => ran++).catch(codeOf)
-        const thrown = await ctx
-          .step('out', () => {
-            throw Object.assign(new Error('y'.repeat(2000)), { code: 'E_LONG' })
-          })
-          .catch((error: unknown) => error)
-        return { input, code: codeOf(thrown), length: (thrown as Error).message.length }
-      },
+    const steps = rerunTool('steps', { description: 'Takes large steps' }, async (_, ctx) => {
+      const input = await ctx.step('in', 'x'.repeat(2000), () => ran++).catch(codeOf)
+      const thrown = await ctx
+        .step('out', () => {
+          throw Object.assign(new Error('y'.repeat(2000)), { code: 'E_LONG' })
+        })
+        .catch((error: unknown) => error)
+      return { input, code: codeOf(thrown), length: (thrown as Error).message.length }
     })
     expect(await one(steps, { step: 1000 })).toMatchObject({
       value: { input: 'step_too_large', code: 'E_LONG', length: 125 },
@@ -330,21 +318,15 @@ onEachStore('sizes', (bench) => {
   })
 
   test('VAL-8: an attachment over the limit is rejected when created, as bytes or text', async () => {
-    const makes = tool({
-      name: 'makes',
-      description: 'Makes files',
-      input: empty,
-      onCrash: 'rerun',
-      execute(_, ctx) {
-        const make = (data: Uint8Array | string): string => {
-          try {
-            return ctx.attachments.create(data, { mediaType: 'text/plain' }).ref.id.slice(0, 4)
-          } catch (error) {
-            return codeOf(error)
-          }
+    const makes = rerunTool('makes', (_, ctx) => {
+      const make = (data: Uint8Array | string): string => {
+        try {
+          return ctx.attachments.create(data, { mediaType: 'text/plain' }).ref.id.slice(0, 4)
+        } catch (error) {
+          return codeOf(error)
         }
-        return [new Uint8Array(10), new Uint8Array(11), 'é'.repeat(5), 'é'.repeat(6)].map(make)
-      },
+      }
+      return [new Uint8Array(10), new Uint8Array(11), 'é'.repeat(5), 'é'.repeat(6)].map(make)
     })
     const outcome = await one(makes, { attachment: 10 })
     expect(outcome).toMatchObject({ value: ['att_', 'attachment_too_large', 'att_', 'attachment_too_large'] })
@@ -409,16 +391,11 @@ onEachStore('sizes', (bench) => {
 
   test('VAL-8, CALL-10: live output and cancel reasons are truncated at the event limit', async () => {
     const clock = manualClock()
-    const talks = tool({
-      name: 'talks',
-      description: 'Talks',
-      input: empty,
-      async execute(_, ctx) {
-        ctx.progress({ label: 'l'.repeat(50) })
-        ctx.output('o'.repeat(50))
-        await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
-        throw ctx.signal.reason
-      },
+    const talks = simpleTool('talks', async (_, ctx) => {
+      ctx.progress({ label: 'l'.repeat(50) })
+      ctx.output('o'.repeat(50))
+      await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+      throw ctx.signal.reason
     })
     const runtime = await bench.open([talks], { clock, sizes: { event: 20 } })
     const session = runtime.session('s')

@@ -3,7 +3,7 @@
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { createRuntime, tool } from 'pawl'
+import { createRuntime } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -11,8 +11,6 @@ import { storeOf } from '../kit/stores/killable-store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { argumentTool, readOnlyTool, rerunTool } from '../kit/simple-tools.ts'
 import { ignoreResult } from '../kit/interrupted-calls.ts'
-
-const empty = z.object({})
 
 describe.each(['memory', 'sqlite'] as const)('close() on %s', (kind) => {
   function place() {
@@ -26,13 +24,7 @@ describe.each(['memory', 'sqlite'] as const)('close() on %s', (kind) => {
   test('CALL-2 DUR-13: a body with a nested call in the grace period is handed back, not failed', async () => {
     const { clock, open } = place()
     let go = (): void => {}
-    const child = tool({
-      name: 'child',
-      description: 'Child',
-      input: empty,
-      hints: { readOnly: true },
-      execute: () => 'child',
-    })
+    const child = readOnlyTool('child', () => 'child')
     const make = (wait: boolean) =>
       rerunTool('parent', async (_, ctx) => {
         if (wait) await new Promise<void>((resolve) => (go = resolve))

@@ -37,13 +37,7 @@ for (const [kind, fresh] of stores) {
     test('CALL-2: the end of a step fails to commit once; resubmitting the batch ends the call', async () => {
       const { clock, store } = fresh()
       const faults = loseFirst((change) => change.steps)
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => ctx.step('a', () => 1),
-      })
+      const t = rerunTool('t', async (_, ctx) => ctx.step('a', () => 1))
       const runtime = await createRuntime({ store: faulty(store, faults), clock, tools: [t], logger: quiet })
       const ask = () => runtime.session('s').run([{ id: '1', name: 't' }])
       expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
@@ -109,13 +103,7 @@ for (const [kind, fresh] of stores) {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }
-      const inner = tool({
-        name: 'inner',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: async (_, ctx) => ctx.step('a', () => 1),
-      })
+      const inner = rerunTool('inner', async (_, ctx) => ctx.step('a', () => 1))
       const outer = rerunTool('outer', { concurrency: 'parallel' }, async ({ catches }, ctx) => {
         const calling = ctx.call(inner, {})
         const outcome = await (catches ? calling.catch(() => null) : calling)

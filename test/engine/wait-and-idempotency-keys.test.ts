@@ -11,7 +11,7 @@ import { memoryStore } from '../../src/store/memory/memory-store.ts'
 import { newSalt, waitKey } from '../../src/engine/wait-key.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
 import { ignoreResult } from '../kit/interrupted-calls.ts'
-import { argumentTool } from '../kit/simple-tools.ts'
+import { argumentTool, simpleTool } from '../kit/simple-tools.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
 
 const empty = z.object({})
@@ -45,12 +45,7 @@ test('WAIT-3: the secret file next to a SQLite store is readable only by its own
 
 test('TIME-5 CALL-6: the idempotency key depends on tenant, session, batch, id and occurrence', async () => {
   const seen: string[] = []
-  const looks = tool({
-    name: 'looks',
-    description: 'Looks',
-    input: empty,
-    execute: (_, ctx) => seen.push(ctx.idempotencyKey),
-  })
+  const looks = simpleTool('looks', (_, ctx) => seen.push(ctx.idempotencyKey))
   const runtime = await createRuntime({ store: 'memory:', tools: [looks] })
   const ask = { id: 'a', name: 'looks' }
   await runtime.session('s', { tenant: 't' }).run([ask, ask], { batch: 'm' })

@@ -7,15 +7,10 @@ import { createRuntime, type FeedEvent, type Runtime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { onEachStore } from '../kit/stores/local-stores.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const echo = tool({
-  name: 'echo',
-  description: 'Gives back what it was given',
-  input,
-  onCrash: 'rerun',
-  execute: (given, ctx) => ctx.step('s', given, (same) => same),
-})
+const echo = rerunTool('echo', (given, ctx) => ctx.step('s', given, (same) => same))
 const parks = tool({ name: 'parks', description: 'Parks', input, onCrash: 'rerun', execute: (_, ctx) => ctx.later() })
 const keeps = tool({
   name: 'keeps',

@@ -1,19 +1,10 @@
 // Loop detection with nested calls.
 
-import { tool } from 'pawl'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 import { readOnlyTool } from '../kit/simple-tools.ts'
 
-const empty = z.object({})
-const child = tool({
-  name: 'child',
-  description: 'Child',
-  input: empty,
-  hints: { readOnly: true },
-  execute: () => 'same',
-})
+const child = readOnlyTool('child', () => 'same')
 
 onEachStore('adversary: budgets', (bench) => {
   test('POL-8: a loop over a tool that makes nested calls is detected', async () => {
@@ -21,13 +12,7 @@ onEachStore('adversary: budgets', (bench) => {
       await ctx.call(child, {})
       return 'same'
     })
-    const plain = tool({
-      name: 'plain',
-      description: 'Plain',
-      input: empty,
-      hints: { readOnly: true },
-      execute: () => 'same',
-    })
+    const plain = readOnlyTool('plain', () => 'same')
     const runtime = await bench.open([parent, child, plain], { budgets: { session: { repeats: 2 } } })
     const codes = async (name: string): Promise<string[]> => {
       const seen: string[] = []

@@ -6,6 +6,7 @@ import { createRuntime, type Runtime, type Tool, tool } from 'pawl'
 import { postgresStore } from 'pawl/postgres'
 import pg from 'pg'
 import { type Server, startServer } from '../kit/stores/postgres-server.ts'
+import { rerunTool } from '../kit/simple-tools.ts'
 
 let server: Server
 const open: Runtime[] = []
@@ -128,13 +129,7 @@ test('FEED-1: a listener whose connection is cut reconnects and misses nothing',
 
 test('WAIT-1 DUR-5: deadlines and sleeps may be fractions of a millisecond', async () => {
   const input = { type: 'object' } as const
-  const ask = tool({
-    name: 'ask',
-    description: 'Asks',
-    input,
-    onCrash: 'rerun',
-    execute: (_, ctx) => ctx.later({ deadline: 1000 / 3 }),
-  })
+  const ask = rerunTool('ask', (_, ctx) => ctx.later({ deadline: 1000 / 3 }))
   const nap = tool({
     name: 'nap',
     description: 'Naps',

@@ -7,7 +7,7 @@ import { createRuntime, type Runtime, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { z } from 'zod'
-import { rerunTool } from '../kit/simple-tools.ts'
+import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
 
 const canary = 'canary-51f0aa-value'
 const hour = 3_600_000
@@ -17,18 +17,15 @@ let runtime: Runtime
 let clock: ReturnType<typeof manualClock>
 let ran: string[]
 
-const pay = tool({
-  name: 'pay',
-  description: 'Pays.',
-  input: z.object({ card: z.string() }),
-  sensitive: true,
-  background: true,
-  onCrash: 'rerun',
-  execute({ card }) {
+const pay = argumentTool(
+  'pay',
+  z.object({ card: z.string() }),
+  { sensitive: true, background: true, onCrash: 'rerun' },
+  ({ card }) => {
     ran.push(card)
     return `paid with ${card}`
   },
-})
+)
 const report = tool({
   name: 'report',
   description: 'Reports.',

@@ -6,7 +6,7 @@ import { createRuntime, retry, type Runtime, type Tool, tool } from '../../src/i
 import type { Store } from '../../src/store/store.ts'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
-import { rerunTool } from '../kit/simple-tools.ts'
+import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
 import { mortalWorld } from '../kit/worker-takeover.ts'
 
 const hour = 3_600_000
@@ -104,14 +104,12 @@ test('CRON-4: an event from a process whose clock is ahead is delivered at once'
 
 // The notice of a message subscription contains the same payload as the encrypted event.
 test('DUR-12: an event payload is encrypted in every collection', async () => {
-  const secret = tool({
-    name: 'secret',
-    description: 'Secret',
-    input: z.object({ order: z.unknown() }),
-    sensitive: true,
-    background: true,
-    execute: () => 'done',
-  })
+  const secret = argumentTool(
+    'secret',
+    z.object({ order: z.unknown() }),
+    { sensitive: true, background: true },
+    () => 'done',
+  )
   const runtime = await start([secret], {
     keys: { current: 'k1', keys: { k1: Buffer.alloc(32, 7).toString('base64') } },
   })

@@ -4,9 +4,8 @@ import { createRuntime, fail, PawlError, tool } from 'pawl'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
-import { simpleTool } from '../kit/simple-tools.ts'
+import { rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
-const empty = z.object({})
 let runs = 0
 const count = tool({
   name: 'count',
@@ -135,13 +134,7 @@ onEachStore('batches', (bench) => {
   })
 
   test('close() rejects open and new runs with runtime_closed', async () => {
-    const parks = tool({
-      name: 'parks',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.later(),
-    })
+    const parks = rerunTool('parks', (_, ctx) => ctx.later())
     const runtime = await bench.open([parks])
     const waiting = runtime.session('s').run([{ id: 'p', name: 'parks' }])
     const refused = expect(waiting).rejects.toMatchObject({ code: 'runtime_closed' })

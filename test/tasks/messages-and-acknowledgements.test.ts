@@ -7,8 +7,6 @@ import { backgroundTool, hang, patient, rerunTask, rerunTool, simpleTool } from 
 import { keepOpen } from '../kit/stores/killable-store.ts'
 import { holdWrites } from '../kit/stores/failing-writes.ts'
 
-const input = { type: 'object' } as const
-
 for (const [kind, fresh] of stores) {
   describe(`task messages and signals on ${kind}`, () => {
     test('TASK-8: a message sent again under its key returns the first message', async () => {
@@ -145,13 +143,7 @@ for (const [kind, fresh] of stores) {
       'TASK-4: a task id that is not a portable folder name (%s) is rejected',
       async (id) => {
         const { clock, store } = fresh()
-        const t = tool({
-          name: 't',
-          description: 'd',
-          input,
-          background: true,
-          execute: (_, ctx) => (ctx.output('x\n'), 'x'),
-        })
+        const t = backgroundTool('t', (_, ctx) => (ctx.output('x\n'), 'x'))
         const session = (await createRuntime({ store, clock, tools: [t], logger: quiet })).session('s')
         await expect(session.tasks.start({ tool: t, id })).rejects.toMatchObject({ code: 'task_invalid' })
         expect(await session.tasks.list()).toEqual([])
@@ -160,13 +152,7 @@ for (const [kind, fresh] of stores) {
 
     test('TASK-4: the result of a task is readable at its resultPath', async () => {
       const { clock, store } = fresh()
-      const t = tool({
-        name: 't',
-        description: 'd',
-        input,
-        background: true,
-        execute: (_, ctx) => (ctx.output('x\n'), 'x'),
-      })
+      const t = backgroundTool('t', (_, ctx) => (ctx.output('x\n'), 'x'))
       const session = (await createRuntime({ store, clock, tools: [t], logger: quiet })).session('s')
       await session.tasks.start({ tool: t, id: 'null.1' })
       const task = await after(session.tasks.wait('null.1'), clock, 60_000, 1_000)

@@ -186,14 +186,10 @@ for (const [kind, fresh] of stores) {
 
     test('worker: false can start, signal, wait and cancel; a later worker executes it', async () => {
       const { clock, store } = fresh()
-      const hears = tool({
-        name: 'hears',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        execute: async (_, ctx) => [await ctx.task?.signal('go'), (await ctx.task?.receive())?.text],
-      })
+      const hears = rerunTask('hears', async (_, ctx) => [
+        await ctx.task?.signal('go'),
+        (await ctx.task?.receive())?.text,
+      ])
       const door = await createRuntime({
         store: keepOpen(store),
         clock,
@@ -247,14 +243,7 @@ for (const [kind, fresh] of stores) {
 
     test('TASK-1: hostile input to the task tools is rejected, never an internal error', async () => {
       const { clock, store } = fresh()
-      const secretTool = tool({
-        name: 'inner',
-        description: 'd',
-        input,
-        internal: true,
-        background: true,
-        execute: () => 'x',
-      })
+      const secretTool = backgroundTool('inner', { internal: true }, () => 'x')
       const runtime = await createRuntime({ store, clock, tools: [patient, quick, secretTool], logger: quiet })
       await runtime.session('other').tasks.start({ tool: patient, id: 'theirs' })
       const session = runtime.session('s')

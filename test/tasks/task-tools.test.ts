@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { type CallOutcome, type Runtime, tool } from '../../src/index.ts'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
-import { backgroundTool } from '../kit/simple-tools.ts'
+import { argumentTool, backgroundTool } from '../kit/simple-tools.ts'
 
 const names = [
   'cancel_task',
@@ -236,13 +236,7 @@ onEachStore('task tools', (bench) => {
   })
 
   test('TASK-1: a monitor without a title gets the default title of a task', async () => {
-    const untitled = tool({
-      name: 'probe',
-      description: 'Probe',
-      input: z.object({}),
-      background: true,
-      execute: () => 1,
-    })
+    const untitled = argumentTool('probe', z.object({}), { background: true }, () => 1)
     const runtime = await bench.open([untitled, double])
     const input = (name: string, schedule?: object) => ({
       tool: name,

@@ -9,7 +9,7 @@ import { quiet } from '../kit/stores/fresh-store.ts'
 import { type Mortal, renewOnce, type StoreKind } from '../kit/stores/killable-store.ts'
 import { noticeCases, double } from './notices/notice-cases.ts'
 import { mortalWorld } from '../kit/worker-takeover.ts'
-import { backgroundTool, hang, rerunTask, rerunTool, simpleTool } from '../kit/simple-tools.ts'
+import { argumentTool, backgroundTool, hang, rerunTask, rerunTool, simpleTool } from '../kit/simple-tools.ts'
 import { waitForTask } from '../kit/wait-until.ts'
 
 const empty = z.object({})
@@ -422,13 +422,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
   })
 
   test('CRON-4: a body that runs again emits its event once', async () => {
-    const heard = tool({
-      name: 'heard',
-      description: 'Heard',
-      input: z.object({ what: z.string() }),
-      background: true,
-      execute: ({ what }) => what,
-    })
+    const heard = argumentTool('heard', z.object({ what: z.string() }), { background: true }, ({ what }) => what)
     const tells = (stay: boolean): Tool =>
       rerunTool('tells', async (_, ctx) => {
         await ctx.triggers.emit('order.paid', 'A1')
@@ -451,13 +445,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
   })
 
   test('TASK-2: a tool failure fails the task, and an internal error is not disclosed', async () => {
-    const bad = tool({
-      name: 'bad',
-      description: 'Bad',
-      input: empty,
-      background: true,
-      execute: () => Promise.reject(fail('No disk')),
-    })
+    const bad = backgroundTool('bad', () => Promise.reject(fail('No disk')))
     const worse = backgroundTool('worse', () => Promise.reject(new Error('hunter2')))
     const runtime = await start([bad, worse])
     const { tasks, notices } = runtime.session('s')

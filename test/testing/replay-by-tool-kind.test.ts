@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { after } from '../kit/stores/fresh-store.ts'
 import { opening } from '../kit/open-runtime.ts'
-import { rerunTool } from '../kit/simple-tools.ts'
+import { backgroundTool, readOnlyTool, rerunTool } from '../kit/simple-tools.ts'
 
 const open = opening()
 const input = { type: 'object' } as const
@@ -72,14 +72,7 @@ test('KIT-3: replay of a call that succeeded at its third attempt shows no diffe
 })
 
 test('KIT-3, DUR-12: replay reads calls of sensitive tools and of an encrypted store', async () => {
-  const quiet_ = tool({
-    name: 'pay',
-    description: 'd',
-    input,
-    sensitive: true,
-    hints: { readOnly: true },
-    execute: () => 'x',
-  })
+  const quiet_ = readOnlyTool('pay', { sensitive: true }, () => 'x')
   const open_ = tool({
     name: 'look',
     description: 'd',
@@ -161,14 +154,7 @@ test('KIT-3, DUR-9: a recording of another format is rejected', async () => {
 
 test('KIT-3: a task that is not in the recording is reported and not started', async () => {
   let ran = 0
-  const inner = tool({
-    name: 'inner',
-    description: 'd',
-    input,
-    background: true,
-    hints: { readOnly: true },
-    execute: () => ++ran,
-  })
+  const inner = backgroundTool('inner', { hints: { readOnly: true } }, () => ++ran)
   const outer = (calls: boolean): Tool =>
     tool({
       name: 'outer',

@@ -6,6 +6,7 @@ import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
 import { closedAfterEach, replaceWorker } from '../kit/open-runtime.ts'
 import { ignoreOutcome } from '../kit/wait-until.ts'
+import { simpleTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
 const runtimes = closedAfterEach()
@@ -13,12 +14,7 @@ const runtimes = closedAfterEach()
 // `initial` and `task` of switchFrame are both optional.
 test('VAL-6 SESS-6: a handover without initial and task continues the turn in the other frame', async () => {
   const { clock, store } = freshMemory()
-  const hand = tool({
-    name: 'hand',
-    description: 'd',
-    input,
-    execute: () => result('ok', { control: { switchFrame: { frame: 'desk' } } }),
-  })
+  const hand = simpleTool('hand', () => result('ok', { control: { switchFrame: { frame: 'desk' } } }))
   const clerk = scriptedModel([{ call: { name: 'hand' } }, 'ok'], { name: 'clerk' })
   const desk = scriptedModel(['The desk speaks'], { name: 'desk' })
   const frames = [{ name: 'desk', model: desk }]

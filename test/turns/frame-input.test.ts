@@ -1,6 +1,6 @@
 // The opening messages of a frame after a handover, and the identity of a nested turn after recovery.
 
-import { createRuntime, tool } from 'pawl'
+import { createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import type { Message } from '../../src/models/message.ts'
@@ -9,7 +9,7 @@ import { openingMessages } from '../../src/turns/conversation/user-message.ts'
 import { after, freshMemory, quiet } from '../kit/stores/fresh-store.ts'
 import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import { closedAfterEach, replaceWorker } from '../kit/open-runtime.ts'
-import { rerunTool } from '../kit/simple-tools.ts'
+import { rerunTool, simpleTool } from '../kit/simple-tools.ts'
 
 const runtimes = closedAfterEach()
 
@@ -37,13 +37,7 @@ test('SESS-6: a rerun body that starts its nested turn with another message gets
   const { clock, store } = freshMemory()
   const shared = keepOpen(store)
   const dying = mortal(shared)
-  const pay = tool({
-    name: 'pay',
-    description: 'Pays',
-    input: { type: 'object' },
-    hints: { destructive: true },
-    execute: () => 'paid',
-  })
+  const pay = simpleTool('pay', { hints: { destructive: true } }, () => 'paid')
   const expert = scriptedModel([{ call: { name: 'pay' } }, 'Paid it.'], { name: 'expert' })
   const work = (message: string) =>
     rerunTool('work', async (_, ctx) => (await ctx.turn({ model: expert, message })).status)

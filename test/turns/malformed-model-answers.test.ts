@@ -1,18 +1,13 @@
-import { createRuntime, type Model, tool } from 'pawl'
+import { createRuntime, type Model } from 'pawl'
 import { expect, test } from 'vitest'
 import { quiet } from '../kit/stores/fresh-store.ts'
 import { stores } from '../kit/open-runtime.ts'
+import { readOnlyTool } from '../kit/simple-tools.ts'
 
 test.each(stores)(
   'VAL-8 SESS-2: a malformed model answer fails the turn as model_failed or is repaired (%s)',
   async (_, fresh) => {
-    const own = tool({
-      name: 'own',
-      description: 'd',
-      input: { type: 'object' },
-      hints: { readOnly: true },
-      execute: () => 'ran',
-    })
+    const own = readOnlyTool('own', () => 'ran')
     const call = { type: 'call', id: 'a', name: 'own', input: '{}' }
     for (const [answer, code] of [
       [{ parts: [{ type: 'text' }], finish: 'stop' }, 'model_failed'],

@@ -7,7 +7,7 @@ import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
 import { type FreshWorld, mortalWorld } from '../kit/worker-takeover.ts'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
-import { hang } from '../kit/simple-tools.ts'
+import { hang, readOnlyTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
 
@@ -18,14 +18,7 @@ describe.each(['memory', 'sqlite'] as const)('a poisoned turn on %s', (kind) => 
   test('SESS-3: sequential calls are completed from the record, the rest as interrupted', async () => {
     const { clock, store } = fresh
     const quick = tool({ name: 'quick', description: 'd', input, hints: { readOnly: true }, execute: () => 'done' })
-    const stuck = tool({
-      name: 'stuck',
-      description: 'd',
-      input,
-      hints: { readOnly: true },
-      execute: hang,
-      timeout: '10h',
-    })
+    const stuck = readOnlyTool('stuck', { timeout: '10h' }, hang)
     const model = scriptedModel([{ call: [{ name: 'quick' }, { name: 'stuck' }, { name: 'quick' }] }], { name: 'm' })
     const options = { clock, logger: quiet, tools: [quick, stuck], models: [model], poisonAfter: 2 }
     const ask = { model, message: 'Go', id: 'x', parallel: false }

@@ -9,6 +9,7 @@ import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
 import { closedAfterEach, stores } from '../kit/open-runtime.ts'
+import { argumentTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object', properties: { as: { type: 'string' } } } as const
 const runtimes = closedAfterEach()
@@ -54,19 +55,12 @@ for (const [kind, fresh] of stores) {
     test('SESS-1: the calls of one answer run in sequence if parallel is false, else together', async () => {
       let running = 0
       let most = 0
-      const reads = tool({
-        name: 'reads',
-        description: 'Reads',
-        input,
-        hints: { readOnly: true },
-        onCrash: 'rerun',
-        async execute(_, ctx) {
-          most = Math.max(most, ++running)
-          await ctx.step('look', async () => {
-            for (let n = 0; n < 5; n++) await Promise.resolve()
-          })
-          running--
-        },
+      const reads = argumentTool('reads', input, { hints: { readOnly: true }, onCrash: 'rerun' }, async (_, ctx) => {
+        most = Math.max(most, ++running)
+        await ctx.step('look', async () => {
+          for (let n = 0; n < 5; n++) await Promise.resolve()
+        })
+        running--
       })
       const script = [{ call: ['a', 'b', 'c'].map((as) => ({ name: 'reads', input: { as } })) }, { say: 'Read' }]
       for (const parallel of [false, true]) {
@@ -82,14 +76,7 @@ for (const [kind, fresh] of stores) {
     })
 
     test('TASK-8 CALL-6: adopt() and answer() find a call of a turn by its id alone', async () => {
-      const slow = tool({
-        name: 'slow',
-        description: 'Slow',
-        input,
-        background: true,
-        onCrash: 'rerun',
-        execute: (_, ctx) => ctx.sleep('1h'),
-      })
+      const slow = argumentTool('slow', input, { background: true, onCrash: 'rerun' }, (_, ctx) => ctx.sleep('1h'))
       const locate = tool({ name: 'locate', description: 'Where they are', input, client: true })
       const model = scriptedModel([
         {
@@ -112,21 +99,18 @@ for (const [kind, fresh] of stores) {
     test('SCHED-2: equal keys exclude each other across turns, tasks and direct calls', async () => {
       let running = 0
       let most = 0
-      const locks = tool({
-        name: 'locks',
-        description: 'Locks',
+      const locks = argumentTool(
+        'locks',
         input,
-        concurrency: { key: () => 'one' },
-        onCrash: 'rerun',
-        background: true,
-        async execute(_, ctx) {
+        { concurrency: { key: () => 'one' }, onCrash: 'rerun', background: true },
+        async (_, ctx) => {
           most = Math.max(most, ++running)
           await ctx.step('work', async () => {
             for (let n = 0; n < 20; n++) await Promise.resolve()
           })
           running--
         },
-      })
+      )
       const { runtime, clock } = await opened({ tools: [locks] })
       const script = [
         {
@@ -236,13 +220,7 @@ for (const [kind, fresh] of stores) {
       const pay = tool({ name: 'pay', description: 'Pay', input, approval: 'always', execute: () => 'paid' })
       const clerk = scriptedModel([{ call: { name: 'pay' } }, { say: 'The clerk has paid' }], { name: 'clerk' })
       const asks = agent({ name: 'clerk', description: 'Pays', model: clerk, tools: ['pay'] })
-      const through = tool({
-        name: 'through',
-        description: 'Asks',
-        input,
-        onCrash: 'rerun',
-        execute: (_, ctx) => ctx.call(asks, { task: 'Pay' }),
-      })
+      const through = argumentTool('through', input, { onCrash: 'rerun' }, (_, ctx) => ctx.call(asks, { task: 'Pay' }))
       for (const name of ['clerk', 'through']) {
         const model = scriptedModel([
           { call: { name, input: name === 'clerk' ? { task: 'Pay' } : {} } },

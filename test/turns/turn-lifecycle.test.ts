@@ -208,13 +208,7 @@ for (const [kind, fresh] of stores) {
     })
 
     test('POL-7: while a call awaits approval a placeholder answers, then a notice has the result', async () => {
-      const refund = tool({
-        name: 'refund',
-        description: 'd',
-        input,
-        hints: { destructive: true },
-        execute: () => 'refunded',
-      })
+      const refund = simpleTool('refund', { hints: { destructive: true } }, () => 'refunded')
       const { runtime, clock } = await open({ tools: [refund] })
       const session = runtime.session('s')
       const model = scriptedModel([call('refund'), 'I wait for a person.', ({ last }) => last])

@@ -22,6 +22,7 @@ import { problemsIn } from '../kit/models/conversation-rules.ts'
 import { closedAfterEach } from '../kit/open-runtime.ts'
 import { ignoreOutcome } from '../kit/wait-until.ts'
 import { watchDeltas } from './watch-deltas.ts'
+import { readOnlyTool, rerunTool } from '../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
 const runtimes = closedAfterEach()
@@ -64,13 +65,7 @@ function narrow(
 }
 
 describe('SESS-10: a model that reports a context overflow', () => {
-  const long = tool({
-    name: 'long',
-    description: 'd',
-    input,
-    hints: { readOnly: true },
-    execute: () => 'r'.repeat(900),
-  })
+  const long = readOnlyTool('long', () => 'r'.repeat(900))
   const lines: Line[] = [...Array.from({ length: 8 }, (): Line => ({ call: { name: 'long' } })), 'Done.']
 
   test('the conversation is compacted and the model called again; calls keep their results', async () => {
@@ -317,14 +312,7 @@ describe('SESS-2: retraction of partial answers', () => {
   test('a worker that takes over a turn waiting for approval retracts nothing', async () => {
     const { clock, store } = freshMemory()
     const shared = keepOpen(store)
-    const t = tool({
-      name: 't',
-      description: 'd',
-      input,
-      hints: { destructive: true },
-      onCrash: 'rerun',
-      execute: () => 'ok',
-    })
+    const t = rerunTool('t', { hints: { destructive: true } }, () => 'ok')
     const model = scriptedModel([{ say: 'May I? ', call: { name: 't' } }, 'Done'], { name: 'm' })
     const first = await createRuntime({ store: shared, clock, logger: quiet, tools: [t], models: [model] })
     const asked = first.session('s').turn({ model: 'm', message: 'Hi', id: 'x' })

@@ -151,12 +151,7 @@ onEachStore('arguments and hook results', (bench) => {
 
   test('CALL-8: a single hook that replaces its own replacement does not cause a conflict', async () => {
     let n = 0
-    const plain = tool({
-      name: 'plain',
-      description: 'Plain',
-      input: z.object({ n: z.number() }),
-      execute: ({ n: got }) => got,
-    })
+    const plain = argumentTool('plain', z.object({ n: z.number() }), {}, ({ n: got }) => got)
     const runtime = await bench.open([plain], { hooks: [{ name: 'stamp', before: () => ({ replace: { n: ++n } }) }] })
     const [end] = await runtime.session('s').run([{ id: 'a', name: 'plain', input: { n: 0 } }])
     expect(end?.status).toBe('success')

@@ -1,13 +1,10 @@
 // Attempt timeouts, and the time that an outcome reports as queued.
 
-import { createRuntime, retry, tool } from 'pawl'
+import { createRuntime, retry } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
 import { readOnlyTool, simpleTool } from '../../kit/simple-tools.ts'
-
-const empty = z.object({})
 
 // Regression: the shared timer removed the row that was created while it fired, so that the calls in it had no attempt
 // timeout.
@@ -15,13 +12,7 @@ test('TIME-1: a call submitted while another one times out has its own attempt t
   const clock = manualClock()
   const runtime = await createRuntime({ store: 'memory:', tools: [], clock, logger: quiet })
   let cleanup: Promise<unknown> | undefined
-  const quick = tool({
-    name: 'quick',
-    description: 'Quick',
-    input: empty,
-    hints: { readOnly: true },
-    execute: () => 'ok',
-  })
+  const quick = readOnlyTool('quick', () => 'ok')
   const hangs = readOnlyTool('hangs', () => new Promise<void>(() => {}))
   const slow = readOnlyTool(
     'slow',

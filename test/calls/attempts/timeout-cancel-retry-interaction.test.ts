@@ -87,13 +87,7 @@ onEachStore('timeouts, cancels and retries together', (bench) => {
 
   test('TIME-2: the attempt timeout pauses while a nested call sleeps', async () => {
     const clock = manualClock()
-    const nap = tool({
-      name: 'nap',
-      description: 'Sleeps',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.sleep('1h'),
-    })
+    const nap = rerunTool('nap', (_, ctx) => ctx.sleep('1h'))
     const parent = rerunTool('parent', async (_, ctx) => (await ctx.call(nap, {})).status)
     const runtime = await bench.open([nap, parent], { clock })
     const run = runtime.session('s').run([{ id: 'p', name: 'parent' }])

@@ -281,13 +281,7 @@ onEachStore('timeouts, cancels and retries', (bench) => {
       'write',
       (_, ctx) => (order.push(`write ${ctx.attempt}`), ctx.attempt < 2 ? Promise.reject(retry({ after: '1s' })) : 1),
     )
-    const read = tool({
-      name: 'read',
-      description: 'Reads',
-      input: empty,
-      hints: { readOnly: true },
-      execute: () => order.push('read'),
-    })
+    const read = readOnlyTool('read', () => order.push('read'))
     const { runtime, clock } = await start([write, read])
     const run = runtime.session('s').run([
       { id: 'w', name: 'write' },

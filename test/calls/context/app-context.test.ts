@@ -9,13 +9,7 @@ import { quiet } from '../../kit/stores/fresh-store.ts'
 import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
-const shows = tool({
-  name: 'shows',
-  description: 'Shows',
-  input,
-  onCrash: 'rerun',
-  execute: (_, ctx) => ctx.app?.currency ?? null,
-})
+const shows = rerunTool('shows', (_, ctx) => ctx.app?.currency ?? null)
 
 onEachStore('CALL-9: ctx.app', (bench) => {
   test('is created once per session of a tenant, even for concurrent calls', async () => {

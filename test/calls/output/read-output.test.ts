@@ -86,13 +86,7 @@ onEachStore('outputs', (bench) => {
   )
 
   test('VAL-7: the notice names read_output only to a model that has it', async () => {
-    const hidden = tool({
-      name: 'read_output',
-      description: 'Reads on',
-      input: z.object({}),
-      internal: true,
-      execute: () => '',
-    })
+    const hidden = argumentTool('read_output', z.object({}), { internal: true }, () => '')
     for (const tools of [[long('x'.repeat(50_000))], [long('x'.repeat(50_000)), hidden]]) {
       const runtime = await bench.open(tools)
       const [outcome] = await runtime.session('s').run([{ id: 'a', name: 'long' }])

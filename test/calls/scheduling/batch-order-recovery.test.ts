@@ -10,7 +10,6 @@ import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 import { ignoreResult } from '../../kit/interrupted-calls.ts'
 
-const empty = z.object({})
 const named = z.object({ n: z.string() })
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 const turns = async (n = 30): Promise<void> => {
@@ -83,13 +82,7 @@ onEachStore('batch order', (bench) => {
 
   test('CALL-8: a hook that aborts the turn cancels queued calls, even in a batch of reads', async () => {
     const ran: string[] = []
-    const read = tool({
-      name: 'read',
-      description: 'Reads',
-      input: named,
-      hints: { readOnly: true },
-      execute: ({ n }) => void ran.push(n),
-    })
+    const read = argumentTool('read', named, { hints: { readOnly: true } }, ({ n }) => void ran.push(n))
     const after = ({ input }: { input: unknown }) =>
       (input as { n: string }).n === 'a' ? { abort: 'Enough' } : undefined
     const runtime = await bench.open([read], { hooks: [{ name: 'guard', after }], limits: { perSession: 1 } })
@@ -98,13 +91,7 @@ onEachStore('batch order', (bench) => {
   })
 
   test('SCHED-4: deeply nested calls borrow the slot and key of the outermost call', async () => {
-    const keyed = tool({
-      name: 'keyed',
-      description: 'Keyed',
-      input: empty,
-      concurrency: { key: () => 'k' },
-      execute: () => 'deep',
-    })
+    const keyed = simpleTool('keyed', { concurrency: { key: () => 'k' } }, () => 'deep')
     const middle = simpleTool('middle', async (_, ctx) => await ctx.call(keyed, {}))
     const outer = simpleTool('outer', { concurrency: { key: () => 'k' } }, async (_, ctx) => await ctx.call(middle, {}))
     const runtime = await bench.open([keyed, middle, outer], { limits: { perWorker: 1 } })
@@ -204,13 +191,7 @@ onEachStore('batch order', (bench) => {
   })
 
   test('a finished batch removes its abort listener', async () => {
-    const read = tool({
-      name: 'read',
-      description: 'Reads',
-      input: named,
-      hints: { readOnly: true },
-      execute: ({ n }) => n,
-    })
+    const read = argumentTool('read', named, { hints: { readOnly: true } }, ({ n }) => n)
     const runtime = await bench.open([read])
     const stop = new AbortController()
     await runtime.session('s').run(asks('read', ['a', 'b']), { signal: stop.signal })
@@ -228,13 +209,7 @@ onEachStore('batch order', (bench) => {
         await turns(3)
         ran.push(`-${n}`)
       })
-      const park = tool({
-        name: 'park',
-        description: 'Parks',
-        input: empty,
-        onCrash: 'rerun',
-        execute: (_, ctx) => ctx.later(),
-      })
+      const park = rerunTool('park', (_, ctx) => ctx.later())
       const calls = [
         { id: 'p', name: 'park' },
         ...asks('write', ['a', 'b', 'c']).map((each, i) => ({ ...each, ...(i === 1 ? { idempotencyKey: 'k' } : {}) })),
@@ -311,13 +286,7 @@ test('TIME-3: cancelling a session reads no settled calls', async () => {
 
 test('SCHED-1: thousands of calls on one key from two batches all run', async () => {
   let ran = 0
-  const keyed = tool({
-    name: 'keyed',
-    description: 'Keyed',
-    input: named,
-    concurrency: { key: () => 'k' },
-    execute: () => void ran++,
-  })
+  const keyed = argumentTool('keyed', named, { concurrency: { key: () => 'k' } }, () => void ran++)
   const runtime = await createRuntime({ store: 'memory:', tools: [keyed] })
   const ids = Array.from({ length: 1_500 }, (_, n) => `c${n}`)
   await Promise.all(['s', 'z'].map((session) => runtime.session(session).run(asks('keyed', ids), { batch: 'm' })))

@@ -70,13 +70,7 @@ onEachStore('order of nested and keyed calls', (bench) => {
 
   test('SCHED-1: a single call that ends does not release a barrier of another run', async () => {
     const w = gated('write')
-    const quick = tool({
-      name: 'quick',
-      description: 'At once',
-      input: empty,
-      hints: { readOnly: true },
-      execute: () => 1,
-    })
+    const quick = readOnlyTool('quick', () => 1)
     const runtime = await bench.open([w.made, quick])
     const s = runtime.session('s')
     const one = s.run([
@@ -197,13 +191,7 @@ onEachStore('order of nested and keyed calls', (bench) => {
 
   test('SCHED-4: a nested keyed call does not deadlock with a keyed call that waits for a slot', async () => {
     const clock = manualClock()
-    const keyed = tool({
-      name: 'keyed',
-      description: 'By key',
-      input: empty,
-      concurrency: { key: () => 'k' },
-      execute: () => 'ok',
-    })
+    const keyed = simpleTool('keyed', { concurrency: { key: () => 'k' } }, () => 'ok')
     let start = (): void => {}
     const ready = new Promise<void>((resolve) => (start = resolve))
     const parent = simpleTool('parent', async (_, ctx) => {

@@ -125,12 +125,7 @@ onEachStore('slots and keys', (bench) => {
 
   test("CALL-10 CALL-6: progress events carry the model's call id", async () => {
     const clock = manualClock()
-    const work = tool({
-      name: 'work',
-      description: 'Works',
-      input: empty,
-      execute: (_, ctx) => ctx.progress({ current: 1 }),
-    })
+    const work = simpleTool('work', (_, ctx) => ctx.progress({ current: 1 }))
     const runtime = await bench.open([work], { clock })
     const s = runtime.session('s')
     const seen: unknown[] = []

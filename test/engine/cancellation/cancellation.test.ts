@@ -82,13 +82,7 @@ describe.each(['memory', 'sqlite'] as const)('cancellation on %s', (kind: StoreK
   })
 
   test('TIME-3: the actor of a cancel and the reason of a signal are recorded', async () => {
-    const parks = tool({
-      name: 'parks',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.later(),
-    })
+    const parks = rerunTool('parks', (_, ctx) => ctx.later())
     const hangs = tool({ name: 'hangs', description: 'Hangs', input: empty, execute: hang })
     const runtime = await start([parks, hangs])
     const call = runtime.session('s').call(parks, {})
@@ -137,13 +131,7 @@ describe.each(['memory', 'sqlite'] as const)('cancellation on %s', (kind: StoreK
   })
 
   test('TIME-3 WAIT-1: a cancel at any moment reaches a call that parks', async () => {
-    const parks = tool({
-      name: 'parks',
-      description: 'Parks',
-      input: empty,
-      onCrash: 'rerun',
-      execute: (_, ctx) => ctx.later(),
-    })
+    const parks = rerunTool('parks', (_, ctx) => ctx.later())
     const runtime = await start([parks])
     const ends: unknown[] = []
     for (let moment = 0; moment < 40; moment++) {

@@ -1,26 +1,17 @@
 // Waking: with `wake`, a session with pending notices gets a turn of its own.
 
-import { type Runtime, tool } from 'pawl'
+import { type Runtime } from 'pawl'
 import { scriptedModel, type ScriptedModel } from 'pawl/testing'
 import { describe, expect, test, vi } from 'vitest'
 import type { Change, Store } from '../../../src/store/store.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
 import { mortal } from '../../kit/stores/killable-store.ts'
 import { stores, workersOn } from '../../kit/open-runtime.ts'
-import { gatedTask } from '../../kit/simple-tools.ts'
+import { gatedTask, rerunTask } from '../../kit/simple-tools.ts'
 import { advanceUntil } from '../../kit/wait-until.ts'
 
-const input = { type: 'object' } as const
-
 describe.each(stores)('waking sessions on %s', (_kind, fresh) => {
-  const work = tool({
-    name: 'work',
-    description: 'd',
-    input,
-    onCrash: 'rerun',
-    background: true,
-    execute: () => 'worked',
-  })
+  const work = rerunTask('work', () => 'worked')
   const spawns = { call: { name: 'spawn_background', input: { tool: 'work', args: {} } } }
   const world = workersOn(fresh, { tools: [work], wake: true })
   /** Asserts that the model is not asked again, however much time passes. */

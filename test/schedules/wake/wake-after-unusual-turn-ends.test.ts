@@ -1,15 +1,13 @@
 // Waking after a turn that was poisoned, cancelled, rejected or repeated.
 
-import { tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import type { Store } from '../../../src/store/store.ts'
 import { mortal } from '../../kit/stores/killable-store.ts'
 import { closedAfterEach, stores, workersOn } from '../../kit/open-runtime.ts'
-import { gatedTask } from '../../kit/simple-tools.ts'
+import { gatedTask, rerunTask } from '../../kit/simple-tools.ts'
 import { advanceUntil, ignoreOutcome, letTimePass } from '../../kit/wait-until.ts'
 
-const input = { type: 'object' } as const
 const runtimes = closedAfterEach()
 
 const hang = (_: unknown, signal: AbortSignal): Promise<void> =>
@@ -175,14 +173,7 @@ describe.each(stores)('waking after unusual turns on %s', (_kind, fresh) => {
 
   test('TASK-9: repeating an ended turn does not reset the limit of consecutive wakes', async () => {
     const { clock, open } = world()
-    const work = tool({
-      name: 'work',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      execute: () => 'worked',
-    })
+    const work = rerunTask('work', () => 'worked')
     const spawns = { call: { name: 'spawn_background', input: { tool: 'work', args: {} } } }
     const model = scriptedModel(
       [

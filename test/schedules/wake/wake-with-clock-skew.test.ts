@@ -1,25 +1,17 @@
 // Waking does not wait for the clocks of different workers to agree.
 
-import { createRuntime, tool } from 'pawl'
+import { createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { stores } from '../../kit/open-runtime.ts'
-
-const input = { type: 'object' } as const
+import { rerunTask } from '../../kit/simple-tools.ts'
 
 describe.each(stores)('waking with clock skew on %s', (_kind, fresh) => {
   for (const aheadMs of [0, 3_600_000])
     test(`TASK-9: a task that ends on a worker ${aheadMs} ms ahead wakes its session at once`, async () => {
       const { clock, store } = fresh()
-      const work = tool({
-        name: 'work',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        background: true,
-        execute: () => 'worked',
-      })
+      const work = rerunTask('work', () => 'worked')
       const model = scriptedModel([{ when: /./, say: 'Said' }], { name: 'm' })
       const options = { store, logger: quiet, wake: true }
       const speaks = await createRuntime({ ...options, clock, models: [model] })

@@ -10,7 +10,7 @@ import { z } from 'zod'
 import { systemClock } from '../../../src/core/clock.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../../src/store/store.ts'
-import { argumentTool } from '../../kit/simple-tools.ts'
+import { argumentTool, readOnlyTool } from '../../kit/simple-tools.ts'
 import { countCommits } from '../../kit/stores/count-commits.ts'
 
 const empty = z.object({})
@@ -22,13 +22,7 @@ const plain = tool({
   execute: () => 1,
 })
 const barrier = tool({ name: 'barrier', description: 'One after the other', input: empty, execute: () => 1 })
-const readOnly = tool({
-  name: 'read_only',
-  description: 'Changes nothing',
-  input: empty,
-  hints: { readOnly: true },
-  execute: () => 1,
-})
+const readOnly = readOnlyTool('read_only', () => 1)
 /** So many steps, one after the other. */
 const steps = argumentTool(
   'steps',

@@ -4,6 +4,7 @@ import { type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test, vi } from 'vitest'
 import { stores, workersOn } from '../../kit/open-runtime.ts'
+import { rerunTask } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
 const secret = 'sk-live-0123456789-abcdefghij-XYZ'
@@ -117,14 +118,7 @@ describe.each(stores)('notice redaction on %s', (_kind, fresh) => {
 
   test('TASK-9, DUR-12: a session secret in a task result is redacted in notices by every worker', async () => {
     const { clock, open } = world()
-    const leaks = tool({
-      name: 'says',
-      description: 'd',
-      input,
-      onCrash: 'rerun',
-      background: true,
-      execute: () => `It is\n${secret}`,
-    })
+    const leaks = rerunTask('says', () => `It is\n${secret}`)
     const [one, two] = [await open({ tools: [leaks] }), await open({ worker: false, tools: [leaks] })]
     await one.session('s').secrets.set('token', secret)
     await one.session('s').tasks.start({ tool: 'says', id: 'a' })

@@ -10,7 +10,7 @@ import type { ManualClock } from '../../../src/testing/manual-clock.ts'
 import { scriptedModel } from '../../../src/testing/scripted-model.ts'
 import type { Mortal, StoreKind } from '../../kit/stores/killable-store.ts'
 import { mortalWorld } from '../../kit/worker-takeover.ts'
-import { backgroundTool, hang, rerunTask, simpleTool } from '../../kit/simple-tools.ts'
+import { argumentTool, backgroundTool, hang, rerunTask, simpleTool } from '../../kit/simple-tools.ts'
 import { waitForTask } from '../../kit/wait-until.ts'
 
 const empty = z.object({})
@@ -68,13 +68,7 @@ describe.each(['memory', 'sqlite'] as const)('result notices on %s', (kind: Stor
   })
 
   test('TASK-9, CALL-8, VAL-7: results in notices are projected by hooks and truncated', async () => {
-    const long = tool({
-      name: 'long',
-      description: 'Long',
-      input: empty,
-      background: true,
-      execute: () => 'line\n'.repeat(20_000),
-    })
+    const long = backgroundTool('long', () => 'line\n'.repeat(20_000))
     const hooks = [
       {
         name: 'masks',
@@ -141,13 +135,7 @@ describe.each(['memory', 'sqlite'] as const)('result notices on %s', (kind: Stor
   })
 
   test('CRON-2, CRON-4: schedules, subscriptions and events reject attachments', async () => {
-    const takes = tool({
-      name: 'takes',
-      description: 'Takes',
-      input: z.looseObject({}),
-      background: true,
-      execute: () => 'done',
-    })
+    const takes = argumentTool('takes', z.looseObject({}), { background: true }, () => 'done')
     const makes = simpleTool('makes', { description: 'Makes a file' }, (_, ctx) =>
       ctx.attachments.create(Buffer.from('bytes'), { mediaType: 'text/plain' }),
     )

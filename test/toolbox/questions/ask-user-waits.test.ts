@@ -5,6 +5,7 @@ import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
 import { questionTools } from '../../../src/toolbox/questions/questions.ts'
 import { disk, opened, printed, read } from '../../kit/secret-leak-search.ts'
+import { simpleTool } from '../../kit/simple-tools.ts'
 
 const by = { by: 'user:bea' }
 async function item(runtime: Runtime): Promise<InboxItem> {
@@ -88,13 +89,7 @@ test.for([
 ] as const)(
   'POL-7 SESS-6: user messages are read while a nested agent waits for people: %s',
   async ([kind, call, decision]) => {
-    const pay = tool({
-      name: 'pay',
-      description: 'Pays.',
-      input: { type: 'object' },
-      hints: { destructive: true },
-      execute: () => 'paid',
-    })
+    const pay = simpleTool('pay', { hints: { destructive: true } }, () => 'paid')
     const works = scriptedModel([{ call }, 'All done.'], { name: 'works' })
     const helper = agent({ name: 'helper', description: 'Helps.', model: works, tools: ['pay', 'ask_user'] })
     // Another tool between the turn and the agent.

@@ -1,20 +1,15 @@
-import { agent, createRuntime, tool } from 'pawl'
+import { agent, createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
 import { closedAfterEach } from '../../kit/open-runtime.ts'
+import { simpleTool } from '../../kit/simple-tools.ts'
 
 const runtimes = closedAfterEach()
 
 // Background work is not superseded by a new user message, neither for tasks nor for their agents.
 test('POL-7 SESS-6 TASK-9: supersede() keeps approval requests of background agents', async () => {
-  const pay = tool({
-    name: 'pay',
-    description: 'd',
-    input: { type: 'object' },
-    hints: { destructive: true },
-    execute: () => 'paid',
-  })
+  const pay = simpleTool('pay', { hints: { destructive: true } }, () => 'paid')
   const expert = scriptedModel([{ call: { name: 'pay' } }, ({ last }) => `It says: ${last}`], { name: 'expert' })
   const work = agent({ name: 'work', description: 'd', model: expert, tools: ['pay'] })
   const { clock, store } = freshMemory()

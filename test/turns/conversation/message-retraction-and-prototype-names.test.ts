@@ -76,14 +76,7 @@ describe.each(stores)('tool names from Object.prototype on %s', (_, fresh) => {
 })
 
 describe('TASK-9: the turn used to wake a session', () => {
-  const job = tool({
-    name: 'job',
-    description: 'd',
-    input,
-    hints: { readOnly: true },
-    background: true,
-    execute: () => 'done',
-  })
+  const job = backgroundTool('job', { hints: { readOnly: true } }, () => 'done')
   const openWithModels = () => {
     const models = ['old', 'new'].map((name) => scriptedModel([{ when: /^/, say: name }], { name }))
     return open({ tools: [job], models, wake: true })

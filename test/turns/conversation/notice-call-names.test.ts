@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
 import { closedAfterEach } from '../../kit/open-runtime.ts'
-import { rerunTool } from '../../kit/simple-tools.ts'
+import { readOnlyTool, rerunTool } from '../../kit/simple-tools.ts'
 
 const input = { type: 'object' } as const
 const runtimes = closedAfterEach()
@@ -20,13 +20,7 @@ const saidTo = (messages: readonly ModelMessage[]): string =>
     .join(' ')
 
 test('POL-7 SESS-3 SESS-10: after compaction a notice still refers to the right call', async () => {
-  const look = tool({
-    name: 'look',
-    description: 'd',
-    input,
-    hints: { readOnly: true },
-    execute: () => 'x'.repeat(12_000),
-  })
+  const look = readOnlyTool('look', () => 'x'.repeat(12_000))
   const pay = tool({
     name: 'pay',
     description: 'd',

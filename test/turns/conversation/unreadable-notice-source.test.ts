@@ -1,13 +1,12 @@
-import { createRuntime, tool } from 'pawl'
+import { createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { progressOf } from '../../../src/store/records/call-record.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
 import { closedAfterEach } from '../../kit/open-runtime.ts'
-import { rerunTask } from '../../kit/simple-tools.ts'
+import { rerunTask, simpleTool } from '../../kit/simple-tools.ts'
 
-const input = { type: 'object' } as const
 const runtimes = closedAfterEach()
 const keys = { secret: Buffer.alloc(32, 7) }
 const ended = (of: unknown): unknown => {
@@ -19,14 +18,7 @@ const places = async (store: Store) => store.callsOf({ tenant: 'default', sessio
 // A manipulated row fails as sealed_payload_broken: its call stops, and all others continue.
 test('DUR-12 POL-7: a call with an unreadable pending result does not block later turns', async () => {
   const { clock, store } = freshMemory()
-  const record = tool({
-    name: 'record',
-    description: 'd',
-    input,
-    sensitive: true,
-    hints: { destructive: true },
-    execute: () => 'nothing',
-  })
+  const record = simpleTool('record', { sensitive: true, hints: { destructive: true } }, () => 'nothing')
   const model = scriptedModel([{ call: { name: 'record' } }, 'ok', 'ok', 'ok'], { name: 'm' })
   const runtime = await createRuntime({ store, clock, logger: quiet, tools: [record], models: [model], keys })
   runtimes.push(runtime)

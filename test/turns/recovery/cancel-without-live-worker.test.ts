@@ -5,7 +5,7 @@ import type { Store } from '../../../src/store/store.ts'
 import { keepOpen, mortal } from '../../kit/stores/killable-store.ts'
 import { after, quiet } from '../../kit/stores/fresh-store.ts'
 import { closedAfterEach, replaceWorker, stores } from '../../kit/open-runtime.ts'
-import { hang, rerunTool } from '../../kit/simple-tools.ts'
+import { hang, readOnlyTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 import { ignoreOutcome } from '../../kit/wait-until.ts'
 
 const input = { type: 'object' } as const
@@ -27,13 +27,7 @@ for (const [kind, fresh] of stores) {
       const { clock, shared, dying } = ground()
       let dies = true
       let dangerous = 0
-      const danger = tool({
-        name: 'danger',
-        description: 'd',
-        input,
-        hints: { readOnly: true },
-        execute: () => void dangerous++,
-      })
+      const danger = readOnlyTool('danger', () => void dangerous++)
       const look = rerunTool('look', { hints: { readOnly: true } }, () => (dies ? hang() : 'seen'))
       const clerk = scriptedModel([{ when: 'Go', call: { name: 'hand_over' } }, 'The clerk speaks'], { name: 'clerk' })
       const specialist = scriptedModel([{ call: { name: 'look' } }, 'The specialist speaks'], { name: 'specialist' })
@@ -111,14 +105,7 @@ for (const [kind, fresh] of stores) {
     test('TIME-3: after recovery a cancelled turn also cancels a call behind a placeholder', async () => {
       const { clock, shared, dying } = ground()
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
-      const look = tool({
-        name: 'look',
-        description: 'd',
-        input,
-        hints: { readOnly: true },
-        onCrash: 'rerun',
-        execute: () => hang(),
-      })
+      const look = rerunTool('look', { hints: { readOnly: true } }, () => hang())
       const model = scriptedModel([{ call: { name: 'pay' } }, { call: { name: 'look' } }], { name: 'm' })
       const options = { clock, logger: quiet, tools: [pay, look], models: [model] }
       const first = await createRuntime({ ...options, store: dying.store })
@@ -141,13 +128,7 @@ for (const [kind, fresh] of stores) {
     test('TIME-3: cancelling a turn without a live worker cancels its calls and approval requests', async () => {
       const { clock, shared, dying } = ground()
       let paid = 0
-      const pay = tool({
-        name: 'pay',
-        description: 'd',
-        input,
-        hints: { destructive: true },
-        execute: () => void paid++,
-      })
+      const pay = simpleTool('pay', { hints: { destructive: true } }, () => void paid++)
       const model = scriptedModel([{ call: { name: 'pay' } }, 'Done'], { name: 'm' })
       const options = { clock, logger: quiet, tools: [pay], models: [model] }
       const first = await createRuntime({ ...options, store: dying.store })
@@ -173,13 +154,7 @@ for (const [kind, fresh] of stores) {
     test('SESS-6 TIME-3: cancelling a turn without a live worker cancels its agent', async () => {
       const { clock, shared, dying } = ground()
       let paid = 0
-      const pay = tool({
-        name: 'pay',
-        description: 'd',
-        input,
-        hints: { destructive: true },
-        execute: () => void paid++,
-      })
+      const pay = simpleTool('pay', { hints: { destructive: true } }, () => void paid++)
       const expert = scriptedModel([{ call: { name: 'pay' } }, 'Done'], { name: 'expert' })
       const ask = agent({ name: 'ask', description: 'd', model: expert, tools: ['pay'] })
       const model = scriptedModel([{ call: { name: 'ask', input: { task: 'x' } } }, 'Done'], { name: 'main' })
@@ -209,13 +184,7 @@ for (const [kind, fresh] of stores) {
       const pay = tool({ name: 'pay', description: 'd', input, hints: { destructive: true }, execute: () => 'paid' })
       const expert = scriptedModel([{ call: { name: 'pay' } }, 'Done'], { name: 'expert' })
       const ask = agent({ name: 'ask', description: 'd', model: expert, tools: ['pay'] })
-      const outer = tool({
-        name: 'outer',
-        description: 'd',
-        input,
-        onCrash: 'rerun',
-        execute: (_, ctx) => ctx.call(ask, { task: 'x' }),
-      })
+      const outer = rerunTool('outer', (_, ctx) => ctx.call(ask, { task: 'x' }))
       const options = { clock, logger: quiet, tools: [ask, pay, outer], models: [expert] }
       const first = await createRuntime({ ...options, store: dying.store })
       const calls = [

@@ -1,25 +1,19 @@
-import { agent, createRuntime, tool } from 'pawl'
+import { agent, createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test } from 'vitest'
 import { keepOpen, mortal } from '../../kit/stores/killable-store.ts'
 import { after, freshMemory, quiet } from '../../kit/stores/fresh-store.ts'
 import { closedAfterEach, replaceWorker } from '../../kit/open-runtime.ts'
 import { ignoreOutcome } from '../../kit/wait-until.ts'
+import { simpleTool } from '../../kit/simple-tools.ts'
 
-const input = { type: 'object' } as const
 const runtimes = closedAfterEach()
 
 function ground() {
   const { clock, store } = freshMemory()
   const shared = keepOpen(store)
   let paid = 0
-  const pay = tool({
-    name: 'pay',
-    description: 'd',
-    input,
-    hints: { destructive: true },
-    execute: () => `paid ${++paid}`,
-  })
+  const pay = simpleTool('pay', { hints: { destructive: true } }, () => `paid ${++paid}`)
   return { clock, shared, dying: mortal(shared), pay, paid: () => paid }
 }
 
