@@ -12,8 +12,8 @@ const longest = [
   'project/desk-demo',
   'tasks/tasks-on-postgres',
   'engine/leases/blocked-event-loop',
-  'turns/recovery',
   'project/guide',
+  'turns/recovery/crash-matrix.slow',
 ]
 
 class LongestFirst extends BaseSequencer {

@@ -69,7 +69,7 @@ export interface RuntimeOptions {
   readonly worker?: boolean
   /** How long a worker that does not renew its lease counts as alive; at least 100 ms. Default: 30 s. */
   readonly lease?: Duration
-  /** The host's secret (32 bytes or more) and earlier ones. Default: SQLite keeps one in a private file. */
+  /** The host's secret (32 bytes or more) and earlier ones. Default with SQLite: one kept in a private file. */
   readonly keys?: KeyOptions
   /**
    * Encrypts the payloads of all calls at rest (AES-256-GCM), not only those of sensitive tools. Existing records stay
@@ -77,13 +77,13 @@ export interface RuntimeOptions {
    */
   readonly encrypt?: boolean
   /**
-   * Secret values of 8 characters or more. They are redacted, in encoded forms too, from what models, feed readers
-   * and logs see; code sees them unchanged. A function is called each time.
+   * Secret values of 8 characters or more. They are redacted, in encoded forms too, from what models, feed readers and
+   * logs see; code sees them unchanged. If it is a function, it is called every time.
    */
   readonly secrets?: Secrets
   /** A call during which this many workers died is not run again. Default: 3. */
   readonly poisonAfter?: number
-  /** How many calls run at once, how many may queue, and rates. */
+  /** How many calls run at once, how many may queue, and rate limits. */
   readonly limits?: Limits
   /** Maximum sizes of arguments, results, steps, events, attachments, batches and journals. */
   readonly sizes?: Partial<Sizes>
@@ -91,7 +91,7 @@ export interface RuntimeOptions {
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]
   /** Limits on tool use per turn, session and tenant, counted across all workers of the store. */
   readonly budgets?: Budgets
-  /** How many schedules a session may have, their minimum interval, and how late a slot may still run. */
+  /** How many schedules a session may have, their minimum interval, and how late a scheduled run may still start. */
   readonly schedules?: ScheduleLimits
   /** Models that turns refer to by name. After a crash a turn resumes on a worker that has its model. */
   readonly models?: readonly Model[]
@@ -115,8 +115,8 @@ export interface RuntimeOptions {
   /**
    * Starts a turn by itself when a session has news (a task ended, a schedule or trigger fired) and no turn is open.
    * The turn uses the settings of the last requested one, without a user message. At most `maxConsecutive` (default 10)
-   * follow each other before a turn is requested again. Use the same setting on every worker. Default: false; the next
-   * requested turn gets the news.
+   * such turns run in a row; then none starts until a turn is requested. Use the same setting on every worker. Default:
+   * false; the next requested turn gets the news.
    */
   readonly wake?: boolean | { readonly maxConsecutive?: number }
   /**
@@ -163,13 +163,16 @@ export interface Runtime {
   /** Deletes calls that settled long ago, with all their data. Sessions with open calls are skipped. */
   prune(options: PruneOptions): Promise<Erased>
   /**
-   * Erases a session or a tenant with steps, waits, events and attachments. Fails while calls are open, unless `open`
-   * is 'cancel'.
+   * Erases a session or a tenant, including its steps, waits, events and attachments. Fails while calls are open,
+   * unless `open` is 'cancel'.
    */
   erase(options: EraseOptions): Promise<EraseResult>
   /** Reports stuck calls and why. Changes nothing and reads a bounded number of rows. */
   health(): Promise<HealthReport>
-  /** Accepts no more work, lets bodies finish for `grace` (default 5 s), then releases the rest for the next start. */
+  /**
+   * Stops accepting work, gives running bodies `grace` (default 5 s) to finish, then releases the remaining calls,
+   * which resume at the next start.
+   */
   close(options?: { grace?: Duration }): Promise<void>
 }
 

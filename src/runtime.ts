@@ -136,7 +136,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       learnSecrets(store, of, (secret) => redact.learn(secret))
     const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: toolsetOf }), loadSecrets)
     const records = new RecordReader(store, output, clock, redact)
-    // The pipeline needs the engine for nested calls, and the engine needs the pipeline: it is assigned below.
+    // The pipeline needs the engine for nested calls, and the engine needs the pipeline, so `engine` is assigned below.
     let engine: LocalEngine
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
     const moves = new BackgroundMoves({

@@ -56,7 +56,7 @@ export interface ConnectionsHost {
   readonly redact: Redactor
 }
 
-/** Keyed by digest: names may be long and identify a person. */
+/** The key is a digest, because names may be long and may identify a person. */
 const connectionName = (tenant: string, principal: string | null, provider: string): DocumentName => ({
   of: 'connection',
   tenant,

@@ -1,6 +1,6 @@
-// Applies a person's decision to an inbox item. The first decision wins: item and wait are compared and set in one
-// commit, and a later decision gets `already_decided`. With a quorum, an approval is a vote until enough people
-// approved. Every decision and every refused attempt is an event.
+// Applies a person's decision to an inbox item. The first decision wins: one commit compares and sets both the item and
+// its wait, and a later decision gets `already_decided`. With a quorum, an approval is a vote until enough people have
+// approved. Every decision and every refused attempt is recorded as an event.
 
 import {
   type AskItem,
@@ -66,7 +66,7 @@ export interface DecideHost {
     input: Json,
     shown: Pick<AskItem, 'toolFingerprint' | 'args'>,
   ): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }>
-  /** Problems of a result that a person supplies in place of the tool's. */
+  /** Problems with a result that a person supplies in place of the tool's result. */
   validateAnswer(call: CallRecord, value: unknown, must: boolean): MaybePromise<readonly string[]>
 }
 

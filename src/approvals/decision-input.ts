@@ -70,7 +70,7 @@ const knownFields = [
 const maxReasonLength = 1_000
 const maxRememberMs = 366 * 24 * 60 * 60_000
 
-/** A copy of the own fields: inherited fields are ignored, and a getter is read once. */
+/** A copy of the object's own fields: inherited fields are ignored, and each getter is read only once. */
 function ownFields(input: unknown): Readonly<Record<string, unknown>> | null {
   try {
     return isPlain(input) ? { ...input } : null

@@ -70,7 +70,7 @@ interface DocumentRead<T> {
   readonly word: string
   readonly name: DocumentName
   readonly value: T | undefined
-  /** Holds while the document is unchanged. */
+  /** Lets a commit pass only while the document is unchanged. */
   readonly guard: Guard
 }
 

@@ -1,5 +1,6 @@
 // The inbox: every request that waits for a person, with the tool, its effect, its arguments and a preview. An item
-// document exists from the moment a call asks until it is answered, so listing costs only what it returns.
+// document exists from the moment a call asks until it is answered, so the cost of listing depends only on the number
+// of items returned.
 
 import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
@@ -59,11 +60,11 @@ export interface InboxItem {
   readonly call: string
   /** The model's id of the call. */
   readonly callId: string
-  /** Uids of the calls above it, outermost first. */
+  /** Uids of the calls that it is nested in, outermost first. */
   readonly under: readonly string[]
   readonly question?: QuestionShape & { readonly default?: Json }
   readonly provider?: string
-  /** For a `finding`: the attempt whose end was not observed. */
+  /** For a `finding`: the attempt whose outcome is unknown. */
   readonly interrupted?: { readonly attempt: number; readonly startedAt: number }
 }
 
@@ -88,7 +89,7 @@ export async function inbox(
   return all.toSorted((a, b) => (a.id < b.id ? -1 : 1)).slice(0, limit)
 }
 
-/** The session and the sessions of its agents that are running or left open work behind. */
+/** The session, and the sessions of its agents that are still running or have open work. */
 async function sessionWithAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)

@@ -11,7 +11,7 @@ export interface Scope {
   readonly logger: Logger
   /** Names the code in log lines. Default: 'A tool'. */
   readonly who?: string
-  /** The id of the step whose function is running. Steps cannot nest, because an ordinal journal cannot nest them. */
+  /** The id of the step whose function is running. Steps cannot nest, because the journal has no nested entries. */
   readonly step?: string
 }
 
@@ -21,7 +21,8 @@ let open = 0
 
 /**
  * Installs process handlers that log stray errors of tools instead of ending the process. Other uncaught errors keep
- * Node's behaviour. Returns a function that releases the handlers; they are removed with the last runtime.
+ * Node's behaviour. Returns a function that releases the handlers; they are removed when the last runtime releases
+ * them.
  */
 export function containStrayErrors(): () => void {
   if (open++ === 0) {

@@ -1,5 +1,5 @@
-// The stages of a call on one screen. The engine runs this function, and runs it again after a crash: recorded work is
-// read back, the rest is done now. Every stage returns a value; nothing a tool does makes the pipeline throw.
+// All stages of a call, in order. The engine runs this function, and runs it again after a crash: recorded work is read
+// back, the rest is done now. Every stage returns a value; nothing a tool does makes the pipeline throw.
 
 import type { Drive, Driven, Execution, Stop, Wait } from '../engine/engine.ts'
 import { validateInput } from './admission/validate-input.ts'
@@ -72,7 +72,7 @@ async function runStages(execution: Execution, host: CallHost, callCost: CallCos
   let slot: Slot | null = null
   let end: Driven | null = null
   try {
-    // Cancelled, and the body has not begun: it never begins.
+    // Cancelled before the body began: it never runs.
     if (execution.stopped && !execution.interrupted && !execution.landed)
       return (end = keepUnknown(execution, notStarted(execution.stopped)))
     const prior = execution.claimed ? priorDecision(execution) : null // denied, or expired without a decision
@@ -98,7 +98,7 @@ async function runStages(execution: Execution, host: CallHost, callCost: CallCos
         await complete(stage, validated, { settle: outcomeOf(execution.landed) }),
         noteOfEdit(stage, validated),
       ))
-    const following = awaitPredecessors(stage) // tasks that this task runs after
+    const following = awaitPredecessors(stage) // waits for the tasks that must end before this one starts
     const tooLate = following instanceof Promise ? await following : following
     if (tooLate) return (end = tooLate)
     const recovering = poison ?? recoverInterrupted(stage, validated) // null: run the body
@@ -118,7 +118,7 @@ async function runStages(execution: Execution, host: CallHost, callCost: CallCos
     // ended.
     let givenUp = false
     let mayStillRun = execution.interrupted !== null
-    // Attempts until one is final. Between attempts the call keeps its position in the batch order and nothing else.
+    // Runs attempts until one is final. Between attempts the call keeps only its position in the batch order.
     for (let attemptInput = input; ; attemptInput = input.copy()) {
       const delay = execution.awaitRetryDelay() // the remaining retry delay, after a recovery
       if (delay) await delay

@@ -1,5 +1,5 @@
 // Runs host code during a call: hooks, policies, schemas, prepare, reconcile. Stray errors are contained and
-// attributed, and the call stops waiting on a cancel, at its total deadline, or after the callback timeout. A
+// attributed, and the call stops waiting when it is cancelled, at its total deadline, or after the callback timeout. A
 // synchronous callback sets no timer.
 
 import type { Execution, Stop, ToSettle } from '../engine/engine.ts'

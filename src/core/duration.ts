@@ -22,7 +22,7 @@ export function parseDuration(duration: Duration): number | undefined {
   return undefined
 }
 
-/** A sentence without its full stop, for an error of the caller. */
+/** An error message without its full stop, for callers that throw the error themselves. */
 export const notADuration = (duration: unknown, name: string): string =>
   `${name} is ${formatValue(duration)}; it must be a duration: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'`
 

@@ -9,6 +9,6 @@ export interface ErrorRow {
   readonly summary: string
   /** One or two sentences: the next step for the caller. */
   readonly next: string
-  /** The detail of the call site is a complete sentence about the wrong value; it alone is the message. */
+  /** The detail given where the error is thrown is a complete sentence, and it is the whole message. */
   readonly detailOnly?: true
 }

@@ -304,7 +304,7 @@ function messageOf({ summary, next, detailOnly }: ErrorRow, detail: string | und
   return detailOnly ? detail : `${summary} ${detail} ${next}`
 }
 
-/** Appends a full stop unless the text ends with one: messages of other libraries end either way. */
+/** Appends a full stop unless the text ends with one: messages from other libraries may or may not have one. */
 export const asSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`)
 
 /** The store did not answer, or another worker has the call. The error says nothing about how the call ended. */

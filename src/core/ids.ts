@@ -1,7 +1,10 @@
 // The id port, and helpers for ids and keys that are derived from names.
 
 export interface Ids {
-  /** A new unique id, roughly ordered by time because indexes profit from that. Never used for ordering. */
+  /**
+   * A new unique id, roughly ordered by time because that makes database indexes more efficient. Never used for
+   * ordering.
+   */
   next(): string
 }
 

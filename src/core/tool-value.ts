@@ -106,8 +106,8 @@ function isPlain(value: unknown, depth: number): boolean {
 const maxPlainDepth = 64
 
 /**
- * Integers beyond 2^53 may have been rounded. From 10^21 on they are written with an exponent and claim no exact
- * digits.
+ * Integers beyond 2^53 may have been rounded. From 10^21 on they are written with an exponent, so they do not look
+ * exact.
  */
 const isFaithful = (value: number): boolean =>
   Math.abs(value) <= Number.MAX_SAFE_INTEGER ||
@@ -120,7 +120,7 @@ export function decode(text: string): Json {
   return text.includes(tagText) ? fromWire(parsed) : parsed
 }
 
-/** The recorded form as JSON data instead of text, for rows with further fields; and back. */
+/** Converts a value to its recorded form as JSON data instead of text, for rows with other fields, and back. */
 export const toRow = (value: unknown): Json => JSON.parse(encode(value)) as Json
 export const fromRow = (row: unknown): Json => decode(JSON.stringify(row ?? null))
 

@@ -2,9 +2,9 @@
 // (on any store) and Restate implement it. docs/decisions/0002 explains the shape.
 //
 // An execution is one run of a call: it has a position, content (its hash) and a journal of its own. `drive` is the
-// pipeline. The engine runs it, and runs it again after a crash on the worker that holds the lease then. Every external
+// pipeline. The engine runs it; after a crash, the worker that takes over the lease runs it again. Every external
 // effect of drive goes through the execution, whose methods all work alike: return what is recorded under the key, or
-// do it and record it. Steps are leaves: nothing recorded may be used inside a step.
+// do it and record it. Steps are leaves: a step must not contain another recorded operation.
 //
 // Two rules keep this correct on an engine whose journal is ordinal (Restate). The body has a journal separate from the
 // decision about it, because after a crash the decision takes another path. And which methods are called, in which
@@ -70,7 +70,7 @@ export interface Wait {
   readonly terms: WaitTerms
 }
 
-/** A wait that people answer (approval, question, connection …), as far as this execution knows. */
+/** A wait that people answer (approval, question, connection …), in the state this execution last saw. */
 export interface ApprovalWait {
   readonly id: string
   readonly asks: AskTerms
@@ -153,7 +153,7 @@ export interface CounterUpdate {
   readonly event?: EventDraft
 }
 
-/** Documents, events and calls that an execution writes with its own next write, and so under its fence. */
+/** Documents, events and calls written together with the next write of the execution, guarded by its fence. */
 export interface AttachedWritesPort {
   /** The current value, including a write of this execution that is still pending. */
   read(name: DocumentName): Promise<string | null>
@@ -230,8 +230,8 @@ export interface Execution {
    */
   accept(args: string, terms: string): MaybePromise<string>
   /**
-   * Records the start of an attempt, then runs the body. The last lease check and the first line of the body are one
-   * synchronous stretch. With `durable` the record is on disk before the body starts; an engine may always do so. The
+   * Records the start of an attempt, then runs the body. There is no await between the last lease check and the first
+   * line of the body. With `durable` the record is on disk before the body starts; an engine may always do so. The
    * slots are taken in the same write: if one is missing, begin throws NoSlotFree and the attempt is not started.
    * Returns or throws what the body does, synchronously if there was nothing to wait for.
    */
@@ -240,14 +240,15 @@ export interface Execution {
   readonly approvals: ApprovalWaitsPort
   readonly attached: AttachedWritesPort
   /**
-   * The recorded end of a step, without running it. Null if there is none, or if this engine learns it only by running.
+   * The recorded end of a step, without running it. Null if there is none, or if this engine can find it only by
+   * running the step.
    */
   recordedStep(key: string): StepEnd | null
   /** Returns the recorded end of the step, or runs the body and records its end. Resolves when the end is durable. */
   runStep(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /**
    * Returns the recorded mark, or commits the update together with its mark. Durable when this resolves. Throws
-   * store_unavailable, with nothing written, if other writers kept winning.
+   * store_unavailable, with nothing written, if other writers committed first on every attempt.
    */
   updateCounters(update: CounterUpdate): Promise<string>
   /** Opens a wait, or returns the one with that name. Durable when this resolves, so its key may be handed out. */
@@ -259,7 +260,7 @@ export interface Execution {
    * waits that ended this way, in earlier executions too.
    */
   cancelWaits(): Promise<readonly Wait[]>
-  /** Waits for something recorded elsewhere. Meanwhile the call counts as idle: a closing worker may hand it back. */
+  /** Waits for something recorded elsewhere. The waiting call counts as idle: a closing worker may release it. */
   idleWhile<T>(wait: () => Promise<T>): Promise<T>
   /** Sleeps until an instant that the first call recorded. */
   sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
@@ -318,7 +319,7 @@ export interface SettledCall {
 }
 
 export type StartResult =
-  /** Started now or already there: a repeated request joins the same call. */
+  /** The call was started now or already existed: a repeated request joins the same call. */
   | {
       readonly as: 'accepted'
       readonly uid: string

@@ -36,7 +36,7 @@ function compare(a: Json | undefined, b: Json | undefined, path: string, found: 
 const ownProperty = (of: object, key: string): Json | undefined =>
   Object.hasOwn(of, key) ? (of as Record<string, Json>)[key] : undefined
 
-/** A different input under a recorded key must fail: running the step silently again could repeat its effect. */
+/** A different input under a recorded key must fail: silently running the step again could repeat its effect. */
 export function rejectChangedInput(key: string, recorded: string | null, given: string | null): void {
   const differences = difference(recorded, given)
   if (differences.length === 0) return

@@ -1,5 +1,6 @@
 // Keys of waits and other bytes that only the host can derive. A wait key has 256 bits and only its hash is stored. The
-// same wait of the same call has the same key after a crash, because all inputs are on record or with the host.
+// same wait of the same call has the same key after a crash, because it is derived only from recorded data and the
+// host's secret.
 
 import { createHash, createHmac, createSecretKey, type KeyObject, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { CallPosition } from '../store/records/call-record.ts'

@@ -1,5 +1,5 @@
-// The feed: recorded events from a cursor on, then new ones, without gap or repeat. The store is the source of truth; a
-// hint only triggers another read. Sessions and the runtime hand out readers of it.
+// The feed: recorded events after a cursor, then new ones, without gaps or duplicates. The store is the source of
+// truth; a hint only triggers another read. Sessions and the runtime hand out readers of it.
 
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -157,10 +157,10 @@ export class Feed {
       if (of) await this.#loadSecrets(of)
       const { erasures } = after ?? { erasures: (await this.#store.erased()).count }
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
-        // Subscribed before the read: a commit during it wakes us again.
+        // Subscribe before reading, so that a commit during the read triggers another read.
         const nextHint = this.#nextHint()
         const events = await this.#store.events({ after: position, limit: pageSize, ...(of ? { of } : {}) })
-        // Read after the events, so that an erasure before them is seen.
+        // Read the erasure count after the events, so that no erasure that happened before that read is overlooked.
         const erased = first || events.length > 0 ? await this.#store.erased(of) : undefined
         if (erased && erased.count > erasures && erased.position > position) {
           throw new PawlError(
@@ -206,7 +206,7 @@ export class Feed {
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
     const outcome = decode(text) as unknown as Outcome
-    // A secret that a tool reveals to the model is for the model only.
+    // Only the model may see a secret that a tool reveals to it, so readers of the feed do not.
     if (outcome.status === 'success' && outcome.reveals)
       return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
     return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }

@@ -105,7 +105,7 @@ export async function pruneEmittedEvents(store: Store, before: number, tenant: s
   })) {
     const { at, call } = JSON.parse(value) as { at: number; call?: string }
     if (at >= before || undelivered.has(key)) continue
-    // An open body may run again and emit it again, and must find it then.
+    // While the call is open, its body may run again and emit the same event: it must then find the recorded one.
     const emitter = call === undefined ? undefined : await unlessUnreadable(() => store.call(call))
     if (emitter && emitter.state !== 'settled') continue
     await store.commit({ guards: [], documents: [{ of, tenant: own, session, key, value: null }], events: [] })

@@ -1,6 +1,6 @@
 // The prune and erase commands. They delete only settled calls, and prune skips sessions with open calls: a body that
 // resumes after a crash looks up the calls it made, and a repeated batch must find its settled calls. Deletion runs in
-// small transactions, so workers continue meanwhile; after a crash, run the command again.
+// small transactions, so workers are not blocked; after a crash, run the command again.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
@@ -14,7 +14,7 @@ export interface PruneOptions {
   readonly olderThan?: Duration
   /** … or before this instant, in milliseconds since 1970. Exactly one of the two is required. */
   readonly settledBefore?: number
-  /** Limits it to one tenant. Default: all tenants. */
+  /** Prunes only this tenant. Default: all tenants. */
   readonly tenant?: string
   /** Maximum number of calls to delete; `more` in the result tells if there are more. Default: no limit. */
   readonly limit?: number
@@ -35,7 +35,7 @@ export interface Erased {
   readonly calls: number
   readonly events: number
   readonly attachments: number
-  /** True if more calls remain than `limit` allowed. */
+  /** True if `limit` was reached and more calls could be deleted. */
   readonly more: boolean
 }
 
@@ -85,7 +85,10 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
   return erased
 }
 
-/** Deletes remembered rules that expired or were revoked before `before`: every approval request reads past them. */
+/**
+ * Deletes remembered rules that expired or were revoked before `before`. Otherwise every approval request would read
+ * them.
+ */
 async function pruneRules(store: Store, before: number, tenant: string | undefined): Promise<void> {
   for (let after = ''; ;) {
     const page = await store.documentsOf({
@@ -133,7 +136,7 @@ export async function erase(host: RetentionHost, options: EraseOptions): Promise
     if (each.session !== undefined) await eraseEmittedEvents(host.store, { tenant: each.tenant, session: each.session })
   }
   const traces = !(await host.store.scrub())
-  // A call that started meanwhile has kept its session.
+  // A session in which a call has started since was not erased.
   for (const each of scopes)
     await rejectIfOpen(
       host.store,

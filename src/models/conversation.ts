@@ -50,7 +50,8 @@ export class Conversation {
   }
 
   push(message: Message): void {
-    // Results come right after their calls. Any other message means that they are missing: they stay interrupted.
+    // Results come right after their calls. Any other message means that results are missing: those calls stay
+    // interrupted.
     const pendingCalls = this.#pendingCalls
     this.#pendingCalls = []
     switch (message.role) {

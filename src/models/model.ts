@@ -48,7 +48,7 @@ export interface ModelCall {
   read(attachment: Attachment): Promise<Uint8Array>
   /** Call it for each streamed piece. */
   told(delta: ModelDelta): void
-  /** Call it when data arrived that has no delta. It resets the idle timeout. */
+  /** Call it when data arrives that produces no delta. It resets the idle timeout. */
   alive?(): void
 }
 

@@ -186,7 +186,7 @@ function previousStreak(usage: Usage, round: Round | undefined, key: string): St
   return before?.streaks.get(key)
 }
 
-/** Number of consecutive rounds before its own in which the same call ran. */
+/** Number of consecutive rounds before the call's own round in which the same call ran. */
 export function consecutiveRounds(usage: Usage, call: { round: string; tool: string; hash: string }): number {
   const round = roundOf(usage, call.round)
   const here = round?.streaks.get(keyOf(call))

@@ -7,7 +7,8 @@ let timeText = ''
 let count = 0
 const processSuffix = randomBytes(10).toString('hex')
 /**
- * Time first, so that rows of one moment are stored together; then a counter, then a suffix that is unique per process.
+ * Time first, so that rows created at about the same time are stored together; then a counter, then a suffix that is
+ * unique per process.
  */
 export function timeOrderedId(): string {
   const now = Date.now()

@@ -61,7 +61,7 @@ export interface Turns {
   start(caller: Caller, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
   messages(of: Scope): Messages
   usage(of: Scope): Promise<SessionUsage>
-  /** A call was cancelled that no worker runs: if it is a turn, it is ended. */
+  /** Called when a call that no worker runs was cancelled: ends it if it is a turn. */
   endOrphan(uid: string, why: { readonly reason: string; readonly by: string | null }): Promise<void>
   close(): void
   /** Model functions for tool bodies. */

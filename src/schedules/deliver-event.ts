@@ -77,7 +77,7 @@ export async function deliver(
     )
   }
   const owner: Owner = { ...of, ...row.behalf }
-  // A worker that has the tool, with background support, makes the delivery.
+  // Leave the delivery to a worker that has the tool with background support.
   if (!host.tool(owner, row.tool as string)?.background) return 'left'
   try {
     const id = deliveryTask(occurrence, subscription, born)

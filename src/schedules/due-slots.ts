@@ -14,7 +14,7 @@ export interface CatchUpPolicy {
 }
 
 export interface Plan {
-  /** The last past slots that start nothing, at most as many as the history holds. */
+  /** The most recent past slots that start no run, at most as many as the history holds. */
   readonly missed: readonly number[]
   /** The slot to fire; null: none. */
   readonly fire: number | null

@@ -1,6 +1,6 @@
 // Fires one slot of a schedule: one commit advances the schedule and records the task or the notice. The commit is
-// guarded by the revisions of the schedule and of its `due` row, so exactly one worker fires the slot, whatever the
-// clocks say, and a crash leaves either nothing or all of it.
+// guarded by the revisions of the schedule and of its `due` row, so exactly one worker fires the slot, even if clocks
+// differ, and after a crash either everything is recorded or nothing.
 
 import { isTerminal } from '../core/task-state.ts'
 import { PawlError } from '../core/errors.ts'
@@ -65,7 +65,7 @@ export async function fireSchedule(host: FireHost, due: StoredDocument, id: stri
   // The clock was set back since this worker read the row.
   if ((row.nextAt as number) > at) return 'left'
   const owner: Owner = { ...of, ...row.behalf }
-  // A worker that has the tool, with background support, fires the slot.
+  // Leave the slot to a worker that has the tool with background support.
   if (row.tool !== null && !host.tool(owner, row.tool)?.background) return 'left'
   // An ended session starts nothing; session.end removes the row with the other schedules.
   if (sessionEnd) return 'left'
@@ -128,7 +128,7 @@ async function start(
     return await advance({ slot, firedAt: at, outcome: 'failed', why: 'Other tasks have the ids of its task.' })
   } catch (error) {
     if (!isStartError(error)) throw error
-    // The tool was removed from this worker meanwhile (another one may have it), or the session ended.
+    // In the meantime the tool was removed from this worker (another one may have it), or the session ended.
     if (error.code === 'session_ended' || !host.tool(owner, row.tool as string)?.background) return 'left'
     host.logger.warn('A schedule could not start its task', { schedule: id, session: owner.session, slot, error })
     return advance({ slot, firedAt: at, outcome: 'failed', why: error.message.slice(0, 500).toWellFormed() })

@@ -3,8 +3,8 @@
 // croner finds the next match of an expression on a clock without daylight saving; the effect of daylight saving is
 // decided here, by the rule of ISC cron (docs/decisions/0024):
 //   - an expression for fixed times (neither minute nor hour begins with '*') runs once for each of them: skipped times
-//     run at the end of the gap, repeated times run the first time;
-//   - all others run whenever the wall clock matches, so hourly is hourly by elapsed time.
+//     run at the end of the gap, repeated times run only the first time;
+//   - all others run whenever the wall clock matches, so an hourly job runs once per elapsed hour.
 
 import { Cron } from 'croner'
 import { PawlError } from '../core/errors.ts'

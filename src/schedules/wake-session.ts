@@ -102,7 +102,7 @@ export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRo
   // An open turn reads the notices itself, or writes its own wake row when it ends.
   if ((await openNotices(host, of).list()).length === 0 || (await hasOpenTurn(store, of))) return done()
   const row = JSON.parse(last.value) as LastTurnRow
-  // Leave the row to a worker that can drive this turn; give up if none took it for a day.
+  // Leave the row to a worker that can drive this turn; give up if none has taken it within a day.
   if (!host.wakes.knows(row.asked.tool)) return clock.now() - wake.at < maxWaitMs ? 'left' : done()
   if (row.woken >= host.wakes.maxConsecutive) {
     logger.warn(

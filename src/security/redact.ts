@@ -6,7 +6,7 @@ import { PawlError } from '../core/errors.ts'
 import { SecretMatcher, MatchStream } from './secret-matcher.ts'
 import { redactDeep } from './redact-deep.ts'
 
-/** Shorter secrets would remove words from ordinary text. */
+/** Redacting shorter secrets would remove words from ordinary text. */
 const minSecretLength = 8
 const maxLearned = 1_000
 /** Total length of learned secrets, in characters. Their encodings take many times that. */

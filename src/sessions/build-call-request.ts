@@ -32,7 +32,7 @@ export interface Caller {
   readonly frame?: string
 }
 
-/** Position of a call in its batch, and the calls above it. */
+/** Position of a call in its batch, and the calls it is nested in. */
 interface BatchContext {
   readonly batch: string
   readonly order: number

@@ -1,4 +1,4 @@
-// Builds the call record of a task, and the caller and starter of tasks that a body starts.
+// Builds the call record of a task, and describes the body that starts tasks: on whose behalf it acts, and its call.
 
 import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
 import type { NewCall, Execution } from '../engine/engine.ts'
@@ -34,7 +34,7 @@ export function buildTaskCall(
     above: undefined,
     turn: caller.turn,
   }
-  // The host named the tool or allowed the model to, so an internal tool is allowed.
+  // The host named the tool or allowed the model to name it, so an internal tool is allowed.
   return buildRequest(call, entry, caller, { batch, byHost: true, task, ...context }, limits, () =>
     host.sealFor(entry?.sensitive === true),
   )

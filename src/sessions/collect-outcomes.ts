@@ -27,7 +27,7 @@ export interface BatchOptions {
   readonly sealed?: boolean
   /** A call that takes longer than this (ms) moves to the background, if its tool can. */
   readonly backgroundMs?: number
-  /** Loads the session's secrets before a result is shown to a model, so that secrets set meanwhile are redacted. */
+  /** Loads the session's secrets before a result is shown to a model, so that newly set secrets are redacted. */
   readonly loadSecrets?: () => Promise<void>
   /** The caller also receives the session's notices, so a task handle is enough for a call whose notice is pending. */
   readonly receivesNotices?: true

@@ -42,7 +42,7 @@ export class EnabledCapabilities {
     }
   }
 
-  /** The enabled tools by the set read last. */
+  /** The enabled tools, according to the set read last. */
   cachedTools(set: Toolset): Toolset {
     return this.#switches.all.enabledTools(set, this.#on)
   }
@@ -66,7 +66,7 @@ export class EnabledCapabilities {
 
   async #switchOff(name: string): Promise<boolean> {
     if (typeof name !== 'string') throw new PawlError('capability_unknown', 'The name must be a string.')
-    // The initial capabilities must be on record first, or switching one off would be undone later.
+    // The initial capabilities must be recorded first, or switching one off would be undone later.
     await this.switchOnInitial()
     const wasOn = await this.#switches.switchOff(this.#scope, name)
     await this.list()

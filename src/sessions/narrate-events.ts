@@ -91,8 +91,8 @@ async function narrateCall(host: NarratorHost, event: CallEvent, about: Narratio
 }
 
 /**
- * True if the call may be sealed because of its tool or its parent. If everything is sealed, only a nested call or a
- * task may be.
+ * True if the call may be sealed because of its tool or its parent. If all calls are sealed anyway, true only for
+ * nested calls and tasks.
  */
 const mayHoldSecrets = ({ sealAll }: NarratorHost, { uid }: CallRecord, { root, inTask, task }: CallOptions): boolean =>
   sealAll ? root !== undefined || inTask !== undefined || task !== undefined : isSealedUid(uid)
@@ -108,7 +108,7 @@ function visibleArgs(
   return terms !== null && (JSON.parse(terms) as CallTerms).untold ? undefined : input
 }
 
-/** A quarantined definition contributes no text. */
+/** The texts of a quarantined definition are not used. */
 const narrationOf = ({ name, sensitive, tool, remote }: Entry): NarratedTool =>
   remote?.quarantined()
     ? { name, sensitive }

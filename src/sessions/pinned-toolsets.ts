@@ -1,5 +1,5 @@
-// The toolsets that open batches started with. A batch and its nested calls keep the tools that were registered when
-// it started in this process, whatever is added, removed or replaced meanwhile. Costs nothing until the toolset
+// The toolsets that open batches started with. A batch and its nested calls keep the tools that were registered when it
+// started in this process, whatever is added, removed or replaced later. There is no overhead until the toolset
 // changes.
 
 import type { CallPosition } from '../store/records/call-record.ts'

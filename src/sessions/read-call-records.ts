@@ -1,5 +1,5 @@
 // Reads recorded calls, whole results by handle, and attachment bytes. Every read checks tenant and session; data of
-// others looks the same as data that does not exist.
+// other tenants or sessions is reported as if it did not exist.
 
 import { type OutputBudget, readablePage, readOutput } from '../calls/output/truncate.ts'
 import { redactOutcome } from '../calls/output/redact-outcome.ts'
@@ -49,7 +49,7 @@ export class RecordReader {
     return readStore(() => recordingOf(this.#store, of))
   }
 
-  /** Uids of the session's open calls on record. */
+  /** Uids of the recorded open calls of the session. */
   async openCalls(of: Scope): Promise<readonly string[]> {
     const open: string[] = []
     for (;;) {

@@ -138,7 +138,7 @@ export class Batches {
     return runNestedCalls({ start, queue: this.#queue, toolsets: this.#toolsets }, parent, calls, options)
   }
 
-  /** `open` lists the session's open calls on record: other workers may run some of them. */
+  /** `open` lists the recorded open calls of the session: other workers may run some of them. */
   async cancel(
     of: { tenant: string; session: string },
     cancelReason: CancelReason,
@@ -223,7 +223,7 @@ export class Batches {
     }
   }
 
-  /** Waits for the store to confirm the start. A session cancelled meanwhile cancels this call too. */
+  /** Waits for the store to confirm the start. If the session is cancelled before that, this call is cancelled too. */
   async #awaitStart(started: Promise<StartResult>, request: NewCall, order: number, batch: Batch): Promise<void> {
     const starting = { position: request.position, cancel: null as CancelReason | null }
     this.#starting.add(starting)

@@ -19,8 +19,8 @@ interface NestedRunPorts {
 }
 
 /**
- * Runs the calls as a batch of their own. Its name derives from the parent call and the position in the body, so a rerun
- * of the body finds the same calls.
+ * Runs the calls as a batch of their own. Its name is derived from the parent call and the position in the body, so a
+ * rerun of the body finds the same calls.
  */
 export async function runNestedCalls(
   { start, queue, toolsets }: NestedRunPorts,
@@ -90,7 +90,7 @@ export async function runNestedCalls(
   }
 }
 
-/** Undoes the expected count if the whole batch is rejected. */
+/** Starts the batch. If the whole batch is rejected, its calls are no longer counted as expected. */
 function startNested(
   start: NestedRunPorts['start'],
   group: NestedCalls | null,

@@ -32,7 +32,7 @@ interface Scope {
   readonly session: string
 }
 
-/** Tool name of the chore on record. */
+/** The tool name under which the chore is recorded. */
 export const endTool = 'pawl:end'
 
 export interface SessionEnd {
@@ -233,7 +233,7 @@ async function survivesEnd(store: Store, of: Scope, call: CallRecord, tasks: OnE
   return !turnCall && isOpen(root)
 }
 
-/** Ends an agent that started while its session was ending: the chore may have listed the agents before. */
+/** Ends an agent that started while its session was ending: the chore may have listed the agents before it started. */
 export async function endLateAgent(host: BackgroundHost, { tenant, session }: Scope, agent: string): Promise<void> {
   const of = { tenant, session }
   const sessionEnd = await host.store.document(endName(of, ''))

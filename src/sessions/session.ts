@@ -113,12 +113,12 @@ export interface Session {
   cancel(reason?: string, by?: string): Promise<number>
   /**
    * Ends the session: it accepts no new tasks, and open ones are cancelled or keep running, as `tasks` or their own
-   * `onEnd` says. Completed after a crash too. Returns false if it had already ended.
+   * `onEnd` says. After a crash any worker completes this. Returns false if it had already ended.
    */
   end(how?: SessionEnd): Promise<boolean>
   /**
-   * Supplies the result of a tool that the caller runs. Only a pending client call of this session can be answered,
-   * once.
+   * Supplies the result of a tool that the caller runs. Only a pending client call of this session can be answered, and
+   * only once.
    */
   answer(callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
   /** Client calls that have no result yet. */
@@ -136,7 +136,7 @@ export interface Session {
   readonly tasks: Tasks
   /** Tool runs and messages at scheduled times. */
   readonly schedules: Schedules
-  /** Tasks and messages that start when an event is emitted. */
+  /** Start tasks or deliver messages when an event is emitted. */
   readonly triggers: Triggers
   /** Files of this session. The runtime writes output and results of tasks below /.background, which is read-only. */
   readonly files: SessionFiles
@@ -182,7 +182,7 @@ export interface SessionHost {
   cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
   tasks(owner: Caller): SessionTasks
   readonly switches: CapabilitySwitches
-  /** True if a call is a task, or runs under one, or for an agent that does. */
+  /** True if the call is a task, runs under a task, or runs for an agent that runs under a task. */
   isUnderTask(uid: string): Promise<boolean>
   end(owner: Caller, how?: SessionEnd): Promise<boolean>
   /** `before` is awaited before the turn starts. */

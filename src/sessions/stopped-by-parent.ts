@@ -1,4 +1,5 @@
-// Marks nested calls cancelled because the attempt of their parent's body was given up. Used by run-batch.ts.
+// Marks nested calls that were cancelled because the attempt of their parent's body was abandoned. Used by
+// run-batch.ts.
 
 import type { Outcome } from '../core/outcome.ts'
 

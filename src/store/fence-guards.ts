@@ -1,4 +1,4 @@
-// Reads from a change's guards which call writes it.
+// Finds the call that writes a change, from the guards of the change.
 
 import type { Guard } from './store.ts'
 

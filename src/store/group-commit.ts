@@ -121,7 +121,7 @@ export class GroupCommit {
     // Callers of the previous group are answered first.
     if (afterPrevious) await Promise.resolve()
     if (!isAsync || 'failed' in results || !this.#splitsGroups()) return this.#deliverResults(entries, results)
-    // Callers that are answered now write their next change soon. To keep the writer busy meanwhile, the changes
+    // Callers that are answered now write their next change soon. To keep the writer busy in the meantime, the changes
     // already queued are flushed before these callers are answered. If nothing is queued because every caller was in
     // this group, half of them are answered first so that their next changes form the next group.
     const firstHalf = this.#flushRequested || entries.length < largeGroup ? 0 : entries.length >> 1
@@ -151,7 +151,8 @@ export class GroupCommit {
 }
 
 /**
- * An exception in one caller's callback must not keep the rest of the group from its answers. It is rethrown outside.
+ * An exception in one caller's callback must not keep the rest of the group from its answers. It is rethrown in a
+ * microtask.
  */
 function deliver({ onResult }: Entry, answer: Written): void {
   try {

@@ -11,9 +11,9 @@ interface SessionScope {
 }
 
 /**
- * Yields the session itself, then its agents' sessions, parents before children.
- * Each session's agents are looked up only when the reader asks for the next item. A reader that has first made sure
- * that nothing is open in the yielded session therefore misses no agent: only open calls start agents.
+ * Yields the session itself, then its agents' sessions, parents before children. Each session's agents are looked up
+ * only when the reader asks for the next item. A reader that has first made sure that nothing is open in the yielded
+ * session therefore does not miss any agent: only open calls start agents.
  */
 export async function* iterateAgentSessions(
   store: Pick<Store, 'documentsOf'>,

@@ -1,6 +1,6 @@
-// Lease state in memory shared by the event loop and the store's thread. The loop renews the lease as long as it
-// runs. While a tool blocks the loop, the thread renews instead, but only for a limited time: a loop that has been
-// silent for several leases will hardly come back.
+// Lease state in memory shared by the event loop and the store's thread. The loop renews the lease as long as it runs.
+// While a tool blocks the loop, the thread renews instead, but only for a limited time: a loop that has been silent for
+// several leases is unlikely to come back.
 
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { systemClock } from '../core/clock.ts'

@@ -139,7 +139,7 @@ export type Committed =
 
 /**
  * `failed` without `alone`: it is unknown whether the change was written. With `alone`: the store works, but this
- * change can never be written, and nothing of it was.
+ * change can never be written, and no part of it was.
  */
 export type Written = Committed | { readonly failed: unknown; readonly alone?: boolean }
 
@@ -200,7 +200,7 @@ export interface ErasedPage {
   readonly next: string | null
 }
 
-/** Up to where events have been erased from the journal. */
+/** How far events have been erased from the journal. */
 export interface Erasure {
   /** Number of the last erasure that removed events from the scope. Erasures are numbered across the whole store. */
   readonly count: number
@@ -285,10 +285,10 @@ export interface Store {
   /**
    * Claims calls that need a worker (received, queued, running) and have no living owner, oldest (createdAt) first.
    * Each gets this owner and the next fence, durably; one that was running, or processing an answer, when its worker
-   * died also gets one more death. Two workers never claim the same call, and a worker never claims its own call
-   * again, even after its lease expired, because it may still be running it. The open calls of one batch order
-   * (`line`) go to one worker, regardless of the limit, and are not claimed while another living worker owns one of
-   * them. A call that processes an answer (`wait` is set) no longer counts to its batch order.
+   * died also has its number of deaths increased by one. Two workers never claim the same call, and a worker never
+   * claims its own call again, even after its lease expired, because it may still be running it. The open calls of one
+   * batch order (`line`) go to one worker, regardless of the limit, and are not claimed while another living worker
+   * owns one of them. A call that processes an answer (`wait` is set) no longer counts as part of its batch order.
    */
   claim(worker: string, tools: readonly string[], limit: number): MaybePromise<CallRecord[]>
   /**

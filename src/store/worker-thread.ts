@@ -53,7 +53,7 @@ export class Thread {
     })
   }
 
-  /** Waits until the thread is ready; false if it died. Keeps the process alive meanwhile. */
+  /** Waits until the thread is ready; false if it died. Keeps the process alive while waiting. */
   async start(): Promise<boolean> {
     if (!this.ready && !this.dead) {
       this.#worker.ref()
@@ -64,8 +64,8 @@ export class Thread {
   }
 
   /**
-   * Rejects if the thread dies first; its effect is then unknown. Throws if the message cannot be cloned, before
-   * anything is sent.
+   * Rejects if the thread dies first; the effect of the request is then unknown. Throws if the message cannot be
+   * cloned, before anything is sent.
    */
   ask<T>(question: object): Promise<T> {
     const id = this.tell(question)

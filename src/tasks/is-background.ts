@@ -18,7 +18,7 @@ export async function isInBackground(store: Store, of: Scope, uid: string): Prom
   return task !== undefined || inTask !== undefined || isThere(() => store.document(taskName(of, movedId(root))))
 }
 
-/** The same, following agents to the sessions of the calls that they work for. */
+/** The same across sessions: for a call of an agent, the call that the agent works for is checked too. */
 export async function isUnderTask(store: Store, uid: string): Promise<boolean> {
   for (let call = await store.call(uid); call;) {
     if (await isInBackground(store, call.position, call.uid)) return true

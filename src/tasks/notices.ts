@@ -1,6 +1,6 @@
 // Notices of a session: ended tasks, messages and requests of open tasks (depending on their wake policy), and messages
-// of schedules and triggers. A notice carries a header that marks it as runtime text, so the model cannot take it for
-// the user.
+// of schedules and triggers. A notice carries a header that marks it as runtime text, so the model cannot mistake it
+// for a user message.
 //
 // The end of a task has no row of its own: a task that wakes its session stays listed (task-wake) until acknowledged.
 
@@ -114,7 +114,7 @@ function noticeDocument(of: Scope, id: string): DocumentName | null {
 }
 
 /**
- * Whether a notice reports the end of a call that was moved to the background: 'to come' while the task is listed, also
+ * Whether a notice reports the end of a call that was moved to the background: 'to come' while the task is listed, even
  * before it has ended; 'told' after the notice was acknowledged. Null if no notice reports it.
  */
 export async function movedCallNotice(

@@ -22,7 +22,7 @@ export interface Owner {
 }
 
 export interface Wakes {
-  /** Turns a session may start by itself between two user messages; 0: none. */
+  /** Number of turns a session may start by itself between two user messages; 0: none. */
   readonly maxConsecutive: number
   /** Whether this process can drive turns recorded under this tool name. */
   knows(tool: string): boolean

@@ -26,7 +26,7 @@ interface Signal {
   readonly key?: string
   /** Set if the signal carries a message. */
   readonly message?: TaskMessage
-  /** Guards of a sending body: it still holds the lease of its call. */
+  /** Guards for a sending body: it must still hold the lease of its call. */
   readonly fence?: readonly Guard[]
 }
 

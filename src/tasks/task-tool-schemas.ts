@@ -71,7 +71,7 @@ const narration = (
 ): TaskToolSchemas['narrate'] => narrate({ en, de }, about)
 
 const example = 'task_V1StGXR8Z5jdHi6B'
-/** For tools that change state, are not idempotent, destroy nothing and reach nothing outside. */
+/** For tools that change state, are not idempotent, do not destroy data and do not reach external systems. */
 const changes: Hints = { readOnly: false, destructive: false, idempotent: false, openWorld: false }
 
 export const spawnSchemas: TaskToolSchemas = {

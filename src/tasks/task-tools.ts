@@ -61,7 +61,7 @@ async function describeTask(ctx: ToolContext, task: Task): Promise<{ [key: strin
   }
 }
 
-/** The summary of an ended task, and the full result if the summary is not all of it. */
+/** The summary of an ended task, and the full result if the summary does not contain all of it. */
 const readEnd = async (ctx: ToolContext, task: Task): Promise<ReturnType<typeof modelSummary>> =>
   modelSummary(task, isTerminal(task.state) ? await ctx.tasks.result(task.id) : null)
 

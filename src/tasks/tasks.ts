@@ -25,7 +25,7 @@ export interface TaskStarter {
   readonly call?: string
   /** Whether the model behind the caller is offered this tool. */
   offers?(name: string): boolean
-  /** Guards of every start: the body still holds the lease of its call. */
+  /** Guards for every start: the body must still hold the lease of its call. */
   fence?(): readonly Guard[]
 }
 

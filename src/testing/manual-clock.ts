@@ -1,4 +1,4 @@
-// A clock for tests: time moves only by advance(), and due timers fire in order.
+// A clock for tests: time moves only when advance() is called, and due timers fire in order.
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'

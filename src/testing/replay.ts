@@ -28,7 +28,7 @@ export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | '
   readonly tools: readonly Tool[]
   /**
    * Also runs the bodies of tools that must not run twice. Use it only if they have no effects in the test. Default:
-   * false; of those tools only the arguments are checked.
+   * false; for those tools only the arguments are checked.
    */
   readonly effects?: boolean
 }

@@ -20,7 +20,7 @@ export interface ScriptedCall {
 }
 
 export interface ScriptedLine {
-  /** Uses this line whenever the last message contains this. Lines without `when` are used in order, one per answer. */
+  /** This line is used whenever the last message matches. Lines without `when` are used in order, one per answer. */
   readonly when?: string | RegExp
   readonly say?: string
   readonly think?: string

@@ -1,7 +1,7 @@
 // `pawl/toolbox`: the default tools for models, whole or by capability.
 //
-// Each capability is a folder with a file per tool and one function that returns its tools. A new capability joins
-// `defaults`; one that an application must ask for by name (a shell) joins `onRequest`.
+// Each capability is a folder with a file per tool and one function that returns its tools. A new capability is added
+// to `defaults`; one that an application must ask for by name (a shell) is added to `onRequest`.
 
 import { readOutputTool } from '../tools/read-output-tool.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -24,7 +24,7 @@ export type { WebOptions } from './web/web.ts'
 
 const defaults = { time, progress, todos, files, web }
 
-/** Reads the rest of a result that was too long to show whole. */
+/** Reads the rest of a result that was too long to show in full. */
 const outputs = (): Tool[] => [readOutputTool()]
 
 /** Not among the default tools: session values, secrets, questions to people, long results, a shell, samples. */
@@ -35,7 +35,7 @@ const toolsOf = (parts: Readonly<Record<string, () => readonly Tool[]>>): Tool[]
 
 /**
  * The default tools: `createRuntime({ tools: toolbox() })`. Its parts can be taken alone: `toolbox.files()`,
- * `toolbox.web()` and so on. `toolbox.all()` is the default tools and the samples.
+ * `toolbox.web()` and so on. `toolbox.all()` returns the default tools and the samples.
  */
 export const toolbox = Object.assign((): Tool[] => toolsOf(defaults), {
   ...defaults,

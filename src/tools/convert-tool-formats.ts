@@ -230,7 +230,7 @@ export const providerId = ({ callId, meta }: { readonly callId: string; readonly
 export const attachmentText = ({ id, mediaType, bytes, name }: AttachmentRef): string =>
   `[attachment ${name === undefined ? '' : `${JSON.stringify(name)} `}${id}: ${mediaType}, ${bytes} bytes]`
 
-/** Introduces the files of results in a separate message, for providers that accept no files in results. */
+/** Introduces the files of results in a separate message, for providers that do not accept files in results. */
 export const filesNotice = (count: number): string =>
   noticeHeader(`These are the files of the results above, in their order (${count}).`)
 

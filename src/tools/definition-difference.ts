@@ -1,6 +1,6 @@
-// The difference between two tool definitions, for the person who accepts or rejects a change; approvals/definition-pins.ts uses
-// it. Every line begins with the path of the field, so text of a provider cannot imitate a line of ours; every cut is
-// stated, so nothing can hide behind a long text.
+// The difference between two tool definitions, for the person who accepts or rejects a change;
+// approvals/definition-pins.ts uses it. Every line begins with the path of the field, so text of a provider cannot
+// imitate a line of ours; every truncation is marked, so nothing can hide behind a long text.
 
 import type { Json } from '../core/tool-value.ts'
 import { lookalikeNote, showInvisible } from './show-invisible-characters.ts'

@@ -4,7 +4,7 @@ import type { Hints } from './tool-hints.ts'
 import { brand } from './tool-brand.ts'
 import type { Tool } from './tool.ts'
 
-/** The same tool with another body, also for background runs. Used by the test tools. */
+/** The same tool with another body, which is used for background runs too. Used by the test tools. */
 export const withBody = (tool: Tool, execute: Tool['execute'], more: Partial<Pick<Tool, 'onCrash'>> = {}): Tool =>
   brand({
     ...tool,

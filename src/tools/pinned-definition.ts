@@ -23,8 +23,8 @@ export interface Definition {
 
 export interface Pins {
   /**
-   * Whether this is the accepted definition; the first one seen is. Rejects if that cannot be determined: then it is
-   * not accepted.
+   * Whether this is the accepted definition; the first one seen is accepted. Rejects if this cannot be determined; the
+   * definition then counts as not accepted.
    */
   isAccepted(definition: Definition): Promise<boolean>
 }
@@ -47,8 +47,8 @@ export function definitionOf(tool: Tool, provider: string): Definition {
     description,
     input: input.json,
     output: output?.json,
-    // The provider's own hints: in `tool.hints` untrusted ones are removed, and would reappear if the operator trusts
-    // it later.
+    // The provider's own hints: `tool.hints` omits untrusted ones, so its value would change if the operator trusted
+    // the provider later.
     hints: tool.remote?.hints ?? tool.hints,
     examples: examples.length > 0 ? examples : undefined,
     version,

@@ -15,7 +15,7 @@ export interface ToolListing {
   readonly name: string
   readonly id: string
   readonly title: string | undefined
-  /** Until the tool is resolved this is the text of the provider's list, which is not the pinned one. */
+  /** Until the tool is resolved this is the text from the provider's list, not the pinned text. */
   readonly description: string
   /** Changes when the model-visible definition changes. Undefined until the tool is resolved from its provider. */
   readonly fingerprint: string | undefined
@@ -211,7 +211,7 @@ export class Registry implements RuntimeTools {
     const runnable = [...this.#base.entries, ...taskTools, ...sessionEntries, ...this.#unlisted].filter(
       ({ remote }) => !remote?.away(),
     )
-    // A tool that was given an id later is recorded under its name.
+    // A tool may have several keys: calls recorded before it was given an id are under its name.
     this.#keys = runnable.flatMap(({ keys }) => keys)
     this.#changed()
   }

@@ -57,7 +57,7 @@ export function connectionRequired(provider: string, options: { readonly message
   return new RequiredConnection(provider, options.message)
 }
 
-/** Converts a return value to a success. A returned Error is thrown, because it was meant to be. */
+/** Converts a return value to a success. Throws a returned Error: the author meant to throw it. */
 export function successOf(returned: unknown): Success {
   if (!(returned instanceof ToolResult)) return { status: 'success', value: toJson(returned) }
   const { raw, control, summary, cost, reveals } = returned.options

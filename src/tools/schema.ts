@@ -64,7 +64,7 @@ function compileStandard(schema: StandardSchemaV1, label: string): CompiledSchem
           ? { ok: false, problems: result.issues.map((issue) => problemOf(issue, value)) }
           : { ok: true, value: result.value }
       const result = standard.validate(value)
-      // Any thenable counts as a promise: taken for a result it would have no issues and pass as valid.
+      // Any thenable counts as a promise: mistaken for a result, it would have no issues and pass as valid.
       return 'then' in result ? Promise.resolve(result).then(finish) : finish(result)
     },
   }

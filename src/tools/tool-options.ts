@@ -37,7 +37,7 @@ export interface Rate {
 }
 
 export interface ToolLimits {
-  /** Maximum number of its calls that run concurrently. */
+  /** Maximum number of calls of this tool that run concurrently. */
   readonly concurrent?: number
   readonly rate?: Rate
 }
@@ -104,7 +104,7 @@ export function limitsOf(limits: ToolLimits | undefined, refuse: Refuse): ToolLi
   return limits ?? {}
 }
 
-/** Refuses zero and negative limits at configuration; at run time they would be a deadlock. */
+/** Refuses zero and negative limits when they are configured; at run time they would cause a deadlock. */
 export function checkLimit(limit: number, label: string, refuse: Refuse): void {
   if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit >= 1))
     refuse(`${label} is ${limit}; it must be a whole number from 1`)

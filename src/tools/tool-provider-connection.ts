@@ -1,6 +1,7 @@
 // The runtime's connection to a provider; the registry owns it. A provider may throw, hang, return garbage or
-// disappear, and no batch may fail for that. Every request has a timeout, every answer is read once and checked, and an
-// unavailable provider is retried with backoff. A tool is handed out only while its definition is the accepted one.
+// disappear, and a batch must not fail because of that. Every request has a timeout, every answer is read once and
+// checked, and an unavailable provider is retried with backoff. A tool is handed out only while its definition is the
+// accepted one.
 
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
@@ -170,7 +171,7 @@ export class ProviderConnection {
       return loading
     }
     const accepted = (): MaybePromise<Tool | undefined> => {
-      // An entry with this name under another id is another tool, but its state tells whether this one was replaced.
+      // If the id is gone, look for a tool that replaced this one under the same name.
       const now = this.#current.get(id) ?? this.entries.find((entry) => entry.name === name)
       if (this.away || this.#closed || !now?.remote) return undefined
       return now.remote === remote ? (contract ?? load()) : now.remote.accepted()

@@ -12,12 +12,14 @@ import { type Tool, tool } from './tool.ts'
 
 export const toolSearchName = 'tool_search'
 
-/** `from`: number of tools from which on schemas are deferred (default 15). False: schemas are never deferred. */
+/**
+ * `from`: schemas are deferred if there are at least this many tools (default 15). False: schemas are never deferred.
+ */
 export type ToolSearch = { readonly from?: number } | false
 
 const defaultFrom = 15
 
-/** The number of tools from which on schemas are deferred; null for never. */
+/** The smallest number of tools for which schemas are deferred; null for never. */
 export function deferThreshold(toolSearch: ToolSearch | undefined): number | null {
   if (toolSearch === false) return null
   const refuse = (why: string): never => {

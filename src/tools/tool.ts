@@ -1,4 +1,5 @@
-// tool(): checks and compiles a tool definition once, so that a mistake fails at definition and not during a call.
+// tool(): checks and compiles a tool definition once, so that a mistake is reported when the tool is defined and not
+// during a call.
 
 import { createHash } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'

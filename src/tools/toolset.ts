@@ -22,7 +22,7 @@ export interface Entry {
   readonly internal: boolean
   /** Its payloads are encrypted at rest. */
   readonly sensitive: boolean
-  /** Its role in the batch order, as far as it is known before the tool is resolved. */
+  /** Its role in the batch order, or a safe assumption until the tool is resolved. */
   readonly kind: Concurrency['kind']
   /** The tool; undefined until it is resolved. */
   readonly tool: Tool | undefined

@@ -44,7 +44,7 @@ export async function askModel(
   const about = { turn: position.id, step }
   let hasStreamed = mayRetract
   const { instructions } = input
-  // A file of a message just sent is not on record yet, so attachments are read through the execution.
+  // A file of a message just sent is not recorded yet, so attachments are read through the execution.
   const { read } = attachmentsOf(execution, host.sizes)
   const request = instructions === null ? input : { ...input, instructions: host.redact(instructions) }
   for (let tries = 1; ; tries++) {

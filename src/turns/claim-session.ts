@@ -12,7 +12,7 @@ import type { TurnStop } from './turn-stop.ts'
 
 const pageSize = 200
 
-/** Turns of this process in the order of their requests. A turn requested just now may not be on record yet. */
+/** Turns of this process in the order of their requests. A turn requested just now may not be recorded yet. */
 export class TurnQueue {
   readonly #open = new Set<CallRequest>()
 
@@ -72,8 +72,8 @@ export async function claimSession(
       events: [],
     })
     if (committed.ok) return { head: claimed, resumed: false }
-    // Another execution holds the call, another turn won, or the session ended. In the last case the end chore
-    // may have run before this turn was on record, so the turn stops itself.
+    // Another execution holds the call, another turn won, or the session ended. In the last case the chore that ends
+    // the session may have run before this turn was recorded, so the turn stops itself.
     if (committed.refused.kind !== 'kept') await execution.attached.flush()
     const sessionEnd = await store.document(end)
     if (sessionEnd) {
@@ -106,7 +106,7 @@ async function findEarlierTurn(
   }
 }
 
-/** Waits until that turn is settled or this one must stop. Holds no slot meanwhile. */
+/** Waits until that turn is settled or this one must stop. Does not hold a slot while waiting. */
 function waitForTurn(
   execution: Execution,
   { engine }: TurnHost,

@@ -23,7 +23,7 @@ interface CancelReason {
   readonly by: string | null
 }
 
-/** The cancellation of the call must be on record. */
+/** The cancellation of the call must already be recorded. */
 export async function endOrphanTurn(host: OrphanHost, uid: string, reason: CancelReason): Promise<void> {
   const { store, clock } = host
   const call = await store.call(uid)
@@ -45,7 +45,7 @@ export async function endOrphanTurn(host: OrphanHost, uid: string, reason: Cance
   const outcome: Outcome = { status: 'cancelled', cancellation: { message: reason.reason, source: 'cancellation' } }
   const { tenant, session } = position
   const committed = await store.commit({
-    // If a worker claims it meanwhile, that worker ends it.
+    // If a worker claims it in the meantime, that worker ends it.
     guards: [{ kind: 'holds', call: uid, fence }],
     updateCall: {
       uid,

@@ -30,7 +30,7 @@ export interface TurnHost {
   readonly logger: Logger
   readonly sizes: Sizes
   readonly poisonAfter: number
-  /** Number of tools from which on schemas are deferred; null: never. */
+  /** The smallest number of tools for which schemas are deferred; null: never. */
   readonly deferFrom: number | null
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined

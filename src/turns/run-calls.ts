@@ -116,7 +116,7 @@ async function runBatch(
     receivesNotices: true,
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
-  // No slot is held while the calls run: they are on record, and a worker that resumes the turn joins them.
+  // No slot is held while the calls run: they are recorded, and a worker that resumes the turn joins them.
   const answers = await execution.idleWhile(() => waitForBatch(host, execution, started))
   return answers.map((answer, order) => ({ answer, position: (started.requests[order] as NewCall).position }))
 }

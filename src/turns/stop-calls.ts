@@ -1,5 +1,5 @@
-// Cancels all calls of a turn when the turn stops, found by the record: calls of an earlier execution have no waiter
-// in this process.
+// Cancels all calls of a turn when the turn stops. They are found in the store, because calls of an earlier execution
+// have no waiter in this process.
 
 import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'

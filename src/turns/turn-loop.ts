@@ -1,6 +1,6 @@
 // Drives a turn: one durable run of the model loop. A turn is a call, so the engine resumes it after a crash on any
 // worker that knows its model. Its progress is read from the conversation: every answer is recorded before it is used
-// and every call has its own record, so nothing on record is paid or done twice.
+// and every call has its own record, so nothing that is recorded is paid for or done twice.
 
 import type { Drive, Execution, ToSettle } from '../engine/engine.ts'
 import { headName, type HeadRow, isWoken } from '../store/records/conversation.ts'
@@ -75,7 +75,7 @@ async function runLoop(
     for (;;) {
       outcome ??=
         stop.outcome ?? // cancelled or timed out
-        (await turn.runCalls()) ?? // of the last answer, if any; a tool may end the turn
+        (await turn.runCalls()) ?? // the calls of the last answer, if any; a tool may end the turn
         (await turn.isAnswered()) ?? // the last answer has no calls and no user message arrived
         (await turn.receive()) ?? // appends pending input and compacts the history
         (await turn.ask()) // requests and records the next answer
@@ -119,7 +119,7 @@ function freeSession({ attached, request }: Execution, { wakes }: TurnHost, { bo
 
 async function settlePoisoned({ deaths, request, attached }: Execution, { store, wakes }: TurnHost): Promise<ToSettle> {
   attached.writeDocuments(...(await lostTurnUsage(store, request.position, request.uid)))
-  // A woken turn is not woken again: it would die the same way.
+  // A woken turn is not woken again: it would fail the same way.
   if (!isWoken(request.position.id)) attached.writeDocuments(...wakes.rows(request.position, request.uid))
   return {
     settle: failure({

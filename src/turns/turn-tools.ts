@@ -20,8 +20,8 @@ export interface TurnTools {
 }
 
 /**
- * `names`: null for all tools of the session. `deferFrom`: number of tools from which on schemas are deferred; null:
- * never.
+ * `names`: null for all tools of the session. `deferFrom`: smallest number of tools for which schemas are deferred;
+ * null: never.
  */
 function selectTools(all: Toolset, names: readonly string[] | null, deferFrom: number | null): TurnTools {
   const set = names === null ? all : restrictToolset(all, names)

@@ -1,6 +1,6 @@
 // Model usage: stored per answer with its message, per turn in its outcome, per call with its record, and summed here
 // per session, model and tool. A turn writes one row with its end and a completion one with its step, so each is
-// counted once whatever crashes.
+// counted once even after a crash.
 
 import type { CallPosition } from '../store/records/call-record.ts'
 import { agentName, usageName } from '../store/records/conversation.ts'

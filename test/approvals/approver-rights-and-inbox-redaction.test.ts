@@ -109,7 +109,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
     }
   })
 
-  test('POL-5: a connection for another tenant, principal or provider resumes no waiting call', async () => {
+  test('POL-5: a connection for another tenant, principal or provider does not resume the call', async () => {
     const issues = simpleTool(
       'issues',
       async (_, ctx) => (await ctx.connection('github'))?.expiresAt ?? connectionRequired('github'),

@@ -52,7 +52,7 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
     expect(await twice).toMatchObject([read])
   })
 
-  test('POL-5: a token passed to a nested call appears in no recorded arguments and in no inbox', async () => {
+  test('POL-5: a token passed to a nested call is neither in recorded arguments nor in the inbox', async () => {
     const inner = argumentTool('inner', z.object({ auth: z.string() }), { hints: { destructive: true } }, () => 'ok')
     const outer = rerunTool('outer', async (_, ctx) => {
       const github = await ctx.connection('github')

@@ -5,7 +5,7 @@ import { expect, test, vi } from 'vitest'
 import type { DecideAnswer, InboxDecision, Runtime } from 'pawl'
 import { ask, bea, cem, codeOf, eventsOf, onGround, only, refunding, session, waiting } from '../kit/refund-workers.ts'
 
-onGround('pain 24: double resume and lost updates between workers', (ground) => {
+onGround('double resume and lost updates between workers', (ground) => {
   const answers = (all: readonly DecideAnswer[]): string[] => all.map(({ answer }) => answer).toSorted()
 
   test('POL-2 (mastra#20443): a double click on approve makes one decision and one execution', async () => {

@@ -18,7 +18,7 @@ import {
   waiting,
 } from '../kit/refund-workers.ts'
 
-onGround('pain 23: edit, expiry, remember, audit', (ground) => {
+onGround('edit, expiry, remember, audit', (ground) => {
   test('POL-3 (vercel/ai#11294, PR #10720, openai-agents-js#1097): an edit is validated, run and recorded, even after a crash', async () => {
     const first = await ground.doomed([refunding(ground.ledger)])
     unheard(session(first.runtime).run([ask(4200)]))

@@ -89,7 +89,7 @@ describe.each(['memory', 'sqlite'] as const)('nested approvals on %s', (kind) =>
     await world.clock.advance('5s')
     expect(end).toMatchObject({ status: 'success', value: 'quick' })
   })
-  test('POL-4: a crash between the request and the park asks once and resumes under the body', async () => {
+  test('POL-4: after a crash between request and park, a nested call asks once and completes', async () => {
     const inner = tool({ ...shape, approval: 'always', execute: () => 'ok' })
     const { runtime } = await world.doomed([shop, inner], {}, parks)
     void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])

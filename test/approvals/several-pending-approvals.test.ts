@@ -7,7 +7,7 @@ import { type InboxDecision } from 'pawl'
 import { ask, bea, cem, codeOf, onGround, refunding, session, textOf, unheard, waiting } from '../kit/refund-workers.ts'
 import { argumentTool } from '../kit/simple-tools.ts'
 
-onGround('pain 6: several pending calls at once', (ground) => {
+onGround('several pending calls at once', (ground) => {
   const look = argumentTool('look', z.object({}), { hints: { readOnly: true } }, () => 'seen')
 
   test('POL-4 (langgraph#6626, #6624, mastra#16468): equal calls of one message get separate items with distinct ids', async () => {

@@ -196,7 +196,7 @@ describe.each(['memory', 'sqlite'] as const)('unknown outcomes and client calls 
     expect(await next).toMatchObject([{ status: 'failure', failure: { code: 'over_budget' } }])
   })
 
-  test('POL-5, SCHED-3: a call whose connection appears during its body does not block itself', async () => {
+  test('POL-5, SCHED-3: a call whose connection is set while its body runs does not block itself', async () => {
     const issues = simpleTool('issues', { concurrency: 'exclusive', limits: { concurrent: 1 } }, async (_, ctx) => {
       if (await ctx.connection('github')) return result('read')
       await runtime.connections.set({ provider: 'github' }, { token: 'in between', ...bea })

@@ -19,7 +19,7 @@ const refund = { order: 'A1', cents: 5 }
 /** Some gateways encode the model's reasoning in call ids. */
 const long = `call_${'x'.repeat(2_000)}`
 
-onGround('pain 7: user types while an approval is pending', (ground) => {
+onGround('user types while an approval is pending', (ground) => {
   const look = argumentTool('look', z.object({}), { hints: { readOnly: true } }, () => 'sunny')
   const tools = () => [refunding(ground.ledger), look]
 

@@ -164,7 +164,7 @@ onEachStore('host callbacks', (bench) => {
       ['a control that does not exist', { status: 'success', value: 1, control: { finnish: 1 } }],
       ['what has no recorded form', { status: 'success', value: Number.NaN }],
       ['nothing', undefined],
-    ] as const)('CALL-2 CALL-8: an after hook that replaces with %s is ignored', async ([, replace]) => {
+    ] as const)('CALL-2 CALL-8: an after hook that replaces the outcome with %s is ignored', async ([, replace]) => {
       const runtime = await bench.open([plain()], {
         hooks: [{ name: 'odd', after: () => ({ replace: replace as never }) }],
       })

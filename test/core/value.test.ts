@@ -112,7 +112,7 @@ describe('projection for the model', () => {
       .map((part) => (part.type === 'text' ? part.text : 'null'))
       .join('')
 
-  test('VAL-3: strings are shown as text, other values as compact JSON, empty text as no part', () => {
+  test('VAL-3: strings are shown as text, other values as compact JSON; empty text has no part', () => {
     expect(projectOutcome(success('hi'))).toEqual([{ type: 'text', text: 'hi' }])
     expect(projectOutcome(success(''))).toEqual([])
     expect(projectOutcome(success({ b: 1, a: [true, null, 'x"y'] }))).toEqual([

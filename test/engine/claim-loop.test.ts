@@ -6,7 +6,7 @@ import { manualClock } from '../../src/testing/manual-clock.ts'
 import type { EngineState } from '../../src/engine/local/engine-state.ts'
 import { ClaimLoop } from '../../src/engine/local/claim-loop.ts'
 
-test('SCHED-1: a call lost with the store frees its batch position unless reclaimed here', async () => {
+test('SCHED-1: a call lost to a store failure frees its batch position unless reclaimed here', async () => {
   const told: CallPosition[] = []
   const store = memoryStore({ clock: manualClock() })
   const host = { store, lease: { worker: 'w', workers: 1, lapses: 0 } } as unknown as EngineState

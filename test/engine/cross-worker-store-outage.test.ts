@@ -50,7 +50,7 @@ test('SCHED-1: a store failure in the first of two claimed barriers does not reo
   expect(did.indexOf('second')).toBe(did.length - 1) // 'first' may run twice
 })
 
-test('R9: health() does not report a wait that it could not read as never woken', async () => {
+test('a wait that health() could not read is not reported as never woken', async () => {
   const { clock, store } = freshMemory()
   let failing = 0
   const faults: Faults = { on: { wait: () => (failing-- > 0 ? lost() : undefined) } }

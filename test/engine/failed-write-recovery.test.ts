@@ -43,7 +43,7 @@ for (const [kind, fresh] of stores) {
       expect(await after(ask(), clock)).toMatchObject({ error: { code: 'store_unavailable' } })
       expect(await after(ask(), clock)).toMatchObject({ value: [{ status: 'success' }] })
     })
-    test('WAIT-2: an answer whose commit reports a failure but is on record reaches the body', async () => {
+    test('WAIT-2: a recorded answer reaches the body even if its commit reported a failure', async () => {
       const { clock, store } = fresh()
       const unsure: Store = {
         ...store,
@@ -99,7 +99,7 @@ for (const [kind, fresh] of stores) {
       expect(await two.resolve(key, { value: 'yes' })).toEqual({ answer: 'accepted' })
       expect(await after(run, clock)).toMatchObject({ value: [{ status: 'success', value: 'yes' }] })
     })
-    test('CALL-2: a store failure in a nested call settles neither call, caught or not', async () => {
+    test('CALL-2: a store failure in a nested call settles neither it nor its parent, caught or not', async () => {
       const { clock, store } = fresh()
       let failing = 0
       const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }

@@ -6,7 +6,7 @@ import { manualClock } from '../../src/testing/manual-clock.ts'
 import { callRecord, insert, tools } from '../../src/testing/store-cases/record-builders.ts'
 import { quiet } from '../kit/stores/fresh-store.ts'
 
-test('DUR-7: a slow renewal counts the lease from the request', async () => {
+test('DUR-7: after a slow renewal the lease counts from the time of the request', async () => {
   const clock = manualClock()
   const store = memoryStore({ clock })
   await insert(store, callRecord('c1', { owner: 'slow', state: 'running' }))

@@ -117,7 +117,7 @@ describe.each(['memory', 'sqlite'] as const)('poison calls on %s', (kind: StoreK
     await runtime.close()
   })
 
-  test('DUR-8: deaths in prepare count after a worker has died with the call', async () => {
+  test('DUR-8: worker deaths in prepare count once the call has been taken over', async () => {
     let asked = 0
     const kill = simpleTool('kill', { timeout: { attempt: '1d' }, prepare: () => (asked++, hang()) }, () => 'never')
     await dies({ tools: [kill] }, (runtime) => void endOf(runtime, 'kill'))

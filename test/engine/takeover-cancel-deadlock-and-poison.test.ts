@@ -69,7 +69,7 @@ describe.each(['memory', 'sqlite'] as const)('takeover, deadlock and poison on %
     expect(await after(both, clock, 30_000, 1_000)).not.toBe('hangs')
   })
 
-  test('DUR-8: an answer whose processing kills the worker does so at most three times', async () => {
+  test('DUR-8: an answer that kills the worker processing it does so at most three times', async () => {
     let runs = 0
     let die = (): void => {}
     let key = ''

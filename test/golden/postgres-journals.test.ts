@@ -56,7 +56,7 @@ test.each(kept)(
   60_000,
 )
 
-test('DUR-9: golden journals have the schema of a new store after migration, the newest before', async () => {
+test('DUR-9: golden journals migrate to the schema of a new store; the newest already has it', async () => {
   await (await postgresStore({ connection: server.connection, schema: 'fresh' })).close()
   const { rows } = await admin.query('SELECT version FROM fresh.meta')
   const { version } = rows[0] as { version: number }

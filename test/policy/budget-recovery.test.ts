@@ -172,7 +172,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
     expect(told(await ask(runtime, bad))).toEqual(['invalid_arguments']) // a valid call resets the count
   })
 
-  test('POL-8: a failure code from outside does not count as invalid arguments', async () => {
+  test('POL-8: a failure code passed to resolve() does not count as invalid arguments', async () => {
     const keys: string[] = []
     const parks = argumentTool('look', z.object({ n: z.number() }), {}, async (_, ctx) => {
       const later = await ctx.later()
@@ -217,7 +217,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
     expect(await done('look', '20s')).toEqual(['over_budget'])
   })
 
-  test('POL-8: a body whose worker died has no recorded end and costs no time', async () => {
+  test('POL-8: a body whose worker died has no recorded end, so its time is not counted', async () => {
     const first = mortal(store)
     const dying = await start([look(hang)], { time: '10s' }, first.store)
     void ask(dying)
@@ -326,7 +326,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
   })
 
   test.for(['budget', 'budget:settled'])(
-    'POL-8: a store failure at step key %s admits no call, and a repeat succeeds',
+    'POL-8: no call is admitted if the store fails at step key %s, and a repeat succeeds',
     async (mark) => {
       let ran = 0
       let away = true
@@ -352,7 +352,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
     },
   )
 
-  test('POL-8: unreadable usage admits no call', async () => {
+  test('POL-8: no call is admitted if the usage is unreadable', async () => {
     let ran = 0
     const blind: Store = { ...store, document: () => Promise.reject(new Error('away')) }
     const runtime = await start([look(() => ran++)], { calls: 2 }, blind)

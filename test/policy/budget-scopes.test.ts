@@ -265,7 +265,7 @@ describe.each(['memory', 'sqlite'] as const)('budget scopes on %s', (kind: Store
     expect(await used()).toBe(11_000)
   })
 
-  test('POL-8: policy denials count nothing; budget refusals still count as repeats', async () => {
+  test('POL-8: policy denials are not counted; budget refusals still count as repeats', async () => {
     const denied = tool({ name: 'denied', description: 'No', input: z.object({}), execute: () => 1 })
     // oxlint-disable-next-line unicorn/no-thenable -- a word of the contract for rules
     const policy = { rules: [{ tool: 'denied', then: 'deny' as const }] }

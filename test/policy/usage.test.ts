@@ -59,7 +59,7 @@ describe('stored usage', () => {
 describe('windows', () => {
   const of = budget({ tenant: { calls: 2, per: 100 } })
 
-  test('POL-8: a window counts until it ends, wherever in it the first call came', () => {
+  test('POL-8: a window counts until it ends, no matter when its first call came', () => {
     const text = serializeUsage(of, counted(null, of, 199))
     expect(parseUsage(of, text, 199)).toMatchObject({ since: 100, calls: 1 })
     expect(parseUsage(of, text, 200)).toMatchObject({ since: 200, calls: 0 })
@@ -71,7 +71,7 @@ describe('windows', () => {
     expect(parseUsage(of, text, 99)).toMatchObject({ since: 0, calls: 0 })
   })
 
-  test('POL-8: windows of another length start by their own clock, and no window lasts forever', () => {
+  test('POL-8: stored usage follows a new window length; without a window it is never reset', () => {
     const text = serializeUsage(of, counted(null, of, 200))
     expect(parseUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 250)).toMatchObject({ since: 200, calls: 1 })
     expect(parseUsage(budget({ tenant: { calls: 2, per: 1_000 } }), text, 1_000)).toMatchObject({
@@ -90,7 +90,7 @@ describe('scopes', () => {
       .filter((each) => each !== undefined)
       .map((each) => ({ budget: each, usage }))
 
-  test('POL-8: the widest exhausted scope is reported, a loop only if other calls still run', () => {
+  test('POL-8: the widest exhausted scope is reported; a loop only if no budget is exhausted', () => {
     const usage = counted(null, budget({ session: { calls: 1 } }), 0)
     charge(usage, { kind: 'started', round: 'l', tool: 'a', hash: 'h' })
     const over = (given: Budgets): string => overBudget(held(given, usage), upcoming)?.message ?? ''

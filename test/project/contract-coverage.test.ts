@@ -45,7 +45,7 @@ test('promise ids are read once each from full test names, describe included', (
   ])
 })
 
-test('a promise that is built, at least in part, but cited by no test is missing', () => {
+test('a promise that is at least partly built but not cited by a test is reported as missing', () => {
   expect(judgePromises(['VAL-1', 'VAL-2', 'VAL-10'], contract)).toEqual({ missing: [], unexpected: [] })
   expect(judgePromises(['VAL-10'], contract)).toEqual({ missing: ['VAL-1', 'VAL-2'], unexpected: [] })
   expect(judgePromises([], contract).missing).toEqual(['VAL-1', 'VAL-2', 'VAL-10'])

@@ -156,7 +156,7 @@ test('DUR-11: principals are stored exactly', async () => {
   }
 })
 
-test('DUR-6: an application pool only gives its settings and is not used, changed or ended', async () => {
+test('DUR-6: the settings of an application pool are read, but it is not used, changed or ended', async () => {
   const pool = new pg.Pool({ ...server.connection, max: 1, application_name: 'the app' })
   const [{ before }] = (await pool.query(`SELECT current_setting('search_path') AS before`)).rows as [
     { before: string },

@@ -81,7 +81,7 @@ test('CRON-2: with queue, the third run waits for the first when the second is c
   await expectQueued(tasks, first, third)
 })
 
-test('CRON-2: with queue, a run waits for the previous one after a takeover too', async () => {
+test('CRON-2: with queue, a run waits for the previous one even after a takeover', async () => {
   const a = await start([patient])
   await a.session('s').schedules.create({ tool: patient, input: {}, cron: '0 * * * *', overlap: 'queue', id: 'x' })
   for (let n = 0; n < 2; n++) await clock.advance(hour)

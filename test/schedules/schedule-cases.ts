@@ -142,7 +142,7 @@ export function scheduleCases(world: ScheduleWorld): void {
     })
   })
 
-  test('CRON-2: without a slot in time, skip runs none, once runs the last, all is capped', async () => {
+  test('CRON-2: if all slots are late, skip runs none, once runs the last, and all is capped', async () => {
     const begun = clock.now()
     const a = await start([report])
     const { schedules } = a.session('s')

@@ -134,7 +134,7 @@ export function triggerCases(world: TriggerWorld): void {
     await delivered()
   })
 
-  test('CRON-4: a failed delivery is retried, blocks no other, and is not lost', async () => {
+  test('CRON-4: a failed delivery is retried, does not block others, and is not lost', async () => {
     const a = await start([handle])
     await a.session('broken').triggers.subscribe(subscription)
     await a.session('fine').triggers.subscribe({ event: 'order.paid', message: 'Paid' })

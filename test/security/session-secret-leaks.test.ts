@@ -21,7 +21,7 @@ const idle = (runtime: Runtime): Promise<boolean> =>
     timeout: 10_000,
   })
 
-test('SESS-5, DUR-12: a secret that a body puts into a prompt or instructions reaches no model', async () => {
+test('SESS-5, DUR-12: a secret in a prompt or instructions of a body does not reach the model', async () => {
   const model = scriptedModel([({ last }) => `I read ${last}`])
   const asks = works(async (key, ctx) => {
     const { text } = await ctx.complete({ prompt: `use ${key}`, instructions: `with ${key}` })

@@ -63,7 +63,7 @@ const narrated = async (tools: readonly Tool[]): Promise<string> => {
   return printed(await read(session.events({ narrate: 'en' }), isLast))
 }
 
-test('SESS-9: writeOnly arguments are in no default narration or headline', async () => {
+test('SESS-9: writeOnly arguments do not appear in default narrations or headlines', async () => {
   const told = await narrated([door])
   expect(told).toContain('Done: Open the door')
   expect(told).not.toContain(word)
@@ -84,7 +84,7 @@ test.for([
   ['hidden', { ...about, execute }],
   ['of a sensitive tool', { ...about, input: { type: 'object' }, sensitive: true, execute: () => 'ok' }],
 ] as const)(
-  'SESS-9: arguments that are %s are not narrated where the tool is unknown and all is encrypted',
+  'SESS-9: with `encrypt`, arguments that are %s are not narrated if the tool is unknown',
   async ([, definition]) => {
     const { store } = disk()
     const first = await opened({ store, tools: [tool(definition as never)], encrypt: true })
@@ -97,7 +97,7 @@ test.for([
   },
 )
 
-test('DUR-12, TASK-1: writeOnly arguments of a spawned tool are in no message', async () => {
+test('DUR-12, TASK-1: writeOnly arguments of a spawned tool do not appear in messages', async () => {
   const runtime = await opened({ tools: [door] })
   const session = runtime.session('s')
   const model = scriptedModel([{ call: spawning({ query: word, user: 'ada' }) }, 'Done.'])

@@ -148,7 +148,7 @@ for (const [kind, fresh] of stores) {
       expect(await tasks.get('child')).toMatchObject({ state: 'cancelled', parent: 'p' })
     })
 
-    test('TASK-9: session.supersede leaves a task that asks a person waiting', async () => {
+    test('TASK-9: session.supersede does not affect a task that waits for a person', async () => {
       const { clock, store } = fresh()
       const asks = rerunTask('asks', async (_, ctx) =>
         String(((await (await ctx.ask({ text: 'Sure?', deadline: '1d' })).value) as { answer?: unknown }).answer),

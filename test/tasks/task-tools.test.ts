@@ -125,7 +125,7 @@ onEachStore('task tools', (bench) => {
     expect(await runtime.session('s').tasks.list()).toEqual([])
   })
 
-  test('TASK-1: the sixth task of a model is rejected; a sixth task of code is queued', async () => {
+  test('TASK-1: a sixth task started by a model is rejected; one started by code is queued', async () => {
     let go = (): void => {}
     const gate = new Promise<void>((resolve) => (go = resolve))
     const slow = backgroundTool('slow', { hints: { readOnly: true } }, () => gate)

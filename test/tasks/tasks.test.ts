@@ -326,7 +326,7 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     expect(outside?.status).toBe('failure')
   })
 
-  test('TASK-1: five tasks of a session run concurrently; further ones of code are queued', async () => {
+  test('TASK-1: five tasks of a session run concurrently; more started by code are queued', async () => {
     let running = 0
     let most = 0
     const go: (() => void)[] = []

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../src/testing/manual-clock.ts'
 
-test('KIT-1: the manual clock fires timers in order at their instants, and a chore once', async () => {
+test('KIT-1: the manual clock fires timers in order, and an interval once per advance', async () => {
   const clock = manualClock(1_000)
   const seen: string[] = []
   clock.timer(50, () => seen.push(`b at ${clock.now()}`))

@@ -206,7 +206,7 @@ describe.each(kinds)('quarantine on %s', (kind) => {
   })
 
   test.each([changed, { id: 'mail-2' }])(
-    'POL-9 TOOL-4: a queued call does not run after the change %j, whatever its batch resolved',
+    'POL-9 TOOL-4: a queued call of a running batch does not run after the change %j',
     async (change) => {
       let release = (): void => {}
       let begun = (): void => {}

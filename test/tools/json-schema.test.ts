@@ -566,7 +566,7 @@ describe('schemas rejected when the tool is defined', () => {
     expect((compiled.check({ a: 'x' }) as CheckResult).ok).toBe(true)
   })
 
-  test('TOOL-6: a pattern outside the linear engine is shown with a warning and not enforced', () => {
+  test('TOOL-6: a pattern unsupported by the linear engine is shown with a warning, not enforced', () => {
     const of = (schema: object) => compileSchema(schema as JsonSchema, 'Tool x')
     const plain = of({ properties: { a: { type: 'string', pattern: '^(?!x)', maxLength: 3 } } })
     expect(plain.json).toMatchObject({ properties: { a: { pattern: '^(?!x)' } } })

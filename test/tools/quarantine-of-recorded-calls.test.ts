@@ -51,7 +51,7 @@ describe.each(['memory', 'sqlite'] as const)('quarantine of recorded calls on %s
     expect(await run).toMatchObject([{ value: 1, attempts: 2 }])
   })
 
-  test('POL-9 WAIT-6: a parked call resolves with its definition; after a restart it waits', async () => {
+  test('POL-9 WAIT-6: a parked call resolves with its old definition; after a restart it waits', async () => {
     const keys: string[] = []
     const parks = async (_input: unknown, ctx: ToolContext): Promise<unknown> => {
       const later = await ctx.later()

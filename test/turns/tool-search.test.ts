@@ -64,7 +64,7 @@ for (const [kind, fresh] of stores) {
       return model.requests
     }
 
-    test('SESS-8: from 15 tools on schemas are deferred and tool_search is offered', async () => {
+    test('SESS-8: with 15 or more tools, schemas are deferred and tool_search is offered', async () => {
       const [few] = await asked({ tools: many(14) })
       expect(names(few as ModelRequest)).toEqual(many(14).map(({ name }) => name))
       expect(whole(few as ModelRequest)).toHaveLength(14)

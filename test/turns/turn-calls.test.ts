@@ -169,7 +169,7 @@ for (const [kind, fresh] of stores) {
       expect(runs).toBe(3)
     })
 
-    test('POL-4 SESS-6: an approval request of an agent outlives its worker and is decided anywhere', async () => {
+    test('POL-4 SESS-6: an agent’s approval request outlives its worker; any process can decide it', async () => {
       const { clock, store } = fresh()
       const paid: string[] = []
       const tools = (): Tool[] => [

@@ -125,8 +125,8 @@ export function wrapTools<T extends ToolsLike>(
 }
 
 /**
- * The schema as the SDK would send it. It closes objects of a Standard Schema; `strict` tools are rejected without
- * that.
+ * The schema as the SDK would send it. The SDK forbids additional properties in a Standard Schema; without that,
+ * `strict` tools are rejected.
  */
 function displayedSchema(name: string, of: AnyAiTool): unknown {
   const json = providerSchema(fromAiSdk(name, of).input.json)
@@ -161,9 +161,9 @@ interface StepLike {
 }
 
 /**
- * A stop condition: the store or the runtime failed during a call. The SDK turns every exception into a `tool-error`
- * and continues, so the model would believe that the call failed. Its real outcome is recorded, and the same request
- * after a restart joins it.
+ * A stop condition: true if the store or the runtime failed during a call. The SDK turns every exception into a
+ * `tool-error` and continues, so the model would believe that the call failed. Its real outcome is recorded, and the
+ * same request after a restart joins it.
  */
 export const isLost = ({ steps }: { readonly steps: readonly StepLike[] }): boolean =>
   steps.at(-1)?.content.some((part) => part.type === 'tool-error' && part.error instanceof PawlError) ?? false

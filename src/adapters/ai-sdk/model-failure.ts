@@ -76,7 +76,7 @@ function isTransient({ statusCode, isRetryable, name, type, code }: ProviderErro
   return began ? !permanentErrors.test(`${String(type)} ${String(code)}`) : isUnreachable({ name, code })
 }
 
-/** The connection failed or was dropped on the way, by a timeout or a reset. */
+/** The connection failed, timed out or was reset. */
 const isUnreachable = ({ name, code }: ProviderError): boolean =>
   /^(TypeError|AbortError|TimeoutError|ResponseAborted)$/.test(String(name)) ||
   /^(ECONN\w+|ETIMEDOUT|EPIPE|ENOTFOUND|EAI_AGAIN|UND_ERR_\w+)$/.test(String(code))

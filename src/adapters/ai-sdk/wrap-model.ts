@@ -210,7 +210,7 @@ async function collectAnswer(
   }
   for await (const part of readParts(stream, signal)) {
     signal.throwIfAborted()
-    alive?.() // on every part: long call arguments produce no delta
+    alive?.() // on every part, because long call arguments emit no delta
     switch (part.type) {
       case 'text-start':
       case 'reasoning-start':

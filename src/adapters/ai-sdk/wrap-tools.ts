@@ -40,7 +40,7 @@ export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...
 }
 
 /**
- * Maps `needsApproval` to Pawl's approval, independent of what the SDK does. An `approval` in the overrides takes
+ * Maps `needsApproval` to Pawl's approval, regardless of what the SDK does. An `approval` in the overrides takes
  * precedence: 'never' leaves the approval to the SDK.
  */
 function approvalOf({ needsApproval }: AnyAiTool, parse: AdaptedSchema['parse']): Pick<ToolTerms, 'approval'> {

@@ -80,7 +80,7 @@ function reopenJson(input: unknown): string {
   }
 }
 
-/** One block per outcome, in order. A call without success is an error block; an open call has a placeholder. */
+/** One block per outcome, in order. A call that did not succeed is an error block; an open call has a placeholder. */
 export async function anthropicResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
   { attachments }: { attachments?: AttachmentReader | undefined } = {},
@@ -89,7 +89,7 @@ export async function anthropicResults(
     outcomes.map(async (outcome): Promise<AnthropicToolResult> => {
       const { status, parts } = outcome
       const failed = status === 'failure' || status === 'cancelled' || status === 'unknown'
-      // The API accepts only text in an error result, and no empty text at all.
+      // The API accepts only text in an error result, and never an empty text.
       const content = await Promise.all(parts.map((part) => blockOf(part, failed ? undefined : attachments)))
       return {
         type: 'tool_result',

@@ -106,7 +106,8 @@ export function callsFromOpenAI(answer: OpenAIAnswer, { strict = [] }: { strict?
   const schemas = new Map(strict.map((each) => [each.name, each.input.json]))
   return calls.map(({ id, name, text }, index) => {
     const schema = schemas.get(name)
-    // A call cut off before its arguments is not a call without arguments: '{' makes it invalid, so it is rejected.
+    // A call that was cut off before its arguments must not look like a call without arguments: '{' is invalid JSON, so
+    // the call is rejected.
     const input = cut && index === calls.length - 1 && text.trim() === '' ? '{' : text
     return safeCall(id, name, schema ? unstrict(schema, input) : input, index)
   })

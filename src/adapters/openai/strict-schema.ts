@@ -85,7 +85,7 @@ function acceptsNull(schema: Json | undefined): boolean {
     : Object.keys(schema).every((key) => ignorableKeywords.has(key) || key === 'description')
 }
 
-/** Removes the nulls of strict mode: a null at an optional key that cannot be null means that it was left out. */
+/** Removes the nulls of strict mode: a null at an optional key that cannot be null means that the key was left out. */
 export function withoutNulls(schema: JsonSchema, value: Json): Json {
   return prune(schema, value)
   function prune(of: Json | undefined, given: Json): Json {

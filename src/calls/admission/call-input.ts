@@ -20,7 +20,7 @@ export class RecordedInput implements ValidatedInput {
   readonly #args: string
   readonly #prepared: string
 
-  /** `value`: the decoded arguments, if the caller has them and shares them with no other code. */
+  /** `value`: the decoded arguments, if the caller has them and no other code uses them. */
   constructor(args: string, prepared: string, value?: Json) {
     this.#args = args
     this.#prepared = prepared

@@ -52,7 +52,7 @@ export function checkPoisoned({ execution, host, tool }: StageContext): ToSettle
   return { settle: failure({ class: 'internal', code: 'poisoned', message, raw: evidence }) }
 }
 
-/** Null if the body is to run, for the first time or again; else the end of the call without it. */
+/** Null if the body must run, for the first time or again; otherwise the end of the call without running it. */
 export function recoverInterrupted(stage: StageContext, input: ValidatedInput): MaybePromise<ToSettle | null> {
   const { execution, tool } = stage
   const { interrupted } = execution

@@ -1,5 +1,5 @@
 // First stage: finds the tool of a call. Internal tools are visible to the host and to other tools only; for a model
-// they do not exist. Only a provider's tool whose contract has not been loaded yet is awaited.
+// they do not exist. This stage waits only for a provider's tool whose contract has not been loaded yet.
 
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { failure } from '../../core/outcome.ts'
@@ -78,7 +78,7 @@ async function loadRemoteTool(
 
 type LoadResult<T> = { readonly value: T } | { readonly failed: unknown }
 
-/** The result of `work`; also `failed` as soon as the call is stopped. */
+/** The result of `work`, or `failed` if the call is stopped first. */
 export function untilStopped<T>(execution: Execution, work: Promise<T>): Promise<LoadResult<T>> {
   return new Promise((resolve) => {
     const offStop = execution.onStop(() => resolve({ failed: undefined }))

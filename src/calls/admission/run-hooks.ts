@@ -1,7 +1,6 @@
-// Runs the before and after hooks of a call. The strongest verdict wins, independent of registration order: abort,
-// deny, answer, replace. The before decision is recorded, so a recovery does not run the hooks again. A hook that
-// throws, times out or returns something else denies the call if it is a before hook, and changes nothing if it is an
-// after hook.
+// Runs the before and after hooks of a call. The strongest verdict wins, regardless of registration order: abort, deny,
+// answer, replace. The before decision is recorded, so a recovery does not run the hooks again. A before hook that
+// throws, times out or returns anything else denies the call; such an after hook changes nothing.
 
 import type { ToSettle } from '../../engine/engine.ts'
 import { canonicalJson } from '../../core/canonical-json.ts'

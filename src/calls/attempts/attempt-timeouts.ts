@@ -52,7 +52,7 @@ export class AttemptTimeouts implements TimeoutTimer {
   #attemptLeft: number
   #lateAt: number | undefined
   readonly #deadline: number
-  /** Number of open requests to people, and the time since when there has been at least one. */
+  /** Number of open requests to people, and the time since which at least one has been open. */
   #openDecisions = 0
   #decidingSince: number | null = null
   due = 0

@@ -37,7 +37,7 @@ async function recheckRemote<T>(
   run: () => T,
 ): Promise<Awaited<T> | Rejected> {
   const checked = await untilStopped(execution, checking)
-  // If the call was stopped meanwhile, the attempt reports that and does not begin.
+  // If the call was stopped during the check, the attempt reports that and does not begin.
   if ('failed' in checked && !execution.stopped)
     return { rejected: remoteToolUnavailable(tool.name, remote, execution, checked.failed) }
   return await run()

@@ -1,5 +1,6 @@
 // Approval requests. A call that needs approval opens a wait, bound to the fingerprint of exactly what would run, and
-// parks: it is only a row in the store, its timeouts are stopped, and any worker resumes it here after the decision.
+// parks. A parked call is only a row in the store, its timeouts are stopped, and any worker can resume it here after
+// the decision.
 //
 // An approval counts only for the same fingerprint and only if it satisfies the current policy; otherwise a new request
 // is opened under the next number. A denial, an answer or an expired request ends the call whatever the current policy

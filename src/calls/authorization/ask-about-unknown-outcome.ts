@@ -1,6 +1,6 @@
 // Unknown outcomes of tools with `onUnknown: 'ask'`: a person finds out what the interrupted attempt did and answers
-// with the result (answer), lets it run again (approve), or leaves it unknown (deny). If the request expires it stays
-// unknown too.
+// with the result (answer), lets the call run again (approve), or leaves the outcome unknown (deny). If the request
+// expires, the outcome stays unknown.
 
 import type { ApprovalWait, Driven, Execution, ToSettle } from '../../engine/engine.ts'
 import type { AskTerms } from '../../store/records/approval-wait-terms.ts'
@@ -28,7 +28,7 @@ type Unknown = Extract<Outcome, { status: 'unknown' }>
 export const shouldAskAboutUnknown = ({ execution, tool }: StageContext, { settle }: ToSettle): boolean =>
   settle.status === 'unknown' && tool.onUnknown === 'ask' && !execution.options.unattended && !execution.stopped
 
-/** The given end, or for an unknown outcome the wait for a person's finding. */
+/** The given end; if the outcome is unknown, the wait for a person's finding instead. */
 export const askIfUnknown = (stage: StageContext, input: ValidatedInput, result: ToSettle): MaybePromise<Driven> =>
   shouldAskAboutUnknown(stage, result) ? requestFinding(stage, input, result.settle as Unknown) : result
 

@@ -1,5 +1,5 @@
-// Budget checks. The call is counted last before the queue, when it may run and not while people decide about it. Time
-// and cost are charged when it ends. Without budgets nothing is counted, read or written.
+// Budget checks. A call is counted just before it enters the queue, when it may run, and not while people decide about
+// it. Time and cost are charged when it ends. Without budgets nothing is counted, read or written.
 //
 // The usage of each scope is stored and updated once per call, together with a mark on the call (docs/decisions/0022),
 // so a limit holds exactly with concurrent processes and after crashes.
@@ -53,7 +53,7 @@ export function chargeCall(
   driven: Driven,
 ): MaybePromise<Driven> {
   const end = callCost.applyTo(driven)
-  // A call whose body never began costs nothing.
+  // A call whose body never began is not charged.
   return host.budgets.length === 0 || execution.attempt === 0 ? end : chargeScopes(execution, host, callCost.ms, end)
 }
 
@@ -69,7 +69,7 @@ async function chargeScopes(execution: Execution, host: CallHost, ms: number, en
   try {
     const answer = settle ? { outcome: answerHash(settle) } : {}
     const fact: UsageFact = { kind: 'settled', ...usageFacts(execution), ms, cost, ...answer }
-    // A body that parks is charged for its time so far; the answer is landed by another execution.
+    // A body that parks is charged for its time so far; another execution settles the call after the answer.
     await execution.updateCounters(
       usageUpdate(settle ? 'budget:settled' : `budget:parked:${execution.attempt}`, execution, host, budgets, () => [
         fact,

@@ -59,8 +59,8 @@ export function withoutTokens(
 }
 
 /**
- * Opens a connection request and parks; 'again' if the provider was connected meanwhile; else the outcome for the
- * model.
+ * Opens a connection request and parks; 'again' if the provider has been connected by then; otherwise the outcome for
+ * the model.
  */
 export async function requestConnection(
   stage: StageContext,

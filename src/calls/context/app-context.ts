@@ -4,7 +4,10 @@ import { lengthPrefixed } from '../../core/ids.ts'
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { App } from '../../tools/context/tool-context.ts'
 
-/** Creates the value of `ctx.app`. Called again in every process, and for a session that was idle for long. */
+/**
+ * Creates the value of `ctx.app`. Called once in every process, and again for a session that has been idle for a long
+ * time.
+ */
 export type AppFactory = (of: { readonly tenant: string; readonly session: string }) => App | Promise<App>
 
 /** Cache size. The least recently used session is evicted, and its value is created again when needed. */

@@ -11,7 +11,7 @@ import { type Attachment, isAttachment, mintAttachment } from '../../core/tool-v
 import type { Attachments } from '../../tools/context/tool-context.ts'
 
 /**
- * Content-addressed: equal bytes of a tenant are one attachment, also on a replay. For an encrypted call the id is
+ * Content-addressed: equal bytes within a tenant are one attachment, on a replay too. For an encrypted call the id is
  * keyed with a secret of the call, so that the id does not reveal the content.
  */
 function attachmentId(execution: Execution, mediaType: string, bytes: Uint8Array): string {
@@ -47,7 +47,7 @@ export function attachmentsOf(
         const size = typeof data === 'string' ? utf8Bytes(data) : data.byteLength
         throw new PawlError('attachment_too_large', `It has ${size} bytes; the limit is ${sizes.attachment}.`)
       }
-      const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the caller's buffer may change
+      const bytes = typeof data === 'string' ? Buffer.from(data) : Uint8Array.from(data) // a copy: the buffer may change
       const id = attachmentId(execution, mediaType, bytes)
       execution.attach({ id, tenant, mediaType, name: name ?? null, data: bytes })
       return mintAttachment({ id, mediaType, bytes: bytes.length, ...(name === undefined ? {} : { name }) })

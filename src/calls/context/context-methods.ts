@@ -66,7 +66,7 @@ type MethodName =
   | 'secrets'
 export type ContextMethods = Pick<ToolContext, MethodName> & { idempotencyKey(): string }
 
-/** Tools that were already warned about, by logger. */
+/** Tools about which a warning was already logged, by logger. */
 const warned = new WeakMap<object, WeakSet<Tool>>()
 
 export function createContextMethods(context: CallEnvironment): ContextMethods {
@@ -287,7 +287,7 @@ export function createContextMethods(context: CallEnvironment): ContextMethods {
 }
 
 function uuidFrom(bytes: Buffer): string {
-  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80 // version 8: derived
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x80 // UUID version 8: derived, not random
   bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80
   const hex = bytes.toString('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`

@@ -60,7 +60,7 @@ export class Context implements CallEnvironment {
       return run(this.ctx)
     }
     return (app as Promise<unknown>).then((made) => {
-      // The attempt was aborted or ended meanwhile: do not start the body.
+      // The attempt was aborted or ended while the value was created: do not start the body.
       if (this.stopRequested) throw new PawlError('attempt_over')
       this.app = made
       return run(this.ctx)
@@ -80,7 +80,7 @@ export class Context implements CallEnvironment {
     return this.#connections
   }
 
-  /** The same; null if the body has read none. */
+  /** Connections and secrets that the body has read; null if it has read none. */
   get usedConnections(): UsedConnections | null {
     return this.#connections
   }

@@ -107,7 +107,7 @@ function encodeFault(error: unknown, { host: { sizes }, usedConnections: told }:
 
 type StepFault = { failure: Failure; cost?: number } | { code: string; message: string }
 
-/** A declared failure is recorded completely; of other errors, code and message. */
+/** A declared failure is recorded completely; of other errors, only the code and the message are recorded. */
 function toFault(error: unknown): StepFault {
   if (error instanceof ToolFailure)
     return { failure: error.failure, ...(error.cost === undefined ? {} : { cost: error.cost }) }
@@ -120,7 +120,7 @@ function toFault(error: unknown): StepFault {
   }
 }
 
-/** Thrown by ctx.step if the step failed. Made from the recorded error, on the first run as on every replay. */
+/** Thrown by ctx.step if the step failed. Made from the recorded error, both on the first run and on every replay. */
 export class StepError extends Error {
   override readonly name = 'StepError'
   /** The code of the error that the step threw, or `step_failed`. */

@@ -27,7 +27,7 @@ export function contextTasks({ execution, host, signal }: CallEnvironment, rules
     }
   }
   const derivedId = (what: string): string => Buffer.from(execution.derive(what)).subarray(0, 18).toString('base64url')
-  /** Adds a key, so that a rerun of the body does not send it twice. */
+  /** Adds a key, so that a rerun of the body does not send the same thing twice. */
   const withKey = <T extends { readonly key?: string }>(how: T): T & { key: string } => ({
     ...how,
     key: how.key ?? derivedId(`task-sent:${++sent}`),

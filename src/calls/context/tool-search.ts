@@ -16,7 +16,7 @@ export async function searchTools(
   const { request, options } = execution
   const all = host.toolsOf(request)
   const set = options.within ? restrictToolset(all, options.within) : all
-  // This worker may not have loaded all providers yet. A provider that fails to load has logged it.
+  // This worker may not have loaded all providers yet. If a provider fails to load, that has already been logged.
   await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
   if (environment.ended) throw new PawlError('attempt_over')
   const tools = set.tools.filter((each) => each !== toolSearchTool)

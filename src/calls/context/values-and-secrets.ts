@@ -7,10 +7,7 @@ import type { BodySecrets, SessionValues } from '../../core/session-values-inter
 import type { Writer } from '../../storage/values/write-value.ts'
 import type { CallEnvironment, ContextRules } from './context-dependencies.ts'
 
-/**
- * A write is identified by its key and by its number for this key, so the order in which different keys are written is
- * free.
- */
+/** A write is identified by its key and by its number for this key, so different keys may be written in any order. */
 function createWriter({ execution, control }: CallEnvironment, what: string, rules: ContextRules): Writer {
   // prepare, reconcile and cancel have no journal: their writes are only fenced, and may be repeated.
   if (control === null)

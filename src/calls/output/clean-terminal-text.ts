@@ -1,7 +1,8 @@
 // Cleans terminal output: the text as a person would have read it on the screen. Pure; runs before text is measured.
 //
-// Colours, titles and cursor codes only cost tokens, and a progress bar drawn a thousand times is one line. One pass
-// without backtracking: an unterminated sequence is dropped where it becomes invalid, so hostile input costs no more.
+// Colours, titles and cursor codes only cost tokens, and a progress bar drawn a thousand times becomes one line. One
+// pass without backtracking: an unterminated sequence is dropped where it becomes invalid, so hostile input takes no
+// longer.
 
 import { isAttachment, type Json } from '../../core/tool-value.ts'
 
@@ -11,8 +12,8 @@ const stringTerminator = 0x9c
 
 /**
  * The text without escape sequences and control characters; newlines and tabs are kept. The rules:
- * - CSI sequences are dropped. OSC, DCS, SOS, PM and APC strings are dropped up to BEL, ST, another escape or the end of
- *   the line, whichever comes first: an unterminated string hides its own line, not the rest of the output.
+ * - CSI sequences are dropped. OSC, DCS, SOS, PM and APC strings are dropped up to BEL, ST, another escape or the end
+ *   of the line, whichever comes first: an unterminated string hides its own line, not the rest of the output.
  * - A carriage return (or "cursor to column 1") followed by more text on the same line restarts the line: the old
  *   text is removed, even if the new text is shorter. Without following text, or before a newline, it is dropped.
  * - A backspace removes the last character of the line.

@@ -1,4 +1,5 @@
-// Fits an outcome into the output budget of the model: its projection, or a shorter view with a hint how to read on.
+// Fits an outcome into the output budget of the model: its projection, or a shorter view with a hint on how to read the
+// rest.
 //
 // The whole outcome is already recorded, so nothing is lost here. The steps: clean terminal output, measure once, and
 // if the text exceeds the budget, shorten it (truncate-text.ts for text, truncate-json.ts for values). Pure.
@@ -44,8 +45,8 @@ export interface Fitted {
 }
 
 /**
- * Upper bound per token. Estimators count long runs of spaces as almost nothing; a text above the bound is not
- * estimated.
+ * Upper bound of bytes per token. Estimators count almost nothing for long runs of spaces; a text above the bound is
+ * not estimated.
  */
 const bytesPerToken = 16
 
@@ -189,7 +190,8 @@ const wholeNumber = (given: number | undefined, otherwise: number): number =>
   given === undefined || Number.isNaN(given) ? otherwise : Math.max(0, Math.floor(given))
 
 /**
- * Attachments inside JSON count as null, so that offsets do not depend on the renderer; those of a failure add no text.
+ * Attachments inside JSON count as null, so that offsets do not depend on the renderer; attachments of a failure add no
+ * text.
  */
 function textOf(outcome: Outcome, parts: readonly ModelPart[]): string {
   const attachment = outcome.status === 'success' ? 'null' : ''

@@ -1,4 +1,4 @@
-// The queue stage of the pipeline: waits for a slot, runs the queue timeout meanwhile, and turns a refusal into an
+// The queue stage of the pipeline: waits for a slot until the queue timeout expires, and turns a refusal into an
 // outcome.
 
 import type { Execution, NoSlotFree, ToSettle } from '../../engine/engine.ts'
@@ -89,7 +89,7 @@ async function waitForTasks(
   const unsubscribe = call.onStop(() => abort.abort())
   const tasks = host.tasks(execution)
   try {
-    // A task that was erased has settled.
+    // An erased task counts as settled.
     for (const id of before) if (await tasks.get(id)) await tasks.wait(id, { signal: abort.signal })
   } catch (error) {
     if (abort.signal.aborted) return notStarted(execution.stopped ?? call.expiredClock ?? 'queue')
@@ -122,7 +122,8 @@ class QueuedCall implements QueueEntry {
   readonly key: string | null
   expiredClock: TimeoutName | null = null
   /**
-   * The body started before, the call already waited for another slot, or it is a task. Never rejected as overloaded.
+   * True if the body has started before, the call has already waited for another slot, or it is a task. Such a call is
+   * never rejected as overloaded.
    */
   admitted: boolean
   readonly #clock: Clock

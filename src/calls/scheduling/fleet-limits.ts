@@ -1,6 +1,6 @@
 // The semaphore slots that a call takes across all workers, in addition to the gates of this process. Keys,
 // `exclusive`, tool limits and rates are always counted in the store, because another worker may start at any time.
-// Session and tenant limits are counted there only while there are other workers, so a single worker pays nothing.
+// Session and tenant limits are counted there only while there are other workers, so a single worker has no extra cost.
 
 import type { SlotRequest } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'

@@ -109,7 +109,7 @@ export class NestedCallGroups {
     if (this.#groups.size > 0 && this.#groups.get(parent)?.control === control) this.#groups.delete(parent)
   }
 
-  /** True if the nested call is away. Its parent may reach it only later, after a crash or a retry. */
+  /** True if the nested call is away. After a crash or a retry, its parent may not have reached it yet. */
   isAway(uid: string): boolean {
     return this.#away.has(uid)
   }

@@ -1,6 +1,6 @@
 // Decides when a call may run: first its position in the batch (batch-order.ts), then keys, semaphores and rates
-// (semaphore-gates.ts), all of them or none. A call that waits for one gate holds no other, so it never blocks a running call. A
-// nested call runs in the slot of its outermost parent; keys and tool slots are lent by its parents.
+// (semaphore-gates.ts), all of them or none. A call that waits for one gate holds no others, so it never blocks a
+// running call. A nested call runs in the slot of its outermost parent; keys and tool slots are lent by its parents.
 
 import { milliseconds } from '../../core/duration.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
@@ -26,7 +26,7 @@ export class Queue {
   readonly #clock: Clock
   readonly #limits: Required<Omit<Limits, 'rate'>> & Pick<Limits, 'rate'>
   readonly #gates = new Map<string, Gate>()
-  /** By tenant and session. Every call looks it up, so no combined key is built. */
+  /** By tenant, then by session: every call looks its session up, and building a combined key would be slower. */
   readonly #sessions = new Map<string, Map<string, CountGate>>()
   readonly #worker: CountGate
   readonly #tasks: CountGate

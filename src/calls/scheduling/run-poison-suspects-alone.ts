@@ -1,6 +1,6 @@
-// Serializes tasks that become `poisoned` with their next worker death. A poison task kills all tasks of its process,
-// so innocent ones would reach their last death together with it. Started one after the other, the poison task dies
-// alone.
+// Runs tasks that would become `poisoned` at their next worker death one at a time. A poison task kills all tasks of
+// its process, so innocent ones would reach their last death together with it. Started one after the other, the poison
+// task dies alone.
 
 import type { Clock } from '../../core/clock.ts'
 
@@ -9,7 +9,7 @@ const probationMs = 5_000
 
 export class PoisonSuspects {
   readonly #clock: Clock
-  /** For each call, the function that ends its turn. */
+  /** For each call, the function that lets the next suspect start. */
   readonly #leaveByCall = new Map<string, () => void>()
   #last: Promise<void> = Promise.resolve()
 

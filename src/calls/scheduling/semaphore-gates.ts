@@ -1,5 +1,5 @@
 // The gates of the queue: semaphores, keys and rate limits of this process. Each is first come, first served within a
-// tenant and round robin between tenants, so no tenant starves another. Entering a free gate takes no await. A call
+// tenant and round robin between tenants, so no tenant starves another. Entering a free gate needs no await. A call
 // that waits for one gate holds none of the others.
 
 import type { Clock } from '../../core/clock.ts'
@@ -28,7 +28,7 @@ class FairQueue {
   /** Number of waiters that are nested calls. */
   nested = 0
 
-  /** `first`: the waiter was admitted before but could not use it, so it goes to the front. */
+  /** `first`: the waiter was admitted before but could not use the slot, so it goes to the front. */
   add(waiter: Waiter, first: boolean): void {
     this.size++
     if (waiter.acquirer.ancestors.length > 0) this.nested++
@@ -131,7 +131,8 @@ export class CountGate implements Gate {
 }
 
 /**
- * A sliding-window rate limit: at most `count` entries in any window of `perMs`. Leaving frees nothing after a start.
+ * A sliding-window rate limit: at most `count` entries in any window of `perMs`. A call that has started still counts
+ * after it leaves.
  */
 export class RateGate implements Gate {
   readonly #count: number

@@ -57,7 +57,7 @@ export class BatchPositions {
 
   /**
    * Announces a call that is recovered after a crash, unless it already has an entry. An entry in a finished order does
-   * not count: the batch was run by another worker meanwhile, and all of its calls are announced again.
+   * not count: another worker has run the batch since then, and all of its calls are announced again.
    */
   expectRecovered(order: BatchOrder, position: CallPosition, kind: Concurrency['kind'], stopsBatch = false): void {
     const before = this.#entries.get(position)
@@ -70,7 +70,7 @@ export class BatchPositions {
 
   /**
    * The pipeline of the call has finished. If its outcome stops the batch, the slot is kept until the run has seen the
-   * outcome, so that the next call cannot start before. Otherwise the slot is released immediately, and the start of
+   * outcome, so that the next call cannot start earlier. Otherwise the slot is released immediately, and the start of
    * the next call shares a group commit with this settlement.
    */
   pipelineDone(position: CallPosition, slot: Slot | null, outcome: Outcome | null): void {

@@ -58,7 +58,7 @@ export function createEmit(
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
       await execution.runStep({ key: id, input, once: false }, async () => {
-        rules.assertUsable('emit') // not recorded, then not attached either
+        rules.assertUsable('emit') // throws before anything is attached to the step
         const { position } = execution.request
         const { id: task } = reporter.terms
         // Numbered in order of emission over all attempts; a new attempt continues the numbers of the previous one.

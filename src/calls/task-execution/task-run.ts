@@ -136,7 +136,7 @@ export class TaskReporter {
     return !this.#log.full
   }
 
-  /** Written with the next flush; see `flush`. */
+  /** The change is written with the next flush. */
   update(update: Omit<TaskUpdate, 'attempt'>): void {
     const next = applyUpdate(this.#run, { attempt: this.#execution.attempt, ...update }, this.#host.clock.now())
     if (next === this.#run) return
@@ -145,7 +145,7 @@ export class TaskReporter {
     this.#scheduleFlush()
   }
 
-  /** The writes for a notice to the session; empty if its `wake` setting does not want it. */
+  /** The writes for a notice to the session; empty if the `wake` setting of the task excludes it. */
   notice(about: NoticeRow['about'], text: string): StepAttachedWrites {
     if (!wantsNotice(this.terms.wake, about)) return { documents: [], events: [] }
     const at = this.#host.clock.now()
@@ -198,7 +198,7 @@ export class TaskReporter {
 
   /** Writes the end of the task together with the outcome. */
   end({ settle }: ToSettle): MaybePromise<void> {
-    // Child tasks end with the task unless they were started to outlive it: an internal call does that, even if this
+    // Child tasks end with the task unless they were started to outlive it: an internal call ends them, even if this
     // worker dies. Looked up only if there may be children, because the slots are already free in memory but stay taken
     // in the store until the end is written.
     if (!this.#startsTasks) return this.#writeEnd(settle, null)
@@ -222,7 +222,7 @@ export class TaskReporter {
     this.#log.file(resultPath(this.terms.id), resultText(value, this.#host))
     if (this.terms.wake !== 'silent')
       this.#execution.attached.writeDocuments(...this.#host.wakes.rows(this.#execution.request.position, this.terms.id))
-    // The end itself is the notice, unless the task is silent: then only an abandoned task gets one.
+    // The end itself serves as the notice. A silent task gets a notice only if it was abandoned.
     if (this.terms.wake === 'silent' && endOf(settle) === 'abandoned')
       this.addNotice(
         'lost',
@@ -261,8 +261,8 @@ export class TaskReporter {
 const whyUnknown = (settle: Outcome): string => (settle.status === 'unknown' ? settle.unknown.message : '')
 
 /**
- * `on_terminal` also gets requests, because the task cannot end without a reply; `silent` only learns that a task was
- * lost.
+ * `on_terminal` also gets requests, because the task cannot end without a reply; `silent` gets only the notice that a
+ * task was lost.
  */
 const wantsNotice = (wake: TaskTerms['wake'], about: NoticeRow['about']): boolean =>
   wake === 'on_activity' || (wake === 'on_terminal' && about === 'request') || (wake === 'silent' && about === 'lost')

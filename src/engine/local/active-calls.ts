@@ -19,7 +19,7 @@ export class ActiveCall {
   resolve!: (settled: SettledCall) => void
   #reject!: (why: unknown) => void
   #isServed = false
-  /** As last seen on record. */
+  /** As last read from the store. */
   parked = false
   isSettled = false
   /** The call is known to be recorded. */

@@ -1,5 +1,5 @@
-// Reads what other processes wrote about calls and waits that this process waits for. The feed names what changed, so a
-// remote write costs its own size; if more was written than this process waits for, it reads the awaited records
+// Reads what other processes wrote about calls and waits that this process waits for. The feed names what changed, so
+// only the changed records are read; if more was written than this process waits for, it reads the awaited records
 // instead.
 //
 // Everything up to a feed position has been read. Code that starts to wait later subscribes first and reads second
@@ -96,7 +96,7 @@ export class RemoteChanges {
     // Read before the changes: anything written during this check has a later position.
     const end = await store.lastPosition()
     if (end <= this.#seenPosition) return
-    // Erasing appends no event, so a change of the count means: check every call.
+    // Erasing appends no event, so if the count has changed, every call is checked.
     const { count } = activeCalls.size > 0 ? await store.erased() : { count: this.#erasures }
     const erased = count !== this.#erasures
     this.#erasures = count

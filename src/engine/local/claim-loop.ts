@@ -9,7 +9,7 @@ const pageSize = 64
 /** Used while this is the only worker, so that one sweep takes more. */
 const alonePageSize = 512
 
-/** Resumes claimed calls. `lapses` is the lease lapse count at which they were surely ours. */
+/** Resumes claimed calls. `lapses` is the lease lapse count at which they were known to be ours. */
 type TakeOver = (records: readonly CallRecord[], lapses: number) => Promise<void>
 
 interface ClaimLoopPorts {

@@ -379,7 +379,7 @@ export class LocalEngine implements Engine {
       const execution = new LocalExecution(this.#host, record, { ...journal, lapses })
       this.#cancellations.applyPending(execution)
       this.#run(active, execution)
-      // A cancel that was recorded while the journal was read reached no execution.
+      // A cancel that was recorded while the journal was read has not reached any execution.
       if (this.#remoteChanges.lookCount !== lookCount) this.#logFailure(this.#remoteChanges.checkCancel(active))
     } catch (error) {
       if (isUnreadable(error)) return this.#giveUp(active, error)

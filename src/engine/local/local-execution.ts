@@ -236,8 +236,8 @@ export class LocalExecution implements Execution {
     }
     this.#runningSteps++
     const end = await body().finally(() => this.#runningSteps--)
-    // The attempt was abandoned meanwhile: a later one may be at the same step, so this result must not be recorded for
-    // it.
+    // The attempt was abandoned while the step ran: a later one may be at the same step, so this result must not be
+    // recorded for it.
     if (this.attempt !== attempt || leased.releaseState !== 'not yet') throw new PawlError('attempt_over')
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
     const ended = this.#step(spec.key, state, value, round, spec.input)

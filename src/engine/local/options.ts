@@ -17,7 +17,7 @@ export interface LocalEngineOptions {
   readonly keys: HostKeys
   readonly logger: Logger
   readonly leaseMs: number
-  /** Keys of the tools this worker can run now; it claims calls of no other tool. */
+  /** Keys of the tools this worker can run now; it claims only calls of these tools. */
   readonly tools: () => readonly string[]
   readonly drive: Drive
   /** Returns the problems of a value that would become the outcome of a parked call. */

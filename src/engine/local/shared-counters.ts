@@ -15,7 +15,10 @@ import type { Stop, CounterUpdate } from '../engine.ts'
 
 /** Maximum number of calls per commit. */
 const maxBatch = 200
-/** A rejected commit means that another one succeeded, so the fleet makes progress; this bounds an unlucky worker. */
+/**
+ * A rejected commit means that another one succeeded, so the fleet makes progress; this limits the retries of one
+ * worker.
+ */
 const maxTries = 200
 
 export interface CounterRequest {

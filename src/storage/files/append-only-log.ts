@@ -1,6 +1,6 @@
-// An append-only text file, such as the output of a task. An append rewrites only the last part, whose old text stays
-// its prefix: so the cost is proportional to the appended text, and a reader with an older metadata row still reads
-// correctly.
+// An append-only text file, such as the output of a task. An append rewrites only the last part, which still begins
+// with its old text. So the cost is proportional to the appended text, and a reader with an older metadata row still
+// reads correctly.
 
 import type { Store } from '../../store/store.ts'
 import { filePath } from './file-path.ts'

@@ -12,7 +12,7 @@ interface DirectoryReader {
 
 /**
  * The name that the file system found instead of the requested one; undefined if it found the requested one. Costs one
- * extra lookup on a case-sensitive file system, where the name in swapped case is missing or another file.
+ * extra lookup on a case-sensitive file system, where the name in swapped case does not exist or is another file.
  */
 export async function caseCollision(
   name: string,

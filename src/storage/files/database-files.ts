@@ -251,7 +251,7 @@ export class DatabaseFiles implements SessionFiles {
     })
   }
 
-  /** Reads, plans and commits; repeats if another writer changed the files meanwhile. */
+  /** Reads, plans and commits; repeats if another writer changed the files in between. */
   #change<T>(plan: () => Promise<Plan<T>>): Promise<T> {
     const { store, clock, of, quotas, commit, fence } = this.#parts
     const name = usageName(of)

@@ -74,7 +74,7 @@ export const baseName = ({ parts }: FilePath): string => parts.at(-1) ?? '/'
 export const ancestorsOf = ({ parts }: FilePath): FilePath[] =>
   parts.slice(0, -1).map((_, at) => pathOf(parts.slice(0, at + 1)))
 
-/** Ignores case, because on a case-insensitive folder another spelling would be the same directory. */
+/** Ignores case, because in a case-insensitive folder another spelling would be the same directory. */
 export const isReserved = ({ parts }: FilePath): boolean => parts[0]?.toLowerCase() === reservedDirectory
 
 export const isWithin = (inner: FilePath, outer: FilePath): boolean =>

@@ -129,7 +129,7 @@ export class FolderWalk {
     }
   }
 
-  /** For scans: skips an entry that changed into something else meanwhile. */
+  /** For scans: skips an entry that was replaced by something else since it was listed. */
   async skipUnreadable<T>(work: () => Promise<T>): Promise<T | undefined> {
     try {
       return await work()

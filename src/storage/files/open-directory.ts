@@ -1,9 +1,8 @@
 // An open directory of a real folder, with operations on one name at a time.
 //
-// Node has no openat. On Linux /proc/self/fd/<n>/<name> is equivalent: <n> is the opened directory, even if it was
-// moved meanwhile, and <name> is a single name (file-path.ts guarantees that) whose links are never followed. So a
-// process that swaps directories or links concurrently can make an operation fail but cannot redirect it outside of the
-// folder.
+// Node has no openat. On Linux /proc/self/fd/<n>/<name> is equivalent: <n> is the opened directory, even if it has been
+// moved since, and <name> is a single name (file-path.ts guarantees that) whose links are never followed. So a process
+// that swaps directories or links concurrently can make an operation fail but cannot redirect it outside of the folder.
 
 import { isUtf8 } from 'node:buffer'
 import { constants, type Stats } from 'node:fs'

@@ -6,7 +6,7 @@ import type { Erasure, EventQuery, Scope } from '../store.ts'
 
 interface SessionFeed {
   seq: number
-  /** Positions of the events not erased, ascending. */
+  /** Positions of the events that are not erased, ascending. */
   positions: number[]
   erased: Erasure
 }

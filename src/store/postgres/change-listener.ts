@@ -51,7 +51,7 @@ export class ChangeListener {
     return this.#client !== null
   }
 
-  /** Records our own write. If no other write lies between, there is nothing to look for. */
+  /** Records our own write. If no other write happened in between, there is nothing to look for. */
   recordOwnWrite(version: number): void {
     if (this.#seen === version - 1) this.#seen = version
   }

@@ -8,7 +8,8 @@ import { eraseOrphanEvents } from './erase-orphan-events.ts'
 import { callOf, digest, escapeName, unescapeName } from './rows.ts'
 
 /**
- * Selects a page of settled calls. Sessions with open work are skipped; that costs open calls only (partial indexes).
+ * Selects a page of settled calls. Sessions with open work are skipped; the cost of that depends on open calls only
+ * (partial indexes).
  */
 const selectPage = (by: string, order: string): string => `
   SELECT coalesce(array_agg(uid ORDER BY ${order}), '{}'), coalesce(array_agg(DISTINCT scope), '{}'), max("settledAt")

@@ -46,11 +46,11 @@ const tables = `
 `
 
 /**
- * Writes a whole group in one round trip. It first takes the commit lock (row of `log`), so the groups of all
- * processes run one after another: positions are assigned in the order they become visible, sequences have no gaps,
- * and groups cannot deadlock. Claims do not take this lock: the rows that guards refer to are locked, so that their
- * fence cannot change before the commit. Every statement in the function sees what was committed before it began
- * (READ COMMITTED), including the group the lock was waited for.
+ * Writes a whole group in one round trip. It first takes the commit lock (row of `log`), so the groups of all processes
+ * run one after another: positions are assigned in the order they become visible, sequences have no gaps, and groups
+ * cannot deadlock. Claims do not take this lock: the rows that guards refer to are locked, so that their fence cannot
+ * change before the commit. Every statement in the function sees what was committed before it began (READ COMMITTED),
+ * including the group that held the lock until then.
  *
  * `needs` of a row lists guard numbers; the row is written if none of them failed. The failed numbers are returned.
  * plan-group-commit.ts builds the rows and decides how changes of one group affect each other.

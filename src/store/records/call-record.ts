@@ -163,7 +163,7 @@ export interface CallTerms {
   readonly cost?: number
   /** `prepare` has run. A `prepare` added to the tool later does not run for this call. */
   readonly prepared?: true
-  /** The arguments may contain secrets: a worker that does not know the tool shows none of them. */
+  /** The arguments may contain secrets: a worker that does not know the tool does not show them. */
   readonly untold?: true
   /** Time spent before the current phase; see call-times.ts. */
   readonly spent?: {

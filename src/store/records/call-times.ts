@@ -42,7 +42,7 @@ export function addAttemptTime(
   return JSON.stringify({ ...terms, spent: next })
 }
 
-/** Returns the terms of a parked call that resumes at `at`: the time since then was spent waiting. */
+/** Returns the terms of a parked call that resumes at `at`: the time since it was parked was spent waiting. */
 export function addWaitTime(terms: string | null, at: number): string | null {
   const spent = spentOf(terms)
   if (!spent) return terms

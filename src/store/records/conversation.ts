@@ -65,7 +65,7 @@ export const isWoken = (turn: string): boolean => turn.startsWith(wokenPrefix)
 export interface HeadRow {
   /** Identifies this conversation; changes when the session is erased and used again. */
   readonly born: string
-  /** The uid of the open turn; null if none is. */
+  /** The uid of the open turn; null if no turn is open. */
   readonly turn: string | null
   /** Names of the capabilities enabled when the turn began; left out if there were none. */
   readonly on?: readonly string[]

@@ -17,7 +17,7 @@ export interface EventBodies {
   'step.done': { readonly step: string }
   'step.failed': { readonly step: string }
   'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number; readonly asks?: AskKind }
-  /** Passed with the wait's key to the runtime's `announce`. The key itself is in no event. */
+  /** Passed with the wait's key to the runtime's `announce`. No event contains the key itself. */
   'wait.announced': { readonly wait: string; readonly type: string; readonly payload: unknown }
   /**
    * A person's decision: by whom, through which channel, on exactly what. It decides alone or is one vote of a
@@ -36,7 +36,7 @@ export interface EventBodies {
     /** The rule created from the decision. */
     readonly remembered?: string
   }
-  /** A person tried to decide who may not. */
+  /** A person who may not decide tried to. */
   'decision.refused': {
     readonly wait: string
     readonly asks: AskKind
@@ -77,8 +77,8 @@ export interface EventBodies {
   'schedule.ended': { readonly schedule: string }
   'schedule.cancelled': { readonly schedule: string }
   /**
-   * A slot, or a manual run (`byHand`), started a task. A schedule that sends a message starts none and adds a
-   * notice.
+   * A slot, or a manual run (`byHand`), started a task. A schedule that sends a message does not start a task; it adds
+   * a notice.
    */
   'schedule.fired': {
     readonly schedule: string

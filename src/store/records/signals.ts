@@ -1,6 +1,6 @@
 // The signals of one name sent to one task. The nth signal answers the nth wait. A signal without a wait is buffered
-// for the next one; a wait that timed out consumes none. Pure: the sender and the body update this record by
-// compare-and-set.
+// for the next one; a wait that timed out does not consume a signal. Pure: the sender and the body update this record
+// by compare-and-set.
 
 import type { Json } from '../../core/tool-value.ts'
 
@@ -38,7 +38,7 @@ export function receiveSignal(
   return { signals: { came: came.with(taken, rest), taken: taken + 1, waiting }, result: { have: value } }
 }
 
-/** A signal arrives: it answers the wait `for`, or is buffered. `over`: queued waits that have ended meanwhile. */
+/** A signal arrives: it answers the wait `for`, or is buffered. `over`: queued waits that have since ended. */
 export function addSignal(
   entry: SignalEntry,
   signals: Signals,

@@ -151,7 +151,7 @@ export function stateOf(
 ): TaskState {
   if (call.state === 'settled') return endOf(JSON.parse(call.outcome as string) as Outcome)
   if (waits.some((wait) => isOpen(wait) && asksForInput(wait, request))) return 'awaiting_input'
-  // Once started, a task counts as running, also during a retry delay and while its answer waits for a worker.
+  // Once started, a task counts as running, even during a retry delay and while its answer waits for a worker.
   return call.state === 'running' || call.attempt > 0 ? 'running' : 'queued'
 }
 

@@ -8,6 +8,6 @@ export interface TaskTerms {
   /** The task that started it, if any. */
   readonly parent?: string
   readonly wake: WakePolicy
-  /** Tasks that must settle first: until then nothing of this task happens, including approval requests. */
+  /** Tasks that must settle first: until then this task does nothing and does not request approvals. */
   readonly after?: readonly string[]
 }

@@ -1,4 +1,5 @@
-// Documents of the SQLite store (table `kept`). Reads by name, session or tenant use an index; a page costs its rows.
+// Documents of the SQLite store (table `kept`). Reads by name, session or tenant use an index; the cost of a page
+// depends on its rows only.
 
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'

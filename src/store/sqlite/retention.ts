@@ -25,7 +25,7 @@ interface Candidate {
 }
 
 const columns = 'uid, tenant, session, batch, id, occurrence, settledAt'
-/** Sessions with open work are not erased. Both parts use partial indexes, so they cost open calls only. */
+/** Sessions with open work are not erased. Both parts use partial indexes, so the cost depends on open calls only. */
 const sessionIsIdle = `
   NOT EXISTS (SELECT 1 FROM calls AS p INDEXED BY calls_parked WHERE p.state = 'parked' AND p.tenant = c.tenant AND p.session = c.session)
   AND (tenant, session) NOT IN (SELECT tenant, session FROM calls INDEXED BY calls_open WHERE state IN ('received', 'queued', 'running'))`

@@ -194,7 +194,7 @@ export function migrate(db: DatabaseSync, file: string): void {
     db.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${migrations.length}`)
     db.exec('COMMIT')
   } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK') // a full disk has already rolled back
+    if (db.isTransaction) db.exec('ROLLBACK') // if the disk is full, SQLite has already rolled back
     throw error
   }
 }

@@ -38,8 +38,8 @@ export const errorOf = ({ sqliteError: { message, code, errcode } }: SerializedE
 export const busyTimeoutMs = 5_000
 
 /**
- * Pages in the WAL, and how many of them are checkpointed. The WAL restarts when all are and no write happens
- * meanwhile.
+ * Pages in the WAL, and how many of them are checkpointed. The WAL restarts when all of them are and no write happens
+ * during the checkpoint.
  */
 export interface WalState {
   readonly log: number

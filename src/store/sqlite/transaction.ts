@@ -49,7 +49,7 @@ export class Transactions {
   }
 
   /**
-   * Writes all changes in one transaction. If one of them fails it, a second transaction writes each in its own
+   * Writes all changes in one transaction. If one of them makes it fail, a second transaction writes each in its own
    * savepoint. Either way the group is committed as a whole or not at all.
    */
   write(changes: readonly Change[]): Written[] {

@@ -36,7 +36,7 @@ export const hintCases: readonly StoreCase[] = [
   },
   {
     topic: 'hint',
-    name: 'writes of another handle are hinted as coming from outside',
+    name: 'a write through another handle is hinted with `outside`',
     promise: ['FEED-1'],
     needs: 'second handle',
     async run(open) {

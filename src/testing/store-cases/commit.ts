@@ -182,7 +182,7 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'attached writes keep their order and are durable by the next change',
+    name: 'changes with `ride` keep their order and are durable by the next change',
     promise: ['DUR-2'],
     async run(open) {
       const opened = await open(manualClock())
@@ -221,7 +221,7 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
-    name: 'an attached write becomes durable even if no change follows',
+    name: 'a change with `ride` becomes durable even if no change follows',
     promise: ['DUR-2'],
     async run(open) {
       const clock = manualClock()

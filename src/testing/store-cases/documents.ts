@@ -90,7 +90,7 @@ export const documentCases: readonly StoreCase[] = [
   },
   {
     topic: 'documents',
-    name: 'a rejected change writes and deletes no document',
+    name: 'a rejected change neither writes nor deletes documents',
     async run(open) {
       const { store } = await open(manualClock())
       r.assertAccepted(await store.commit(writeDocuments({ ...name('a'), value: '1' })))

@@ -50,7 +50,7 @@ export const feedCases: readonly StoreCase[] = [
   },
   {
     topic: 'feed',
-    name: 'a long feed pages each session in order, also after a session was erased',
+    name: 'a long feed pages each session in order, even after a session was erased',
     promise: ['FEED-1', 'DUR-10'],
     async run(open) {
       const { store } = await open(manualClock())

@@ -1,4 +1,4 @@
-// Store cases for opening: the first handle creates the schema, later handles find it and disturb no live worker.
+// Store cases for opening: the first handle creates the schema, later handles find it and do not disturb live workers.
 
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
@@ -48,7 +48,7 @@ export const migrateCases: readonly StoreCase[] = [
   },
   {
     topic: 'migrate',
-    name: 'opening another handle takes no call from a live worker',
+    name: 'opening another handle does not take calls from live workers',
     promise: ['DUR-9', 'DUR-7'],
     needs: 'second handle',
     async run(open) {

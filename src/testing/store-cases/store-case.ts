@@ -29,7 +29,7 @@ export interface StoreCase {
     | 'migrate'
   /** The guarantee, in one sentence. */
   readonly name: string
-  /** Ids of the requirements that rest on it. */
+  /** Ids of the requirements that depend on it. */
   readonly promise?: readonly string[]
   readonly needs?: Need
   run(open: OpenStore): Promise<void>

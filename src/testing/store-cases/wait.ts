@@ -93,7 +93,7 @@ export const waitCases: readonly StoreCase[] = [
   },
   {
     topic: 'wait',
-    name: 'in one tick: queued if parked first, not parked if answered first',
+    name: 'in one tick: no call stays parked on an answered wait',
     promise: ['WAIT-2'],
     async run(open) {
       const { store } = await open(manualClock())

@@ -1,5 +1,5 @@
 // write_file: writes a whole file, new or as a replacement. It may rerun after a crash: the first attempt records what
-// existed, so `created` stays correct and a file that another writer wrote meanwhile is not overwritten.
+// existed, so `created` stays correct and a file that another writer wrote in the meantime is not overwritten.
 
 import { PawlError } from '../../core/errors.ts'
 import type { FileStat } from '../../core/session-files-interface.ts'

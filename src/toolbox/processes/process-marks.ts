@@ -21,7 +21,7 @@ export const lockLimitCommand = (run: string): string => `{ ulimit -x ${run} || 
 
 /** Processes inspected concurrently: each takes a file handle. */
 const readsAtOnce = 64
-/** A scan takes some milliseconds, and a killed process needs a moment to disappear. */
+/** A scan takes a few milliseconds, and a killed process needs a moment to disappear. */
 const maxScans = 40
 /** One empty scan proves nothing: during it a process may have started another and exited. */
 const emptyScansNeeded = 2

@@ -15,7 +15,7 @@ import { requireArgument, withValueErrors } from '../values/value-tool-errors.ts
 export interface SecretToolOptions {
   /** Lets the model read secrets: adds the operation `get`. Default: false. */
   readonly reveal?: boolean
-  /** Names of secrets that this tool neither lists, reads nor changes. Default: none. */
+  /** Names of secrets that this tool does not list, read or change. Default: none. */
   readonly reserved?: readonly string[]
 }
 

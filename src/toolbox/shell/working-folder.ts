@@ -1,5 +1,5 @@
 // Opens the directory in which shell commands start. It is guaranteed to be inside the session's folder, even if
-// another process swaps symbolic links meanwhile.
+// another process swaps symbolic links at the same time.
 //
 // The directory is opened first, and its real path is read from the open handle. The program then starts in the handle,
 // not in the path. Links that stay inside the folder are followed.

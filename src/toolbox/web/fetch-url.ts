@@ -1,6 +1,6 @@
 // Fetches a URL for web_fetch: checks it, connects, sends the request and follows a limited number of redirects, each
 // with the same checks. Nothing carries over between hops: no cookie, credentials or referrer. Proxies from the
-// environment are not used, because the checks would run here and the connection would be made there.
+// environment are not used, because the proxy would make the connection without these checks.
 
 import { type IncomingMessage, request } from 'node:http'
 import type { Socket } from 'node:net'

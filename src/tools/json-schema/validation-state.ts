@@ -42,8 +42,8 @@ export interface Node {
 }
 
 /**
- * About ten milliseconds, enough for nearly every value. When it is used up, the value is measured and gets more by its
- * size.
+ * About ten milliseconds, enough for nearly every value. When it is used up, the value is measured, and a larger value
+ * gets a larger budget.
  */
 const initialSteps = 100_000
 const stepsBySize = 16

@@ -69,7 +69,7 @@ export async function agentTurn(
         ],
   })
   if (!committed.ok) throw new PawlError('lease_lost')
-  await endLate(position, session) // the end chore may have listed the agents before this commit
+  await endLate(position, session) // the session may have ended before this commit
   const { model, message, frame, instructions, tools, limits } = agent
   const options = { model: model as Model | string | undefined, frame, instructions, tools, limits }
   const caller = { tenant, session, principal, ...inheritedOptions(execution.options) }

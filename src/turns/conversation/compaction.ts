@@ -1,5 +1,5 @@
 // Compacts a conversation that no longer fits: the model summarizes the older messages, the newer ones stay. A call is
-// never separated from its result. The summary is a recorded message, and the messages it replaces stay on record.
+// never separated from its result. The summary is a recorded message, and the messages it replaces stay recorded.
 
 import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
 import type { Execution } from '../../engine/engine.ts'

@@ -240,7 +240,7 @@ export class History {
     for (const row of found.toReversed()) if (row.key >= messageKey(from)) this.add(readMessage(row))
   }
 
-  /** Returns false if the last cached message is not on record: its writer could not commit it. */
+  /** Returns false if the last cached message is not recorded: its writer could not commit it. */
   async #loadNewer(store: Store, of: Scope): Promise<boolean> {
     const last = await store.document(messageName(of, this.#last))
     if (!last || last.value !== encode(this.#lastRecord)) return false

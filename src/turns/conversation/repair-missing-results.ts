@@ -35,7 +35,7 @@ export async function repairResults(
   return { results, owed }
 }
 
-/** The calls of an answer in order; undefined for one that is not on record or unreadable. */
+/** The calls of an answer in order; undefined for one that is not recorded or is unreadable. */
 export async function callsOnRecord(
   host: TurnHost,
   { tenant, session }: Scope,

@@ -263,7 +263,7 @@ describe('OpenAI chat completions', () => {
     ])
   })
 
-  test('VAL-5: a model that reads no files gets their names', async () => {
+  test('VAL-5: a model that cannot read files gets their names', async () => {
     const { server, turn } = await openai([chat({ calls: [{ id: 'a', name: 'draw' }] }), chat({ say: 'Nice.' })], {
       reads: () => false,
     })
@@ -388,7 +388,7 @@ describe('OpenAI chat completions', () => {
     await expect.poll(() => server.dropped).toBe(2)
   })
 
-  test('SESS-2: a broken stream is retracted and retried, and nothing of it is recorded', async () => {
+  test('SESS-2: a broken stream is retracted and retried, and none of it is recorded', async () => {
     const whole = chat({ say: 'The answer is 42.', calls: [{ id: 'a', name: 'add', args: '{"a":1,"b":2}' }] })
     const asked = await openai([upTo(whole, 3, 'break'), whole, chat({ say: 'Done.' })])
     const { told, value } = await watched(asked)

@@ -108,7 +108,7 @@ test('TOOL-8: definitions come from the session or from a list', async () => {
   expect(anthropicTools(tools)).toEqual(anthropicTools(session))
 })
 
-test('VAL-5: images and PDFs are native blocks if readable, all else is named; errors are text', async () => {
+test('VAL-5: readable images and PDFs are native blocks, other files are named; errors are text', async () => {
   const { tools } = shop()
   const { session, runtime } = await watched(tools)
   const asked = message([use('a', 'draw', {}), use('b', 'broke', {})])

@@ -177,7 +177,7 @@ test('TOOL-8: openaiTools accepts a session or a list, and nulls in strict answe
   expect((await runOpenAI(session, { ...answer, id: 's' }))[0]?.output).toContain('[Tool execution failed]')
 })
 
-test('VAL-5: responses have images and PDFs as native parts; chat and other files name them', async () => {
+test('VAL-5: images and PDFs are native parts in responses; in chat all files are only named', async () => {
   const { tools } = shop()
   const { session, runtime } = await watched(tools)
   const response = {

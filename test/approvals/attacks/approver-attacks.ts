@@ -230,7 +230,7 @@ export const people: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: an answer instead of the tool runs nothing, then or later',
+    name: 'POL-3: a tool whose call a person answered does not run, then or later',
     async run(door) {
       await start(door)
       const { id } = await waiting(door)

@@ -224,7 +224,7 @@ export const bound: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-4: approving an outer call approves no inner call, nor one inner call its sibling',
+    name: 'POL-4: approving an outer call or one inner call does not approve any other inner call',
     may: [ran(42)],
     async run(door) {
       const desk = refund(door, {

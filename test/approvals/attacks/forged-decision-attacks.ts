@@ -81,7 +81,7 @@ export const words: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-2 WAIT-3: no wait key resolves an approval, stolen or derived from the host’s secret',
+    name: 'POL-2 WAIT-3: a wait key, stolen or derived from the secret, does not resolve an approval',
     async run(door) {
       await start(door)
       const { id, call, fingerprint, tenant } = await waiting(door)

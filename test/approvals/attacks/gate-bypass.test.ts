@@ -22,7 +22,7 @@ import {
 } from '../../kit/refund-workers.ts'
 import { argumentTool, rerunTool } from '../../kit/simple-tools.ts'
 
-onGround('pain 4: approval gate inverted or bypassed', (ground) => {
+onGround('approval gate inverted or bypassed', (ground) => {
   const asks = { rules: [{ tool: 'refund', then: 'ask' as const }] }
   const plain = (more = {}): Tool => refunding(ground.ledger, { hints: {}, ...more })
 

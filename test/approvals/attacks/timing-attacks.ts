@@ -246,7 +246,7 @@ export const moments: readonly Attack[] = [
     },
   },
   {
-    name: 'POL-3: session policy holds on another worker, also for an edit by one person',
+    name: 'POL-3: session policy holds on another worker, even for an edit by one person',
     async run(door) {
       const who = { policy: { rules: [{ tool: 'refund', then: 'ask', quorum: 2 }] } }
       await start(door)

@@ -17,7 +17,7 @@ import {
 } from '../../kit/refund-workers.ts'
 import { rerunTool } from '../../kit/simple-tools.ts'
 
-onGround('pain 25: deploys break paused work', (ground) => {
+onGround('deploys break paused work', (ground) => {
   /** Makes a call with one tool and continues on a runtime with other tools. */
   const deployed = async (
     after: readonly Tool[],
@@ -60,7 +60,7 @@ onGround('pain 25: deploys break paused work', (ground) => {
     },
   )
 
-  test('POL-2, POL-3: an edit made for the old tool is asked again with the edited arguments', async () => {
+  test('POL-2, POL-3: an edit made for the old tool asks again, with the edited arguments', async () => {
     const { next, item, run } = await deployed([refunding(ground.ledger, { description: 'Refund an order, twice' })])
     expect(await next.decide(item.id, { edit: { order: 'A1', cents: 3 }, ...bea })).toMatchObject({ status: 'edited' })
     const again = await askedAgain(next, item)

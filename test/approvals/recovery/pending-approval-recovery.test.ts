@@ -16,7 +16,7 @@ import {
 } from '../../kit/refund-workers.ts'
 import { rerunTool } from '../../kit/simple-tools.ts'
 
-onGround('pain 3: approvals lost or undiscoverable after restart', (ground) => {
+onGround('approvals lost or undiscoverable after restart', (ground) => {
   test('POL-4 (mastra#10389, claude-agent-sdk-python#304): a pending approval is unchanged after a crash and runs once approved', async () => {
     const first = await ground.doomed([refunding(ground.ledger)])
     unheard(session(first.runtime).run([ask(4200)], { batch: 'm1' }))

@@ -244,7 +244,7 @@ describe('repair', () => {
     expect(once(() => ({ a: 1 }))).toMatchObject({ read: { ok: true, raw, wire: '{"a":1}' }, calls: 1 })
   })
 
-  test('CALL-4: repaired arguments are parsed as strictly; without a repair the rejection stands', () => {
+  test('CALL-4: repaired arguments are parsed just as strictly; without repair they stay rejected', () => {
     expect(once(() => '{"a": 1').read).toEqual({ ok: false, raw, problem: expect.stringContaining('ends too early') })
     expect(once(() => '[9007199254740993]').read).toEqual({
       ok: false,

@@ -150,7 +150,7 @@ describe.each(['memory', 'sqlite', 'sqlite, opened anew'] as const)('prepare on 
     expect(quote.asked).toBe(1)
   })
 
-  test('CALL-7: prepared arguments apply before the body began although the tool lost its prepare', async () => {
+  test('CALL-7: prepared arguments still apply if the tool lost its prepare before the body began', async () => {
     const quote = quotes()
     await crash([pay(shows, { prepare: quote.prepare })], {}, writes('prepare'))
     expect(await recover([pay(shows)])).toMatchObject({ value: { input: { cents: 2 }, prepared: { quote: 1 } } })

@@ -96,7 +96,7 @@ function storeThatFails(operation: 'steps' | 'wait') {
 }
 
 // Regression: after a failed read the claimed call stayed owned by this worker, but was never driven.
-test('DUR-3 CALL-2: a claimed call whose record could not be read is driven later', async () => {
+test('DUR-3 CALL-2: a claimed call whose record could not be read runs later', async () => {
   const { clock, store, setFailures } = storeThatFails('steps')
   let key = ''
   const sign = rerunTool('sign', async (_, ctx) => {

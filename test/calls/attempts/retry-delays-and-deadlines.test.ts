@@ -81,7 +81,7 @@ describe.each(['memory', 'sqlite'] as const)('attempts on %s', (kind: StoreKind)
     expect((await run).map(({ status }) => status)).toEqual(['success', 'success'])
   })
 
-  test('DUR-2: a recovered body begins only after its start is on record', async () => {
+  test('DUR-2: a recovered body begins only after its start is recorded', async () => {
     let runs = 0
     const work = rerunTool('work', () => (++runs === 1 ? hang() : 'done'))
     const dying = await start([work], first.store)

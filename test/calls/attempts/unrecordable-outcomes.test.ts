@@ -57,7 +57,7 @@ describe('outcomes that cannot be recorded', () => {
     const end = await after(session.run([{ id: '1', name: 'bridge' }]), clock)
     expect(end).toMatchObject({ value: [{ status: 'failure', failure: { class: 'internal' } }] })
   })
-  test('WAIT-1: a body that returns a later of another call does not hang', async () => {
+  test('WAIT-1: a body that returns the ctx.later() of another call does not hang', async () => {
     let foreign: unknown
     let key = ''
     const maker = simpleTool('maker', async (_, ctx) => {
@@ -82,7 +82,7 @@ describe('stray rejections inside Pawl', () => {
   const stray: unknown[] = []
   const note = (reason: unknown): void => void stray.push(reason)
   afterEach(() => void process.off('unhandledRejection', note))
-  test('WAIT-1: a later inside a returned object causes no unhandled rejection', async () => {
+  test('WAIT-1: a ctx.later() inside a returned object causes no unhandled rejection', async () => {
     const others = process.listeners('unhandledRejection')
     process.removeAllListeners('unhandledRejection')
     process.on('unhandledRejection', note)

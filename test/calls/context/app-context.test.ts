@@ -90,7 +90,7 @@ test('CALL-9: the app option must be a function', async () => {
   )
 })
 
-test('CALL-9 SESS-6: ctx.frame follows frame switches, nested calls and tasks; null outside', async () => {
+test('CALL-9 SESS-6: ctx.frame follows frame switches, nested calls and tasks, or is null', async () => {
   const seen: string[] = []
   const looks = argumentTool(
     'looks',

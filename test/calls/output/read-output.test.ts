@@ -110,7 +110,7 @@ onEachStore('outputs', (bench) => {
     expect(hinted(text(hasNot))).toBeNull()
   })
 
-  test('VAL-7: an outcome that is not on record is not described as stored', async () => {
+  test('VAL-7: an outcome that is not recorded is not described as stored', async () => {
     const runtime = await bench.open([long(1), readOutputTool()], { output: { bytes: 1024 } })
     const id = 'i'.repeat(500)
     const name = 'n'.repeat(500)

@@ -263,7 +263,7 @@ onEachStore('batch order and limits', (bench) => {
   })
 })
 
-test('SCHED-3: limits of zero, negative and invalid limits are rejected at configuration', async () => {
+test('SCHED-3: zero, negative and invalid limits are rejected at configuration', async () => {
   for (const limits of [
     { perWorker: 0 },
     { perSession: -1 },

@@ -45,7 +45,7 @@ for (const [kind, fresh] of stores) {
         }
         expect(end).toMatchObject({ value: [{ status: 'success', value: 'success' }] }) // not 'store_unavailable'
       })
-    test('SCHED-4 CALL-2: a failed step write in a nested keyed call causes no would_deadlock later', async () => {
+    test('SCHED-4 CALL-2: a failed step write in a nested keyed call causes no deadlock error later', async () => {
       const { clock, store } = fresh()
       let failing = 1
       const faults: Faults = { onCommit: (change) => (change.steps && failing-- > 0 ? lost() : undefined) }

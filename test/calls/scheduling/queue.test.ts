@@ -313,7 +313,7 @@ describe('nested calls', () => {
 describe('batch order', () => {
   const at = (id: string, batch = 'b') => ({ tenant: 't', session: 's', batch, id, occurrence: 0 })
 
-  test('SCHED-1: a call lost with the store keeps its batch order until it ends or is gone', () => {
+  test('SCHED-1: a call lost to a store failure keeps its batch order until it ends or is gone', () => {
     for (const ends of ['comes back', 'is gone'] as const) {
       const queue = new Queue(manualClock())
       const line = queue.batches.orderOf('b')

@@ -113,7 +113,7 @@ describe.each(['memory', 'sqlite'] as const)('reclaiming a lost call on %s', (ki
       expect(await record()).toMatchObject({ owner: null })
     })
 
-    test('a reclaimed call is driven although the answer to the claim was lost', async () => {
+    test('a reclaimed call runs although the answer to the claim was lost', async () => {
       const { third, outcome } = await claimedBack(listens, true)
       third?.end('new')
       await passes(2)
@@ -156,7 +156,7 @@ describe.each(['memory', 'sqlite'] as const)('reclaiming a lost call on %s', (ki
 
   // B claims and hands back the whole batch; A's own run is still waiting for it.
   test.each(['meanwhile', 'only when it claims'])(
-    'SCHED-1: the batch keeps its order; A learns %s that it had lost it',
+    'SCHED-1: the batch keeps its order if worker A learns %s that it had lost it',
     async (learns) => {
       bodies.length = 0
       const { clock, store } = world

@@ -152,7 +152,7 @@ onEveryStore('wait events in every order', (ground) => {
   const played = chosen(ground.kind)
 
   test.for(['parks', 'inside'])(
-    `WAIT-2 WAIT-4 R8: %s: ${played.length} orders end with the first event`,
+    `WAIT-2 WAIT-4: %s: in all ${played.length} orders the first event decides the outcome`,
     { timeout: 240_000 },
     async (name) => {
       let worker = await ground.worker({ tools })

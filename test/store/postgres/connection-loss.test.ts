@@ -12,7 +12,7 @@ beforeAll(async () => {
 })
 afterAll(() => server.stop())
 
-test('CALL-2: a reset connection during a claim and a lost server are store_unavailable', async () => {
+test('CALL-2: a reset connection during a claim and a lost server cause store_unavailable', async () => {
   const { host, port } = server.connection
   const sockets = new Set<Socket>()
   const proxy = createServer((socket) => {

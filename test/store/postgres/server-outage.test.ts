@@ -164,63 +164,67 @@ class Cutter {
   }
 }
 
-test('DUR-7: a connection cut between commit and answer applies no change twice', { timeout: 60_000 }, async () => {
-  const cutter = new Cutter(server.connection.port)
-  const port = await cutter.listen()
-  const effects: string[] = []
-  const once = tool({
-    name: 'once',
-    description: 'Must not run twice',
-    input: { type: 'object' },
-    concurrency: 'parallel',
-    execute: (_, ctx) => (effects.push(ctx.callId), 'done'),
-  })
-  const store = await postgresStore({ connection: { ...server.connection, port }, schema: 'cut' })
-  let runtime: Runtime | undefined
-  try {
-    runtime = await createRuntime({
-      store,
-      tools: [once],
-      keys: { secret },
-      lease: '1s',
-      logger: { debug() {}, info() {}, warn() {}, error() {} },
+test(
+  'DUR-7: no change is applied twice if the connection is cut between commit and answer',
+  { timeout: 60_000 },
+  async () => {
+    const cutter = new Cutter(server.connection.port)
+    const port = await cutter.listen()
+    const effects: string[] = []
+    const once = tool({
+      name: 'once',
+      description: 'Must not run twice',
+      input: { type: 'object' },
+      concurrency: 'parallel',
+      execute: (_, ctx) => (effects.push(ctx.callId), 'done'),
     })
-    const session = runtime.session('s')
-    await session.run([{ id: 'warm', name: 'once', input: {} }])
-    let unknown = 0
-    for (let n = 0; n < 20; n++) {
-      cutter.cutNext = true
-      const call = { id: `c${n}`, name: 'once', input: {} }
-      const first = await session.run([call]).catch((error: { code: string }) => error)
-      if (!Array.isArray(first)) {
-        expect(first).toMatchObject({ code: 'store_unavailable' })
-        unknown++
-      }
-      cutter.cutNext = false
-      // A repeated call ends with the recorded outcome or as unknown, and never runs again.
-      const giveUp = performance.now() + 20_000
-      for (;;) {
-        const again = await session.run([call]).catch((error: { code: string }) => error)
-        if (Array.isArray(again)) {
-          expect(['success', 'unknown']).toContain(again[0]?.status)
-          break
+    const store = await postgresStore({ connection: { ...server.connection, port }, schema: 'cut' })
+    let runtime: Runtime | undefined
+    try {
+      runtime = await createRuntime({
+        store,
+        tools: [once],
+        keys: { secret },
+        lease: '1s',
+        logger: { debug() {}, info() {}, warn() {}, error() {} },
+      })
+      const session = runtime.session('s')
+      await session.run([{ id: 'warm', name: 'once', input: {} }])
+      let unknown = 0
+      for (let n = 0; n < 20; n++) {
+        cutter.cutNext = true
+        const call = { id: `c${n}`, name: 'once', input: {} }
+        const first = await session.run([call]).catch((error: { code: string }) => error)
+        if (!Array.isArray(first)) {
+          expect(first).toMatchObject({ code: 'store_unavailable' })
+          unknown++
         }
-        expect(performance.now()).toBeLessThan(giveUp)
+        cutter.cutNext = false
+        // A repeated call ends with the recorded outcome or as unknown, and never runs again.
+        const giveUp = performance.now() + 20_000
+        for (;;) {
+          const again = await session.run([call]).catch((error: { code: string }) => error)
+          if (Array.isArray(again)) {
+            expect(['success', 'unknown']).toContain(again[0]?.status)
+            break
+          }
+          expect(performance.now()).toBeLessThan(giveUp)
+        }
       }
+      expect(cutter.cuts).toBe(20)
+      expect(unknown).toBeGreaterThan(0)
+      expect(new Set(effects).size).toBe(effects.length)
+      const events = await store.events({ after: 0, limit: 10_000 })
+      const ended = events.filter(({ type }) => type === 'call.settled').map(({ call }) => call)
+      expect(new Set(ended).size).toBe(ended.length)
+      expect(ended).toHaveLength(21)
+      // Commits without an answer leave neither gaps nor duplicates.
+      expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
+      expect((await runtime.health()).findings).toEqual([])
+    } finally {
+      await runtime?.close({ grace: 0 })
+      await store.close()
+      cutter.close()
     }
-    expect(cutter.cuts).toBe(20)
-    expect(unknown).toBeGreaterThan(0)
-    expect(new Set(effects).size).toBe(effects.length)
-    const events = await store.events({ after: 0, limit: 10_000 })
-    const ended = events.filter(({ type }) => type === 'call.settled').map(({ call }) => call)
-    expect(new Set(ended).size).toBe(ended.length)
-    expect(ended).toHaveLength(21)
-    // Commits without an answer leave neither gaps nor duplicates.
-    expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1))
-    expect((await runtime.health()).findings).toEqual([])
-  } finally {
-    await runtime?.close({ grace: 0 })
-    await store.close()
-    cutter.close()
-  }
-})
+  },
+)

@@ -61,12 +61,12 @@ async function syncs(count: number, name: string, input: object = {}, on = runti
   return commits.take()
 }
 
-test('DUR-6: a call that must not run twice costs two syncs, and a rerunnable one costs one', async () => {
+test('DUR-6: a call that must not run twice needs two syncs, and a rerunnable one needs one', async () => {
   expect(await syncs(1, 'plain')).toBe(2)
   expect(await syncs(1, 'read_only')).toBe(1)
 })
 
-test.for([[1], [5], [20]])('DUR-6: %i sequential steps cost one sync each plus one', async ([n]) => {
+test.for([[1], [5], [20]])('DUR-6: %i sequential steps need one sync each plus one', async ([n]) => {
   expect(await syncs(1, 'steps', { n })).toBe((n as number) + 1)
 })
 

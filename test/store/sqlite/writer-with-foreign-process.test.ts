@@ -77,7 +77,7 @@ describe('writes of another process', () => {
 })
 
 describe('a group with an unwritable change', () => {
-  test('DUR-1, WAIT-2: a foreign lock while a group is written one by one doubles no change', async () => {
+  test('DUR-1, WAIT-2: a foreign lock while a group is written one by one never doubles a change', async () => {
     const file = join(freshDir(), 'a.db')
     const store = sqliteStore({ file, clock: systemClock, commit: 'process', writer: 'inline' })
     await insert(store, callRecord('c'))

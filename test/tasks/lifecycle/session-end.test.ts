@@ -73,7 +73,7 @@ describe.each(['memory', 'sqlite'] as const)('session end on %s', (kind: StoreKi
     await become(b, { a: 'cancelled' })
   })
 
-  test('TASK-10: the end of a task cancels its children, except onEnd abandon, after a crash too', async () => {
+  test('TASK-10: the end of a task cancels its children, except onEnd abandon, even after a crash', async () => {
     let die = (): void => {}
     const parent = (crash: boolean): Tool =>
       rerunTask('parent', async (_, ctx) => {

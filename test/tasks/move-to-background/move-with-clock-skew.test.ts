@@ -10,7 +10,7 @@ import { backgroundTool } from '../../kit/simple-tools.ts'
 const runtimes = closedAfterEach()
 
 for (const behindMs of [0, 5_000])
-  test(`TASK-8: a call moved by a process ${behindMs} ms behind is delivered once`, async () => {
+  test(`TASK-8: a call moved by a process whose clock is ${behindMs} ms behind is delivered once`, async () => {
     const { clock, store, file } = freshSqlite()
     let end = (): void => {}
     const slow = backgroundTool(

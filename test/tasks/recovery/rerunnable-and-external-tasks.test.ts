@@ -116,7 +116,7 @@ describe.each(['memory', 'sqlite'] as const)('declared recovery on %s', (kind: S
     expect(await door.session('s').tasks.get('h')).toMatchObject({ state: 'succeeded', attempt: 3 })
   })
 
-  test('TASK-3: a claim of a worker that dies at once is taken over within a lease and a third', async () => {
+  test('TASK-3: the claim of a worker that dies at once is taken over within 4/3 of a lease', async () => {
     const lease = 30_000
     const took: number[] = []
     const work = declared('rerunnable', () => 'done')

@@ -118,7 +118,7 @@ describe.each(['memory', 'sqlite'] as const)('signals and replies after worker l
     expect(await b.session('s').tasks.messages('h')).toHaveLength(1)
   })
 
-  test('TASK-3: attached writes survive a rejected semaphore slot', async () => {
+  test('TASK-3: task writes attached to a rejected slot request are not lost', async () => {
     let refusals = 0
     /** Rejects the first slot request after the start. */
     const full = (change: Change): boolean =>

@@ -100,7 +100,7 @@ test(
   },
 )
 
-test('BOX-2: symbolic and hard links in a folder lead no tool outside', { timeout: 60_000 }, async () => {
+test('BOX-2: no tool follows a symbolic or hard link out of a folder', { timeout: 60_000 }, async () => {
   const { root, outside, place, trace } = one()
   mkdirSync(join(root, 'd'))
   const links = escapeLinks(outside, join(place, 'created'))

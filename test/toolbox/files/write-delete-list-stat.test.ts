@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { wherever } from '../toolbox-session.ts'
 
 wherever('write_file', (given) => {
-  test('BOX-1: reports if the file was created or replaced', async () => {
+  test('BOX-1: reports whether the file was created or replaced', async () => {
     const first = await given().value('write_file', { path: 'a/b.txt', content: 'Grüße' })
     expect(first).toEqual({
       path: '/a/b.txt',
@@ -70,7 +70,7 @@ wherever('write_file', (given) => {
 })
 
 wherever('delete_file', (given) => {
-  test('BOX-1: deletes files and empty directories, and others only with recursive', async () => {
+  test('BOX-1: deletes files and empty directories, and non-empty ones only with recursive', async () => {
     for (const path of ['a', 'd/e/f', 'd/g']) await given().files.write(path, '')
     await given().files.makeDirectory('empty')
     expect(await given().value('delete_file', { path: 'a' })).toEqual({ path: '/a', deleted: true })
@@ -85,15 +85,18 @@ wherever('delete_file', (given) => {
     expect((await given().files.list()).entries).toEqual([])
   })
 
-  test.for(['/', '.', '/workspace', '..', 'x/..'])('BOX-1: deleting the root is rejected, also as %s', async (path) => {
-    await given().files.write('a', '')
-    expect(await given().failure('delete_file', { path, recursive: true })).toEqual({
-      code: 'root_refused',
-      class: 'permission_denied',
-      message: 'The root of the workspace cannot be deleted',
-    })
-    expect((await given().files.list()).entries).toHaveLength(1)
-  })
+  test.for(['/', '.', '/workspace', '..', 'x/..'])(
+    'BOX-1: deleting the root is rejected when it is written as %s',
+    async (path) => {
+      await given().files.write('a', '')
+      expect(await given().failure('delete_file', { path, recursive: true })).toEqual({
+        code: 'root_refused',
+        class: 'permission_denied',
+        message: 'The root of the workspace cannot be deleted',
+      })
+      expect((await given().files.list()).entries).toHaveLength(1)
+    },
+  )
 
   test('BOX-1: deleting a missing file fails as not found', async () => {
     expect(await given().failure('delete_file', { path: 'none' })).toMatchObject({

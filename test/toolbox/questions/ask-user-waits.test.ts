@@ -41,7 +41,7 @@ test.for(['memory', 'sqlite'] as const)(
   },
 )
 
-test('WAIT-1 POL-5: run() with until: waiting returns while a body waits for an answer inside', async () => {
+test('WAIT-1 POL-5: run() with until: waiting returns while a running body waits for an answer', async () => {
   const runtime = await opened({ tools: questionTools() })
   const run = runtime
     .session('s')

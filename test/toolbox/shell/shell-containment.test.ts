@@ -71,7 +71,7 @@ describe('BOX-1: processes left behind by a command', () => {
 })
 
 describe('BOX-1: environment and working directory of a command', () => {
-  test('the command sees nothing of our environment and none of our file handles', async () => {
+  test('the command sees neither our environment variables nor our file handles', async () => {
     process.env.PAWL_TEST_SECRET = 'hidden'
     process.env.AWS_SECRET_ACCESS_KEY = 'hidden'
     const { value } = await world({ env: { GIVEN: 'yes' } })
@@ -117,7 +117,7 @@ describe('BOX-1: environment and working directory of a command', () => {
     '....//',
     '~',
     '$HOME/..',
-  ])('the command does not start at %j', async (where) => {
+  ])('the command does not start in the directory %j', async (where) => {
     const { run, folder } = await world()
     mkdirSync(join(folder, 'a'))
     writeFileSync(join(folder, 'file'), '')

@@ -261,7 +261,7 @@ describe('BOX-4: timeouts', () => {
   const begins = (response: ServerResponse, type: string): void =>
     void response.writeHead(200, { 'content-type': type }).write('the beginning')
 
-  test('text that does not end in time is returned as far as it came and marked', async () => {
+  test('text that does not end in time is returned up to the timeout and marked', async () => {
     for (const [type, format] of [
       ['text/plain', 'text'],
       ['text/html', 'markdown'],

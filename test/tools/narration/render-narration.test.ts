@@ -147,7 +147,7 @@ describe('SESS-9: narration of a call', () => {
 })
 
 describe('SESS-9: the headline of several calls', () => {
-  test('a single call is its narration, repeats are counted, the first two are named', () => {
+  test('a single call shows its narration, repeats are counted, and the first two are named', () => {
     expect(headline([], 'en')).toBe('')
     expect(headline(['Read a.md'], 'en')).toBe('Read a.md')
     expect(headline(['Read a.md', 'Read a.md'], 'en')).toBe('Read a.md, twice')

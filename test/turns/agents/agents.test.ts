@@ -14,7 +14,7 @@ for (const [kind, fresh] of stores) {
   describe(`agents and ctx.complete on ${kind}`, () => {
     const open = opening(fresh)
 
-    test('SESS-5 SESS-11: ctx.complete is recorded, paid once and counted for its tool', async () => {
+    test('SESS-5 SESS-11: ctx.complete is recorded, paid for once and counted for its tool', async () => {
       const { clock, store } = fresh()
       const shared = keepOpen(store)
       let dies = true

@@ -46,7 +46,7 @@ describe('POL-8 SESS-11: limits.cost is checked before the model is called', () 
   })
 })
 
-test('POL-8 SESS-4: a user message that arrives meanwhile does not fail a finished turn for cost', async () => {
+test('POL-8 SESS-4: a message during a final answer over the cost limit does not fail the turn', async () => {
   let say = async (): Promise<void> => {}
   const model: Model = {
     name: 'm',

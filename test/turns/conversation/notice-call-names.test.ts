@@ -76,7 +76,7 @@ test('POL-7 SESS-3 SESS-10: after compaction a notice still refers to the right 
 })
 
 // A notice starts a turn like the one requested last; callers choose their own turn ids.
-test('TASK-9: a caller may use any turn id but the reserved prefix, and the session is woken', async () => {
+test('TASK-9: a caller may use any turn id without the reserved prefix, and the session wakes', async () => {
   const end = Promise.withResolvers<string>()
   const slow = tool({
     name: 'slow',

@@ -21,7 +21,7 @@ export async function followOtherOwner(
   const own = active.execution?.request
   active.release()
   const record = await store.callAt(active.position)
-  if (activeCalls.byUid.get(active.uid) !== active) return // it was settled or removed meanwhile
+  if (activeCalls.byUid.get(active.uid) !== active) return // it has been settled or removed since
   if (!record) return active.reject(new PawlError('store_unavailable', 'The call is no longer recorded.'))
   if (record.hash !== active.hash && !(own && sameContent(record, own))) {
     const message = `Another call with id '${active.position.id}' was recorded first`

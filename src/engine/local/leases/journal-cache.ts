@@ -29,7 +29,7 @@ export class JournalCache {
     return this.#steps?.get(key)
   }
 
-  /** The recorded end of a step, or null if it must run in this round. Throws if a `once` step has an unknown end. */
+  /** The recorded end of a step, or null if it must run in `round`. Throws if a `once` step has an unknown end. */
   stepEnd({ key, input, once }: StepSpec, round: number): StepEnd | null {
     const found = this.step(key)
     if (!found) return null

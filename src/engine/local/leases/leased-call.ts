@@ -286,8 +286,8 @@ export class LeasedCall {
   }
 
   /**
-   * Durable when it resolves. Throws if the write was rejected, or if the execution ended meanwhile: the body must not
-   * continue then.
+   * Durable when it resolves. Throws if the write was rejected, or if the execution ended during the write: then the
+   * body must not continue.
    */
   write(change: Change): Promise<void> {
     this.check()
@@ -353,7 +353,7 @@ export class LeasedCall {
       ;({ lapses } = lease)
       // Looked up by position: another worker may have recorded the same call under its own uid.
       record = await store.callAt(position)
-      // A cancel may have been recorded meanwhile.
+      // A cancel may have been recorded in between.
       const cancelStep = (await store.steps(uid)).find(({ key }) => key === cancelKey)
       if (cancelStep) cancelled = JSON.parse(cancelStep.value as string) as CancelReason
     } catch (error) {

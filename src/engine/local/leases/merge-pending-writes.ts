@@ -29,8 +29,8 @@ export function mergeWrites(first: PendingWrites, then: PendingWrites): PendingW
 }
 
 /**
- * From writes the store could not hold: the call to submit, with the documents and events that belong to it. Another
- * worker must still get that call.
+ * For attached writes that the store rejected: the call among them, with its own documents and events. They are written
+ * again, because that call must still run on some worker.
  */
 export function submittedCallOf({ pending }: AttachedToCommit): PendingWrites | null {
   if (!pending?.insertCall) return null

@@ -16,7 +16,7 @@ export function hasOpenWait(steps: Iterable<StepRecord>, waits: Iterable<WaitRec
   return false
 }
 
-/** With the end of a step: the call made progress, so earlier deaths were not its fault. */
+/** Applied with the end of a step: the call made progress, so earlier deaths were not its fault. */
 export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> {
   if (leased.progress.deaths === 0) return {}
   leased.progress = { ...leased.progress, deaths: 0 }
@@ -24,8 +24,8 @@ export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> {
 }
 
 /**
- * The call waits before its body starts again, so a death meanwhile is not its fault. The record shows a started body,
- * so the next claim will count one death; until the body starts, the record holds one less.
+ * The call waits before its body starts again, so a worker death during that time is not its fault. The record shows a
+ * started body, so the next claim will count one death; until the body starts, the recorded number is one lower.
  */
 export function exemptNextDeath(leased: LeasedCall): void {
   const { deaths } = leased.progress

@@ -1,4 +1,5 @@
-// Answers waits, from outside or by deadline. The first answer wins; later callers get the recorded one.
+// Answers waits: with an answer from a caller, or because the deadline has passed. The first answer wins; later callers
+// get the recorded one.
 
 import type { Clock } from '../../../core/clock.ts'
 import type { MaybePromise } from '../../../core/maybe-promise.ts'
@@ -83,7 +84,7 @@ export class WaitAnswers {
     return this.#write(wait, resolution, call, extra)
   }
 
-  /** Closes a wait whose question no longer applies, because another call would run. */
+  /** Closes a wait whose question no longer applies because the planned call has changed. */
   async withdraw(wait: WaitRecord, call: CallRecord, why: string): Promise<boolean> {
     return this.#write(wait, { cancelled: why, at: this.#host.clock.now() }, call)
   }

@@ -68,7 +68,7 @@ export class ApprovalWaits implements ApprovalWaitsPort {
     return decidingMs(approvals, this.#host.clock.now())
   }
 
-  /** With the outcome: removes the inbox items that are still open. */
+  /** Writes to commit with the outcome: they remove the inbox items that are still open. */
   closeItems(): Pick<Change, 'documents'> {
     const { position } = this.#leased.request
     const open = this.#journal.waits.flatMap((wait) => {
@@ -78,7 +78,7 @@ export class ApprovalWaits implements ApprovalWaitsPort {
     return open.length > 0 ? { documents: open } : {}
   }
 
-  /** The wait was for a decision and is answered: the call continues as one that waits for nothing. */
+  /** Once the decision that the call waited for has been made, the call no longer counts as waiting. */
   clearAnsweredWait(): void {
     const { progress } = this.#leased
     if (progress.state !== 'queued' || progress.wait === null) return

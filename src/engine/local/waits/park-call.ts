@@ -1,4 +1,4 @@
-// Parks a call on an external wait: afterwards no worker owns it, and it costs one row.
+// Parks a call on an external wait: afterwards no worker owns it, and it takes up only one row in the store.
 
 import { checkMove } from '../../../store/records/call-record.ts'
 import type { Guard } from '../../../store/store.ts'

@@ -1,5 +1,5 @@
 // Wakes waiting calls on this worker: by an answer (Waiters) or by the clock (Timers). One timer serves all deadlines,
-// and a wait costs a map entry only while a body waits for it.
+// and a wait has a map entry only while a body waits for it.
 
 import { PawlError } from '../../../core/errors.ts'
 import type { Clock } from '../../../core/clock.ts'

@@ -7,7 +7,7 @@ export class BodyWaits {
   readonly #clock: Clock
   readonly #onOpen: () => void
   #openCount = 0
-  /** Those that the body requested itself, and since when at least one is open. */
+  /** Number of open waits that the body itself requested, and the time since which at least one is open. */
   #timedCount = 0
   #since = 0
   #ms = 0

@@ -155,8 +155,8 @@ export class CallWaits {
     for (const record of this.#journal.waits) {
       await answers.cancel(record, request, { reason: stopped.cancel, by: stopped.by })
       const terminal = await answers.recordedAnswer(record.id)
-      // Skips waits that the external side cancelled itself (nothing is left to stop there) and waits of people, for
-      // which no key was handed out.
+      // Skips waits that the external side cancelled itself (nothing is left to stop there) and waits that people
+      // answer, for which no key was handed out.
       if ('cancelled' in terminal && terminal.cancelled === stopped.cancel && !waitTermsOf(record).asks)
         ended.push(this.#toWait(record))
     }
