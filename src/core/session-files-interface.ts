@@ -13,7 +13,10 @@ export interface FileStat {
    * for a log that may still grow.
    */
   readonly hash: string | null
-  /** As passed to write(), otherwise by file extension; null if unknown. A real folder only knows the extension. */
+  /**
+   * As passed to write(), otherwise derived from the file extension; null if unknown. In a real folder it is always
+   * derived from the extension.
+   */
   readonly mediaType: string | null
   readonly createdAt: number
   readonly updatedAt: number

@@ -56,7 +56,7 @@ export interface CombinedApprovalTerms {
 
 export interface Vote extends Omit<Decision, 'asking'> {
   readonly terms?: ApprovalTerms
-  /** False: the vote counts because the arguments or hints could not rule it out. */
+  /** False if it is unclear from the arguments or hints whether the rule matches; the vote then counts anyway. */
   readonly certain: boolean
 }
 

@@ -9,7 +9,7 @@ export type CatchUp = 'skip' | 'once' | 'all'
 export interface CatchUpPolicy {
   readonly timing: Timing
   readonly catchUp: CatchUp
-  /** Maximum number of slots made up for with `all`. */
+  /** Maximum number of missed slots that `all` runs late. */
   readonly cap: number
 }
 

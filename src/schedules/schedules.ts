@@ -49,7 +49,7 @@ export interface CreateSchedule extends StartSpec {
    * or one run for each of the last `cap` (`all`).
    */
   readonly catchUp?: CatchUp
-  /** Maximum number of slots made up for with `catchUp: 'all'` (default 10, at most 100). */
+  /** Maximum number of missed slots that `catchUp: 'all'` runs late (default 10, at most 100). */
   readonly cap?: number
   /**
    * If the previous run is open: skip the slot (`skip`, the default), run after it (`queue`), or at the same time

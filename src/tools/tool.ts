@@ -141,7 +141,7 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly narrate?: Narrate<InputOf<S>>
   /** Example inputs, sent to the model if the provider supports them. */
   readonly examples?: readonly unknown[]
-  /** Change it when recorded arguments would mean something else. */
+  /** Change it when a change to the tool gives recorded arguments a different meaning. */
   readonly version?: string
   /** Converts recorded arguments of an older version to this version. */
   readonly upgrade?: (recorded: { args: Json; version: string | undefined }) => unknown

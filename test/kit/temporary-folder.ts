@@ -12,7 +12,7 @@ export default function ownFolder(): () => void {
   // PostgreSQL may run as another user, which needs permission to traverse the folder.
   chmodSync(folder, 0o711)
   process.env.TMPDIR = folder
-  process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../node_modules/.cache/pawl-compiled')
+  process.env.NODE_COMPILE_CACHE ??= join(import.meta.dirname, '../../node_modules/.cache/pawl-compiled')
   return () => {
     for (const [name, value] of Object.entries(before)) {
       if (value === undefined) delete process.env[name]

@@ -135,7 +135,7 @@ export async function runAnthropic(
   const calls = callsFromAnthropic(message)
   if (calls.length === 0) return []
   const batch = options.batch ?? message.id ?? ''
-  if (batch === '') throw new PawlError('call_invalid', 'The message has no id to name its batch. Pass { batch }.')
+  if (batch === '') throw new PawlError('call_invalid', 'The message has no id to use as its batch. Pass { batch }.')
   const outcomes = await session.run(calls, { batch, ...(options.signal ? { signal: options.signal } : {}) })
   return anthropicResults(outcomes, { attachments: options.attachments ?? session.attachments })
 }

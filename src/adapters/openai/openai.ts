@@ -268,7 +268,7 @@ export async function runOpenAI(
   const calls = callsFromOpenAI(answer, options.strict ? { strict: toolsOf(session) } : {})
   if (calls.length === 0) return []
   const batch = options.batch ?? ('id' in answer ? answer.id : '')
-  if (batch === '') throw new PawlError('call_invalid', 'The answer has no id to name its batch. Pass { batch }.')
+  if (batch === '') throw new PawlError('call_invalid', 'The answer has no id to use as its batch. Pass { batch }.')
   const outcomes = await session.run(calls, { batch, ...(options.signal ? { signal: options.signal } : {}) })
   return openaiResults(outcomes, { api, attachments: options.attachments ?? session.attachments })
 }

@@ -82,7 +82,8 @@ async function backOffAfterCrash(
   execution.attached.exemptNextDeath()
   const run = reporterOf(execution)
   run?.status(`Goes on after a lost worker (attempt ${attempt + 1})`)
-  if (run?.terms.wake === 'on_activity') run.addNotice('lost', `It goes on where it was (attempt ${attempt + 1}).`)
+  if (run?.terms.wake === 'on_activity')
+    run.addNotice('lost', `It continues where it stopped (attempt ${attempt + 1}).`)
   run?.attachPending()
   try {
     await execution.sleep(`sleep:recovery:${attempt}`, ms, stop.signal)

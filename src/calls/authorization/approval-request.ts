@@ -186,7 +186,7 @@ const expiredOutcome: ToSettle = {
     class: 'permission_denied',
     code: 'approval_expired',
     message:
-      'Nobody decided about this call in time, so it was not run. Tell the user that it needs an approval; it may be asked for again.',
+      'The approval request expired without a decision, so the call was not run. Tell the user that it needs an approval; it can be requested again.',
     source: 'policy',
   }),
 }
@@ -195,7 +195,7 @@ const unattendedOutcome = (reason: string): ToSettle => ({
   settle: failure({
     class: 'permission_denied',
     code: 'approval_required',
-    message: `${reason} Nobody is there to approve it, so it was not run. Go on without it.`,
+    message: `${reason} No one can approve it in this session, so it was not run. Continue without it.`,
     source: 'policy',
   }),
 })

@@ -32,7 +32,7 @@ export async function noteMovedRecovery(execution: Execution, host: CallHost, at
   const { position, uid } = execution.request
   if (moved.row.wake !== 'on_activity') return true
   const at = host.clock.now()
-  const text = `It goes on where it was (attempt ${attempt}).`
+  const text = `It continues where it stopped (attempt ${attempt}).`
   const { row, added } = noticeOf(position, noticeKey(at, `${uid}:${attempt}`, 0), {
     at,
     about: 'lost',

@@ -40,7 +40,7 @@ export class Glob {
     return positions
   }
 
-  /** The positions after one more name. */
+  /** The positions after the next name of the path, `name`, has been matched. */
   step(positions: Positions, name: string): Positions {
     const next = new Set<number>()
     const characters = Array.from(name)

@@ -96,7 +96,10 @@ export interface EventBodies {
   'trigger.unsubscribed': { readonly trigger: string }
   'trigger.paused': { readonly trigger: string }
   'trigger.resumed': { readonly trigger: string }
-  /** Recorded in the only session that receives it; otherwise where it was emitted ('' if by the runtime). */
+  /**
+   * Emitted by a body: recorded in the session of that body. Emitted by the host: recorded in the target session if
+   * there is one, otherwise in the session whose API was used ('' for the API of the runtime).
+   */
   'trigger.emitted': { readonly event: string; readonly key: string; readonly deliveries: number }
   'trigger.delivered': {
     readonly trigger: string

@@ -96,7 +96,7 @@ export function outcomeOf(resolution: Resolution): Outcome {
   if ('cancelled' in resolution) {
     return { status: 'cancelled', cancellation: { message: resolution.cancelled, source: 'cancellation' } }
   }
-  const message = 'Nobody answered before the deadline'
+  const message = 'No answer arrived before the deadline'
   return resolution.failsTurn
     ? failure({
         class: 'timeout',

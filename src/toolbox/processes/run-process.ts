@@ -169,7 +169,7 @@ export async function runProcess(
     // Processes that it started and that hold its output get a short time to finish; then they are ended too.
     schedule(outputGraceMs, () => endTree(Math.min(grace, killWaitMs)))
   })
-  // Three handles: the program has exited and both output pipes are closed, so no more output can arrive.
+  // Wait for three events: the program exits, and both output pipes close. After that no more output can arrive.
   let openHandles = 3
   const onClosed = (): void => void (--openHandles === 0 && finished.resolve())
   child.once('exit', onClosed)

@@ -1,4 +1,4 @@
-// toolbox.questions(): the model asks the person it works for with ask_user.
+// toolbox.questions(): with ask_user, the model puts questions to the person it works for.
 
 import type { Tool } from '../../tools/tool.ts'
 import { askUser } from './ask-user.ts'

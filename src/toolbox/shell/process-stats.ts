@@ -10,7 +10,7 @@ export interface ProcessCount {
   readonly memory: number
 }
 
-/** Processes inspected concurrently: each takes file handles. */
+/** Maximum number of processes inspected concurrently, because each inspection needs file handles. */
 const readsAtOnce = 64
 
 export class ProcessStats {

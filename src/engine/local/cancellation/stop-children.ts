@@ -1,5 +1,5 @@
-// Cancels the nested calls and agent turns that a body started before its worker died. A resumed body finds them
-// itself; one that ends first because it is cancelled does not, and nothing else would stop them.
+// Cancels the nested calls and agent turns that a body started before its worker died. A body that resumes
+// finds them itself. If the call is cancelled before its body resumes, nothing else would stop them.
 
 import type { CallOptions, CallRecord } from '../../../store/records/call-record.ts'
 import { isTurn, parentName, type ParentRow, workingName } from '../../../store/records/conversation.ts'

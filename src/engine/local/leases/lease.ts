@@ -41,7 +41,7 @@ export class Lease {
     return this.#heartbeat.lapses
   }
 
-  /** True if the store surely still counts this worker as alive. */
+  /** True if it is certain that the store still counts this worker as alive. */
   fresh(): boolean {
     const now = this.#clock.monotonic()
     return now < this.#until || now < this.#heartbeat.until
