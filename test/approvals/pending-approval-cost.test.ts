@@ -51,7 +51,7 @@ const fastest = async (times: number, run: () => Promise<unknown>): Promise<numb
 }
 
 describe.each(['memory', 'sqlite'] as const)('10,000 pending approvals on %s', { timeout: 60_000 }, (kind) => {
-  test('POL-4 POL-6: inbox pages are fast, timers do not grow, and a decision’s cost is constant', async () => {
+  test('POL-4 POL-6: inbox pages are fast; the timer count and the cost of a decision are constant', async () => {
     const clock = manualClock()
     const { store, count } = counted(storeOf(kind, join(dir, 'agent.db'), clock))
     const ran: unknown[] = []

@@ -11,7 +11,7 @@ const empty = z.object({})
 describe.each(['memory', 'sqlite'] as const)('timeouts on %s', (kind) => {
   const world = worldOn(kind)
 
-  test('TIME-2: a retry keeps the rest of a total timeout that paused for an answer', async () => {
+  test('TIME-2: time spent waiting for an answer does not count against the total timeout of a retry', async () => {
     let tries = 0
     const ask = rerunTool('ask', { timeout: { total: '1m' } }, async (_, ctx) => {
       const asked = await ctx.ask({ text: 'Which?', deadline: '1h' })

@@ -996,7 +996,7 @@ describe('budgets', () => {
     expect(after).toEqual(['ran', 'ran', 'repeats', 'repeats'])
   })
 
-  test('POL-8: results without a hash count as equal, and concurrent batches are one round each', () => {
+  test('POL-8: results without a hash count as equal, and each of two concurrent batches is its own round', () => {
     const budget = turn({ repeats: 2 })
     const blind = newUsage()
     expect([1, 2, 3].map((round) => ask(budget, blind, about(round), { outcome: null }))).toEqual([

@@ -1,7 +1,7 @@
 // The structure of src as a test: which folder may import which, no import cycles, which packages live where, and where
 // time and randomness come from. ARCHITECTURE.md shows the same rings; the last test keeps them equal.
 
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { expect, test } from 'vitest'
 
@@ -151,4 +151,19 @@ test('file names are one noun or verb and files have at most about 300 lines', (
 test('ARCHITECTURE.md shows the rings', () => {
   const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
   for (const { name, folders } of rings) expect(text).toContain(`| ${name} | ${folders.join(', ')} |`)
+})
+
+test('every file that ARCHITECTURE.md and the folder pages name exists', () => {
+  const everything = sources.map((file) => `/${file}`)
+  const pages = [
+    'ARCHITECTURE.md',
+    ...['calls', 'schedules', 'storage', 'store', 'toolbox'].map((name) => `src/${name}/README.md`),
+  ]
+  const missing = pages.flatMap((page) =>
+    [...readFileSync(join(root, page), 'utf8').matchAll(/`([\w./-]+\.ts)`/g)]
+      .map(([, name = '']) => name)
+      .filter((name) => !everything.some((file) => file.endsWith(`/${name}`)) && !existsSync(join(root, name)))
+      .map((name) => `${page}: ${name}`),
+  )
+  expect(missing).toEqual([])
 })

@@ -119,7 +119,7 @@ describe.each(Object.entries(loops))('%s', (kind, loop) => {
     expect(ran).toEqual(['add 1'])
   })
 
-  test('VAL-5: images and PDFs are file parts if their bytes can be read; other files are named', async () => {
+  test('VAL-5: images and PDFs are sent as file parts if readable; other files only by name', async () => {
     const { tools } = shop()
     const { session } = await watched(tools)
     const run = async (options: object) =>

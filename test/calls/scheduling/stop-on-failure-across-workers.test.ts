@@ -15,7 +15,7 @@ describe.each(['memory', 'sqlite'] as const)('submitting on %s', (kind: StoreKin
   let clock: ManualClock
   const { start, settle } = fleetOn(kind, (has) => ({ clock } = has))
 
-  test('SCHED-1: onFailure stop holds for calls on another worker', async () => {
+  test('SCHED-1: onFailure stop also applies to calls on another worker', async () => {
     const ran: string[] = []
     const bad = plain('bad', () => {
       throw fail('no')

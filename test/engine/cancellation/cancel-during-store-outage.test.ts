@@ -167,7 +167,7 @@ for (const [kind, fresh] of stores) {
       )
       expect(did).toEqual(['first', 'second'])
     })
-    test('SCHED-1 CALL-3: onFailure stop holds although the write of the first outcome fails once', async () => {
+    test('SCHED-1 CALL-3: onFailure stop still applies if the write of the first outcome fails once', async () => {
       const { did } = await order(
         (armed) => ({
           onCommit: (change) =>

@@ -49,7 +49,7 @@ describe('BOX-4: addresses', () => {
     expect(canary.connections).toBe(0)
   })
 
-  test('private addresses are rejected with the resolver of the system as well', async () => {
+  test('private addresses are also rejected when the system resolver is used', async () => {
     const { fetch } = await world({ ports: [canary.port] })
     for (const host of ['localhost', 'LOCALHOST.', '127.0.0.1', '[::1]', '0', '2130706433', '[::ffff:7f00:1]'])
       expect(codeOf(await fetch({ url: `http://${host}:${canary.port}/` })), host).toBe('url_blocked')
