@@ -48,6 +48,7 @@ import { Scheduler } from './schedules/scheduler.ts'
 import { checkEmitOptions, emit, emitInBody } from './schedules/emit-event.ts'
 import { openTriggers } from './schedules/triggers.ts'
 import { KeyedMutex } from './core/keyed-mutex.ts'
+import type { Scope } from './core/scope.ts'
 import { openTasks, type TasksHost } from './tasks/tasks.ts'
 import { buildTaskCall, callerOf, startedBy } from './sessions/build-task-call.ts'
 import { Batches } from './sessions/run-batch.ts'
@@ -132,8 +133,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
     const toolsetOf = (of: string, id: string): Toolset => registry.toolsetFor(of, id)
     const renderer = callRenderer(show, toolsetOf)
-    const loadSecrets = (of: { tenant: string; session: string }): Promise<void> =>
-      learnSecrets(store, of, (secret) => redact.learn(secret))
+    const loadSecrets = (of: Scope): Promise<void> => learnSecrets(store, of, (secret) => redact.learn(secret))
     const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: toolsetOf }), loadSecrets)
     const records = new RecordReader(store, output, clock, redact)
     // The pipeline needs the engine for nested calls, and the engine needs the pipeline, so `engine` is assigned below.

@@ -5,6 +5,7 @@ import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
 import { decode, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import { type ClientCalls, openClientCalls } from './pending-client-calls.ts'
 import { connectionFor, type Connections, openConnections } from './account-connections.ts'
 import { decide, type DecideAnswer, type DecideHost, secretAnswerPosition } from './decide.ts'
@@ -19,7 +20,7 @@ export interface Approvals {
   readonly connections: Connections
   readonly clients: ClientCalls
   /** Remembered rules that apply in a session. */
-  remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
+  remembered(of: Scope): Promise<readonly RememberedRule[]>
   connection(of: { tenant: string; principal: string | null }, provider: string): ReturnType<typeof connectionFor>
   /** Decrypts a person's answer to a secret question. */
   openSecret(wait: string, sealed: string): Json

@@ -4,6 +4,7 @@
 import type { CallOptions, CallRecord, WaitRecord } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Engine, ResolveAnswer } from '../engine/engine.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
@@ -37,11 +38,6 @@ export interface ClientCallAt {
 export interface ClientCalls {
   list(of: Scope): Promise<ClientCall[]>
   answer(of: Scope, callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
-}
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
 }
 
 interface PendingClientCall {

@@ -4,6 +4,7 @@ import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Scope } from '../core/scope.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { StoredDocument, DocumentName, Store } from '../store/store.ts'
@@ -35,10 +36,7 @@ async function readRules(store: Store, of: { tenant: string; session?: string })
 }
 
 /** Rules that apply in a session: its own and those of its tenant. */
-export async function rulesFor(
-  store: Store,
-  { tenant, session }: { tenant: string; session: string },
-): Promise<readonly RememberedRule[]> {
+export async function rulesFor(store: Store, { tenant, session }: Scope): Promise<readonly RememberedRule[]> {
   const [own, shared] = await Promise.all([
     readRules(store, { tenant, session }),
     readRules(store, { tenant, session: '' }),

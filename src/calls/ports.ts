@@ -8,6 +8,7 @@ import type { Redactor } from '../security/redact.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Scope } from '../core/scope.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Budget } from '../policy/budgets.ts'
 import type { Policy } from '../policy/rules.ts'
@@ -50,7 +51,7 @@ export interface CallHost {
   /** Decrypts the answer to a secret question. */
   openSecret(wait: string, sealed: string): Json
   /** The remembered approval rules of the session and the tenant. */
-  remembered(of: { tenant: string; session: string }): Promise<readonly RememberedRule[]>
+  remembered(of: Scope): Promise<readonly RememberedRule[]>
   /** The budgets of each scope, the widest scope first; may be empty. */
   readonly budgets: readonly Budget[]
   readonly sizes: Sizes
@@ -66,7 +67,7 @@ export interface CallHost {
   readonly wakes: {
     /** How many times in a row a session may be woken; 0 turns waking off. */
     readonly maxConsecutive: number
-    rows(of: { readonly tenant: string; readonly session: string }, what: string): StepAttachedWrites['documents']
+    rows(of: Scope, what: string): StepAttachedWrites['documents']
   }
   /**
    * The tasks of the session, for `ctx.tasks`. If the execution is a task itself, tasks it starts become its children.
@@ -94,12 +95,12 @@ export interface CallHost {
   /** Runs an agent turn in its own session; resolves when the turn has ended. */
   turn(of: Execution, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
   /** Files of a session; every write is guarded by `fence`. */
-  files(of: { tenant: string; session: string }, fence: Execution['attached']['fence']): SessionFiles
+  files(of: Scope, fence: Execution['attached']['fence']): SessionFiles
   /** Values and secrets of a session, for a body. */
-  values(of: { tenant: string; session: string }, writer: Writer): SessionValues
-  secrets(of: { tenant: string; session: string }, writer: Writer): OpenedSecrets
+  values(of: Scope, writer: Writer): SessionValues
+  secrets(of: Scope, writer: Writer): OpenedSecrets
   /** The full outputs of the session's calls. */
-  outputs(of: { tenant: string; session: string }): Outputs
+  outputs(of: Scope): Outputs
   /** Publishes a live event that is not stored. */
   live(about: Execution, type: 'call.progress' | 'call.output', body: object): void
 }

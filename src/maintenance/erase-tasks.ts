@@ -1,6 +1,7 @@
 // Deletes the data of tasks whose calls were erased: rows, messages, events, and the files the runtime wrote for them.
 // Called by retention.ts.
 
+import type { Scope } from '../core/scope.ts'
 import { removedFileRows, readStoredFile } from '../storage/files/file-rows.ts'
 import {
   childName,
@@ -18,11 +19,6 @@ import {
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import { isThere, unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, Store } from '../store/store.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 type Deletion = NonNullable<Change['documents']>[number]
 

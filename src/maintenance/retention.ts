@@ -6,7 +6,7 @@ import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
-import type { Scope, Store, Unsettled } from '../store/store.ts'
+import type { ScopeFilter, Store, Unsettled } from '../store/store.ts'
 import { iterateAgentSessions } from '../store/iterate-agent-sessions.ts'
 
 export interface PruneOptions {
@@ -122,9 +122,9 @@ export async function erase(host: RetentionHost, options: EraseOptions): Promise
   }
   if (open !== 'refuse' && open !== 'cancel')
     throw new PawlError('config_invalid', `open is ${JSON.stringify(open)}; it must be 'refuse' or 'cancel'.`)
-  const scope: Scope = { tenant: tenant ?? 'default', ...(session === undefined ? {} : { session }) }
+  const scope: ScopeFilter = { tenant: tenant ?? 'default', ...(session === undefined ? {} : { session }) }
   if (open === 'cancel') await cancelOpen(host, scope, milliseconds(within, 'within'))
-  const scopes: Scope[] = []
+  const scopes: ScopeFilter[] = []
   for await (const each of scopesOf(host.store, scope)) {
     await rejectIfOpen(host.store, each, 'Nothing was erased.')
     scopes.push(each)
@@ -147,7 +147,7 @@ export async function erase(host: RetentionHost, options: EraseOptions): Promise
 }
 
 /** A session is erased together with the sessions of agents that worked for it. */
-async function* scopesOf(store: Store, { tenant, session }: Scope): AsyncGenerator<Scope, void> {
+async function* scopesOf(store: Store, { tenant, session }: ScopeFilter): AsyncGenerator<ScopeFilter, void> {
   if (session === undefined) yield { tenant }
   else yield* iterateAgentSessions(store, { tenant, session })
 }
@@ -159,7 +159,11 @@ const addErased = (a: Erased, b: Erased): Erased => ({
   attachments: a.attachments + b.attachments,
 })
 
-async function erasePages(store: Store, query: { settledBefore?: number; of?: Scope }, limit: number): Promise<Erased> {
+async function erasePages(
+  store: Store,
+  query: { settledBefore?: number; of?: ScopeFilter },
+  limit: number,
+): Promise<Erased> {
   let [calls, events, attachments] = [0, 0, 0]
   for (let after: string | null = ''; after !== null;) {
     const page = await store.erase({ ...query, after, limit: Math.min(pageSize, limit - calls) })
@@ -173,7 +177,7 @@ async function erasePages(store: Store, query: { settledBefore?: number; of?: Sc
   return { calls, events, attachments, more: false }
 }
 
-async function rejectIfOpen(store: Store, of: Scope, consequence: string): Promise<void> {
+async function rejectIfOpen(store: Store, of: ScopeFilter, consequence: string): Promise<void> {
   const open = await store.unsettled({ of, after: '', limit: maxNamed + 1 })
   if (open.length === 0) return
   const named = open.slice(0, maxNamed).map(nameOf)
@@ -189,7 +193,7 @@ const nameOf = ({ position: { session, id }, tool, state }: Unsettled): string =
  * Cancels all open calls repeatedly, because nested calls end with their parent or a moment later. Parent sessions come
  * first, so that a parent does not see its agent cancelled before it is cancelled itself.
  */
-async function cancelOpen(host: RetentionHost, of: Scope, ms: number): Promise<void> {
+async function cancelOpen(host: RetentionHost, of: ScopeFilter, ms: number): Promise<void> {
   const { store, clock } = host
   const deadline = clock.monotonic() + ms
   const cancelled = new Set<string>()
@@ -202,7 +206,7 @@ async function cancelOpen(host: RetentionHost, of: Scope, ms: number): Promise<v
 }
 
 /** Returns the number of open calls. */
-async function cancelIn({ store, cancel }: RetentionHost, of: Scope, cancelled: Set<string>): Promise<number> {
+async function cancelIn({ store, cancel }: RetentionHost, of: ScopeFilter, cancelled: Set<string>): Promise<number> {
   let open = 0
   for (let after = ''; ;) {
     const page = await store.unsettled({ of, after, limit: pageSize })

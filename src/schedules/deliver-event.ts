@@ -2,13 +2,14 @@
 // row of the delivery. A delivery that cannot start is retried with exponential backoff and does not block the others.
 
 import { decode, encode, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
 import type { Change, Guard, StoredDocument } from '../store/store.ts'
 import { type FireResult, type FireHost, isStartError } from './fire-schedule.ts'
 import type { Owner } from '../tasks/ports.ts'
-import { dueKey, type Scope } from './schedule-row.ts'
+import { dueKey } from './schedule-row.ts'
 import { startTask } from '../tasks/start-task.ts'
 import {
   type DeliveryRow,

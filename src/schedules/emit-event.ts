@@ -7,6 +7,7 @@ import { formatValue } from '../core/format-value.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { encode, containsAttachment, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Execution } from '../engine/engine.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
@@ -14,7 +15,7 @@ import type { Change, Guard } from '../store/store.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
 import { dueDelivery } from './deliver-event.ts'
 import { isStartError } from './fire-schedule.ts'
-import { overdueTime, type Scope } from './schedule-row.ts'
+import { overdueTime } from './schedule-row.ts'
 import {
   type Delivery,
   deliveryTask,

@@ -5,6 +5,7 @@
 import { isTerminal } from '../core/task-state.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import { sessionSubject } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { endName, noticeKey } from '../store/records/task-record.ts'
@@ -13,14 +14,7 @@ import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { monitorFiredWrites } from './monitor-task-writes.ts'
 import { readTask } from '../tasks/read-task.ts'
 import { scheduleName } from '../store/records/task-record.ts'
-import {
-  advanceSchedule,
-  isCurrentDueRow,
-  readRow,
-  type ScheduleRow,
-  type ScheduleSlot,
-  type Scope,
-} from './schedule-row.ts'
+import { advanceSchedule, isCurrentDueRow, readRow, type ScheduleRow, type ScheduleSlot } from './schedule-row.ts'
 import { scheduleTransition, type ScheduleWrites } from './schedule-events.ts'
 import { maxCatchUp, type Plan, planSlots } from './due-slots.ts'
 import { startTask } from '../tasks/start-task.ts'

@@ -9,8 +9,9 @@ import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard, Store } from '../store/store.ts'
 import type { TaskMessage } from '../tools/context/task-interfaces.ts'
 import { monitorKind } from '../core/task-state.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Monitor } from '../tasks/read-schedule-monitor.ts'
-import type { ScheduleRow, Scope } from './schedule-row.ts'
+import type { ScheduleRow } from './schedule-row.ts'
 
 type DocumentWrites = NonNullable<Change['documents']>
 

@@ -1,10 +1,11 @@
 // The writes of a schedule transition: its rows, its monitor and the feed events of both. The events are derived from
 // the difference between the old and the new row, so that no caller can forget one.
 
+import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import type { Change, Store } from '../store/store.ts'
 import { monitorEndWrites } from './monitor-task-writes.ts'
-import { scheduleRows, type ScheduleRow, type ScheduleSlot, type Scope } from './schedule-row.ts'
+import { scheduleRows, type ScheduleRow, type ScheduleSlot } from './schedule-row.ts'
 
 export interface ScheduleWrites {
   readonly documents: NonNullable<Change['documents']>

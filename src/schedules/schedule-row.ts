@@ -7,6 +7,7 @@ import { lengthPrefixed } from '../core/ids.ts'
 import { messageName, scheduleName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import { lastSlots, nextAfter, type Timing } from './next-cron-times.ts'
 import type { Change, StoredDocument, DocumentName } from '../store/store.ts'
 import type { Owner } from '../tasks/ports.ts'
@@ -93,11 +94,6 @@ export interface Schedule extends Pick<
   readonly cron: string | null
   readonly at: number | null
   readonly timezone: string
-}
-
-export interface Scope {
-  readonly tenant: string
-  readonly session: string
 }
 
 /**

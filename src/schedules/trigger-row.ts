@@ -4,8 +4,9 @@
 import { hash } from 'node:crypto'
 import { lengthPrefixed } from '../core/ids.ts'
 import { decode, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import type { StoredDocument, DocumentName } from '../store/store.ts'
-import type { StartIdentity, Scope } from './schedule-row.ts'
+import type { StartIdentity } from './schedule-row.ts'
 import type { CheckedStart } from './start-target.ts'
 
 export interface SubscriptionRow extends Omit<CheckedStart, 'secret'> {

@@ -7,11 +7,12 @@ import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '
 import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
 import type { FireResult, FireHost } from './fire-schedule.ts'
 import type { Wakes } from '../tasks/ports.ts'
 import { openNotices } from '../tasks/notices.ts'
-import { dueKey, overdueTime, type Scope } from './schedule-row.ts'
+import { dueKey, overdueTime } from './schedule-row.ts'
 
 type DocumentWrites = NonNullable<Change['documents']>
 

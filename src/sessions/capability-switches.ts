@@ -3,15 +3,11 @@
 import type { Hook } from '../calls/admission/hook-definition.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Capabilities } from './define-capability.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /** Capabilities of one session. */
 export interface SessionCapabilities {

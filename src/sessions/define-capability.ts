@@ -3,6 +3,7 @@
 
 import { checkHooks, type Hook, type HookFacts } from '../calls/admission/hook-definition.ts'
 import { PawlError } from '../core/errors.ts'
+import type { Scope } from '../core/scope.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { type Entry, restrictToolset, type Toolset } from '../tools/toolset.ts'
 import { isCost } from '../models/cost-ledger.ts'
@@ -24,11 +25,6 @@ export interface Capability {
 
 /** Infinity where there is no limit. */
 export type CapabilityLimits = Required<NonNullable<Capability['limits']>>
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 const namePattern = /^[A-Za-z0-9_.-]{1,64}$/
 

@@ -2,13 +2,9 @@
 // last.
 
 import { PawlError } from '../core/errors.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { SessionCapabilities, CapabilitySwitches } from './capability-switches.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 export class EnabledCapabilities {
   readonly #switches: CapabilitySwitches

@@ -1,6 +1,7 @@
 // Exports a session as plain JSON: its calls with steps and waits, and their attachments. The export is not encrypted:
 // protect it like the store itself.
 
+import type { Scope } from '../core/scope.ts'
 import type { CallRecord, StepRecord, WaitRecord } from '../store/records/call-record.ts'
 import { attachmentsIn } from '../store/records/attachment-refs.ts'
 import type { Store } from '../store/store.ts'
@@ -27,7 +28,7 @@ export interface Recording {
 
 const pageSize = 200
 
-export async function recordingOf(store: Store, of: { tenant: string; session: string }): Promise<Recording> {
+export async function recordingOf(store: Store, of: Scope): Promise<Recording> {
   const calls: RecordedCall[] = []
   const ids = new Set<string>()
   for (let after = ''; ;) {

@@ -6,6 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { isTerminal } from '../core/task-state.ts'
 import type { Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Hint, Store } from '../store/store.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
 import type { NewCall } from '../engine/engine.ts'
@@ -16,9 +17,9 @@ interface MovesHost {
   readonly store: Pick<Store, 'onHint'>
   readonly clock: Clock
   /** The task that a call became, if it was moved. */
-  movedTo(of: { tenant: string; session: string }, uid: string): Promise<Task | undefined>
+  movedTo(of: Scope, uid: string): Promise<Task | undefined>
   /** True if the notice of that task's end has not been delivered yet. */
-  isNoticePending(of: { tenant: string; session: string }, uid: string): Promise<boolean>
+  isNoticePending(of: Scope, uid: string): Promise<boolean>
   /** Moves the call to the background. Null if it has settled. */
   move(request: NewCall, uid: string): Promise<Task | null>
   warn(message: string, fields: Record<string, unknown>): void

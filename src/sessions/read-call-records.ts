@@ -9,6 +9,7 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Clock } from '../core/clock.ts'
 import { decode, isAttachment } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Store } from '../store/store.ts'
 import type { Attachments, Outputs } from '../tools/context/tool-context.ts'
 import type { CallOutcome, OpenCall, Until } from './call-request.ts'
@@ -18,11 +19,6 @@ import { type Recording, recordingOf } from './export-recording.ts'
 import { waitUntil } from './run-until-waiting.ts'
 
 const pageSize = 500
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 export class RecordReader {
   readonly #store: Store

@@ -16,6 +16,7 @@ import { lengthPrefixed, type Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { Scope } from '../core/scope.ts'
 import type { NestedOutcome } from '../tools/context/tool-context.ts'
 import type { Concurrency } from '../tools/tool-options.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
@@ -139,14 +140,9 @@ export class Batches {
   }
 
   /** `open` lists the recorded open calls of the session: other workers may run some of them. */
-  async cancel(
-    of: { tenant: string; session: string },
-    cancelReason: CancelReason,
-    open: () => Promise<readonly string[]>,
-  ): Promise<number> {
+  async cancel(of: Scope, cancelReason: CancelReason, open: () => Promise<readonly string[]>): Promise<number> {
     const reason = truncateReason(cancelReason, this.#sizes.event)
-    const inSession = ({ tenant, session }: { tenant: string; session: string }): boolean =>
-      tenant === of.tenant && session === of.session
+    const inSession = ({ tenant, session }: Scope): boolean => tenant === of.tenant && session === of.session
     const starting = [...this.#starting].filter(({ position }) => inSession(position))
     for (const call of starting) call.cancel ??= reason
     // A body that starts synchronously may cancel the session before `start` has returned.

@@ -6,6 +6,7 @@ import { usageName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
 import { decode, type Json } from '../core/tool-value.ts'
+import type { Scope } from '../core/scope.ts'
 import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { UsageOf } from '../models/turn-interface.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
@@ -88,7 +89,7 @@ export interface Calls {
 const pageSize = 100
 const maxLimit = 1_000
 
-export function callsOf(store: Store, of: { readonly tenant: string; readonly session: string }): Calls {
+export function callsOf(store: Store, of: Scope): Calls {
   return {
     async get(call, { batch = '', occurrence = 0 } = {}) {
       const record = await findCall(store, of, call, batch, occurrence)
@@ -130,7 +131,7 @@ export function callsOf(store: Store, of: { readonly tenant: string; readonly se
   }
 }
 
-async function readUsage(store: Store, of: { tenant: string; session: string }, uid: string): Promise<UsageOf | null> {
+async function readUsage(store: Store, of: Scope, uid: string): Promise<UsageOf | null> {
   const turnRow = await store.document(usageName(of, uid))
   let account = turnRow ? (JSON.parse(turnRow.value) as UsageRow).models : {}
   // One row per completion of the body, keyed by call uid and name.
@@ -148,7 +149,7 @@ async function readUsage(store: Store, of: { tenant: string; session: string }, 
 
 async function findCall(
   store: Store,
-  of: { readonly tenant: string; readonly session: string },
+  of: Scope,
   call: Parameters<Calls['get']>[0],
   batch: string,
   occurrence: number,

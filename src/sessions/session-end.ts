@@ -22,15 +22,11 @@ import type { Change, StoredDocument, Store } from '../store/store.ts'
 import { isBusy } from '../store/iterate-agent-sessions.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { monitorKind } from '../core/task-state.ts'
+import type { Scope } from '../core/scope.ts'
 import { iterateOpenTasks, taskDocument } from '../tasks/read-task.ts'
 import { openSchedules, type SchedulesHost } from '../schedules/schedules.ts'
 import { openTriggers } from '../schedules/triggers.ts'
 import { checkCancelReason } from '../tasks/cancel-reason.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /** The tool name under which the chore is recorded. */
 export const endTool = 'pawl:end'
@@ -248,11 +244,7 @@ async function cancelSchedulesAndTriggers(host: SchedulesHost, owner: Owner): Pr
   for (const { id } of await triggers.list()) await triggers.unsubscribe(id)
 }
 
-async function* childTasks(
-  store: Store,
-  of: { tenant: string; session: string },
-  parent: string,
-): AsyncGenerator<StoredDocument, void> {
+async function* childTasks(store: Store, of: Scope, parent: string): AsyncGenerator<StoredDocument, void> {
   const prefix = childrenOf(parent)
   for await (const { key } of iterateDocuments(store, { of: 'task-child', ...of }, prefix)) {
     if (!key.startsWith(prefix)) return

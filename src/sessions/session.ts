@@ -14,6 +14,7 @@ import type { SessionEnd } from './session-end.ts'
 import type { Notices } from '../tasks/notices.ts'
 import type { SessionFiles } from '../core/session-files-interface.ts'
 import type { SessionSecrets, SessionValues } from '../core/session-values-interface.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Schedules } from '../schedules/schedules.ts'
 import type { Triggers } from '../schedules/triggers.ts'
 import type { Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
@@ -187,14 +188,14 @@ export interface SessionHost {
   end(owner: Caller, how?: SessionEnd): Promise<boolean>
   /** `before` is awaited before the turn starts. */
   turn(caller: Caller, turn: StartTurn, before: () => Promise<void> | undefined): Turn
-  messages(of: { tenant: string; session: string }): Messages
-  usage(of: { tenant: string; session: string }): Promise<SessionUsage>
+  messages(of: Scope): Messages
+  usage(of: Scope): Promise<SessionUsage>
   schedules(owner: Caller): Schedules
   triggers(owner: Caller): Triggers
-  notices(of: { tenant: string; session: string }): Notices
-  files(of: { tenant: string; session: string }): SessionFiles
-  values(of: { tenant: string; session: string }): SessionValues
-  secrets(of: { tenant: string; session: string }): SessionSecrets
+  notices(of: Scope): Notices
+  files(of: Scope): SessionFiles
+  values(of: Scope): SessionValues
+  secrets(of: Scope): SessionSecrets
 }
 
 const sessionTasks = (tasks: SessionTasks): Tasks => ({ ...tasks, wait: (id, how = {}) => tasks.wait(id, how) })
@@ -342,7 +343,7 @@ const pageSize = 200
 
 async function supersede(
   { approvals: people, cancel, isUnderTask }: SessionHost,
-  of: { tenant: string; session: string },
+  of: Scope,
   reason: { reason: string; by: string | null },
 ): Promise<number> {
   const waiting = new Set((await people.clients.list(of)).map(({ call }) => call))

@@ -1,14 +1,10 @@
 // Finds the sessions of the agents started from a session, transitively. Called by erasure and by the end of a
 // session.
 
+import type { Scope } from '../core/scope.ts'
 import { agentName, workingName } from './records/conversation.ts'
 import { iterateDocuments } from './iterate-documents.ts'
 import type { Store } from './store.ts'
-
-interface SessionScope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /**
  * Yields the session itself, then its agents' sessions, parents before children. Each session's agents are looked up
@@ -17,8 +13,8 @@ interface SessionScope {
  */
 export async function* iterateAgentSessions(
   store: Pick<Store, 'documentsOf'>,
-  { tenant, session }: SessionScope,
-): AsyncGenerator<SessionScope, void> {
+  { tenant, session }: Scope,
+): AsyncGenerator<Scope, void> {
   const sessions = new Set([session]) // the loop below also visits sessions added while it runs
   for (const each of sessions) {
     yield { tenant, session: each }
@@ -34,7 +30,7 @@ export async function* iterateAgentSessions(
 /** True if the session has an open call, a schedule, a trigger subscription, or an agent with work left. */
 export async function isBusy(
   store: Pick<Store, 'unsettled' | 'nonEmptyCollections'>,
-  { tenant, session }: SessionScope,
+  { tenant, session }: Scope,
 ): Promise<boolean> {
   const of = { tenant, session }
   const collections = await store.nonEmptyCollections(['schedule', 'subscription', workingName(of, '').of], of)

@@ -9,6 +9,7 @@ import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } f
 import type { EventRecord, NewEvent } from './records/event.ts'
 import type { AttachmentUse } from './records/attachment-refs.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import type { Scope } from '../core/scope.ts'
 import type { LeaseHeartbeat } from './lease-heartbeat.ts'
 
 /** A precondition of a change, checked in the same transaction as its writes. */
@@ -155,7 +156,7 @@ export interface EventQuery {
   readonly after: number
   readonly limit: number
   /** Default: all sessions. */
-  readonly of?: { readonly tenant: string; readonly session: string }
+  readonly of?: Scope
 }
 
 export interface CallPage {
@@ -172,7 +173,7 @@ export type Unsettled = Pick<
   readonly alive: boolean
 }
 
-export interface Scope {
+export interface ScopeFilter {
   readonly tenant: string
   /** Default: all sessions of the tenant. */
   readonly session?: string
@@ -180,7 +181,7 @@ export interface Scope {
 
 export interface EraseQuery {
   /** Default: all tenants. */
-  readonly of?: Scope
+  readonly of?: ScopeFilter
   /**
    * Erase only calls that settled before this instant (ms). If left out, a session with nothing left restarts at
    * sequence 1.
@@ -244,7 +245,7 @@ export interface Store {
   callAt(position: CallPosition): MaybePromise<CallRecord | undefined>
   call(uid: string): MaybePromise<CallRecord | undefined>
   /** Calls of a session with uid greater than `after`, ordered by uid. The cost does not depend on other sessions. */
-  callsOf(of: { readonly tenant: string; readonly session: string }, page: CallPage): MaybePromise<CallRecord[]>
+  callsOf(of: Scope, page: CallPage): MaybePromise<CallRecord[]>
   /** All steps of a call, in one read. */
   steps(call: string): MaybePromise<StepRecord[]>
   waitsOf(call: string): MaybePromise<WaitRecord[]>
@@ -262,7 +263,7 @@ export interface Store {
    */
   documentsOf(query: DocumentQuery): MaybePromise<StoredDocument[]>
   /** Which of these collections contain documents of a session, in one query instead of one per collection. */
-  nonEmptyCollections(of: readonly string[], scope: Required<Scope>): MaybePromise<string[]>
+  nonEmptyCollections(of: readonly string[], scope: Scope): MaybePromise<string[]>
   /** Events after a position, oldest first. Once a reader has seen position n, no event below n appears later. */
   events(query: EventQuery): MaybePromise<EventRecord[]>
   /** Position of the newest event; 0 if there is none. */
@@ -270,7 +271,7 @@ export interface Store {
   /** The last erasure of a session's events, or of all events. */
   erased(of?: EventQuery['of']): MaybePromise<Erasure>
   /** Unsettled calls, ordered by uid. The cost depends on open calls only, not on the history. */
-  unsettled(page: CallPage & { readonly of?: Scope }): MaybePromise<Unsettled[]>
+  unsettled(page: CallPage & { readonly of?: ScopeFilter }): MaybePromise<Unsettled[]>
 
   /** Whether each request would be refused now. */
   full(takes: readonly TakeSlots[]): MaybePromise<boolean[]>

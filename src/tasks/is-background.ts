@@ -1,15 +1,11 @@
 // Tells background calls from calls whose caller waits for them.
 
+import type { Scope } from '../core/scope.ts'
 import type { CallOptions } from '../store/records/call-record.ts'
 import { parentName, type ParentRow } from '../store/records/conversation.ts'
 import { movedId, taskName } from '../store/records/task-record.ts'
 import { isThere } from '../store/skip-unreadable.ts'
 import type { Store } from '../store/store.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /** Whether a call is a task, is nested in one, or was moved to the background, within its own session. */
 export async function isInBackground(store: Store, of: Scope, uid: string): Promise<boolean> {

@@ -8,6 +8,7 @@ import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { noticeHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
 import { isTerminal } from '../core/task-state.ts'
+import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { noticePrefix } from '../store/records/notice.ts'
 import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../store/records/task-record.ts'
@@ -33,11 +34,6 @@ export interface Notices {
   list(): Promise<Notice[]>
   /** Removes notices from the list. Returns how many were removed. */
   acknowledge(ids: readonly string[]): Promise<number>
-}
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
 }
 
 const endPrefix = 'end:'

@@ -5,14 +5,10 @@ import type { AskItem } from '../store/records/approval-request.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import { agentWorking, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
 import { lengthPrefixed } from '../core/ids.ts'
+import type { Scope } from '../core/scope.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { isInBackground } from './is-background.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /** An item of the inbox. */
 export interface InboxEntry {

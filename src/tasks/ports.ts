@@ -6,6 +6,7 @@ import type { TaskTerms } from '../store/records/task-terms.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Logger } from '../tools/context/tool-context.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -43,7 +44,7 @@ export interface TaskReadPorts {
   /** Redacts secrets in the texts of an outcome. */
   redactOutcome(outcome: Outcome): Outcome
   /** Loads the secrets of a session, so that the redactor recognizes them. */
-  loadSecrets(of: { readonly tenant: string; readonly session: string }): Promise<void>
+  loadSecrets(of: Scope): Promise<void>
   /** The result of a settled call as the model reads it. */
   resultText(call: CallRecord): Promise<string>
   /** Redacts secrets in a text. */

@@ -24,12 +24,8 @@ import type { Task, TaskQuery } from '../tools/context/task-interfaces.ts'
 import { PendingAsks } from './pending-questions.ts'
 import type { TaskReadPorts } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
+import type { Scope } from '../core/scope.ts'
 import { readMonitor } from './read-schedule-monitor.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 const page = 100
 const maxListed = 500

@@ -2,10 +2,11 @@
 // written before a model request, because that would cost a sync per answer, so this is inferred from what must have
 // happened first.
 
+import type { Scope } from '../core/scope.ts'
 import { callsIn } from '../models/message.ts'
 import { hasNewUserMessage } from './conversation/arrived-messages.ts'
 import type { MessageRecord } from './conversation/history.ts'
-import type { Scope, TurnHost } from './ports.ts'
+import type { TurnHost } from './ports.ts'
 import { callsOnRecord } from './conversation/repair-missing-results.ts'
 
 /** `last`: the last recorded message of the turn. */

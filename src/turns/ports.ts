@@ -6,6 +6,7 @@ import type { CallRecord } from '../store/records/call-record.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Model } from '../models/model.ts'
 import type { Frame } from '../models/turn-interface.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts'
@@ -16,11 +17,6 @@ import type { MessageWatcher } from './conversation/message-watcher.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Logger } from '../tools/context/tool-context.ts'
 import type { Toolset } from '../tools/toolset.ts'
-
-export interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 export interface TurnHost {
   readonly store: Store

@@ -1,11 +1,11 @@
 // Cancels all calls of a turn when the turn stops. They are found in the store, because calls of an earlier execution
 // have no waiter in this process.
 
+import type { Scope } from '../core/scope.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Store } from '../store/store.ts'
-import type { Scope } from './ports.ts'
 
 export interface StopHost {
   readonly store: Store

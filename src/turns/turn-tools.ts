@@ -1,6 +1,7 @@
 // The tools of a turn and how they are shown to its model. The model is shown exactly the tools it can call; if
 // schemas are deferred, it also gets tool_search.
 
+import type { Scope } from '../core/scope.ts'
 import { revealedName } from '../store/records/conversation.ts'
 import type { ModelTool } from '../models/model.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
@@ -10,7 +11,7 @@ import type { Tool } from '../tools/tool.ts'
 import { anyInput, deferredTools, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
 import { restrictToolset, type Toolset, withEntry } from '../tools/toolset.ts'
 import { tokensIn } from './conversation/history.ts'
-import type { Scope, TurnHost } from './ports.ts'
+import type { TurnHost } from './ports.ts'
 
 export interface TurnTools {
   /** Tools that can run. */

@@ -5,13 +5,13 @@
 import type { CallPosition } from '../store/records/call-record.ts'
 import { agentName, usageName } from '../store/records/conversation.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
+import type { Scope } from '../core/scope.ts'
 import { type UsageByModel, addEntry, totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { Model } from '../models/model.ts'
 import type { SessionUsage } from '../models/turn-interface.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import { readHead, readMessage } from './conversation/history.ts'
-import type { Scope } from './ports.ts'
 
 /** `key` identifies the turn or completion in the whole store. */
 export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['documents']>[number] => ({

@@ -7,6 +7,7 @@ import { type Explanation, explain, combineTerms } from '../../policy/evaluate.t
 import { findRememberedRule, type RememberedRule } from '../../policy/match-remembered-rules.ts'
 import { definePolicy, type Effect, type Policy, type PolicyDefinition } from '../../policy/rules.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
 import type { Logger } from '../../tools/context/tool-context.ts'
 import type { Toolset } from '../../tools/toolset.ts'
@@ -36,7 +37,7 @@ export interface Explained extends Explanation {
 export interface ExplainHost {
   readonly toolsOf: (tenant: string, session: string) => Toolset
   readonly policies: readonly Policy[]
-  readonly remembered: (required: { tenant: string; session: string }) => Promise<readonly RememberedRule[]>
+  readonly remembered: (required: Scope) => Promise<readonly RememberedRule[]>
   readonly clock: Clock
   readonly logger: Logger
 }

@@ -2,6 +2,7 @@
 
 import { lengthPrefixed } from '../../core/ids.ts'
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { App } from '../../tools/context/tool-context.ts'
 
 /**
@@ -22,7 +23,7 @@ export class AppContexts {
   }
 
   /** Synchronous if the value is cached. After a failure the next call tries again. */
-  of({ tenant, session }: { readonly tenant: string; readonly session: string }): MaybePromise<unknown> {
+  of({ tenant, session }: Scope): MaybePromise<unknown> {
     const key = lengthPrefixed(tenant, session)
     const known = this.#made.has(key)
     const app = known ? this.#made.get(key) : this.#make({ tenant, session })

@@ -2,12 +2,12 @@
 // with its old text. So the cost is proportional to the appended text, and a reader with an older metadata row still
 // reads correctly.
 
+import type { Scope } from '../../core/scope.ts'
 import type { Store } from '../../store/store.ts'
 import { filePath } from './file-path.ts'
 import {
   splitUtf8,
   fileName,
-  type FileScope,
   type NewFile,
   runtimePath,
   decodePart,
@@ -30,7 +30,7 @@ export interface GrowingLog {
 }
 
 /** The rows of a new, empty runtime log. */
-export function newLogRows(of: FileScope, given: string, options: NewFile): { documents: Rows; log: GrowingLog } {
+export function newLogRows(of: Scope, given: string, options: NewFile): { documents: Rows; log: GrowingLog } {
   const path = runtimePath(given)
   const { documents, file } = fileRows(of, path, '', options)
   const growing = { ...file, hash: null }
@@ -42,12 +42,7 @@ export function newLogRows(of: FileScope, given: string, options: NewFile): { do
 }
 
 /** The rows that append text to a runtime log. */
-export function appendRows(
-  of: FileScope,
-  log: GrowingLog,
-  more: string,
-  at: number,
-): { documents: Rows; log: GrowingLog } {
+export function appendRows(of: Scope, log: GrowingLog, more: string, at: number): { documents: Rows; log: GrowingLog } {
   const path = runtimePath(log.path)
   const text = Buffer.from(log.tail + more.toWellFormed())
   const grown = text.length - Buffer.byteLength(log.tail)
@@ -65,7 +60,7 @@ export function appendRows(
  */
 export async function readGrowingLog(
   store: Pick<Store, 'document'>,
-  of: FileScope,
+  of: Scope,
   given: string,
 ): Promise<GrowingLog | undefined> {
   const path = filePath(given)

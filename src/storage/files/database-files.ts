@@ -22,7 +22,6 @@ import {
   subtreePrefix,
   contentBytes,
   fileName,
-  type FileScope,
   hashOf,
   directoryPrefix,
   newDirectory,
@@ -46,12 +45,13 @@ import type {
   SessionFiles,
   WriteOptions,
 } from '../../core/session-files-interface.ts'
+import type { Scope } from '../../core/scope.ts'
 
 export interface DatabaseParts {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly of: FileScope
+  readonly of: Scope
   readonly quotas: FileQuotas
   readonly commit: (change: Change) => Promise<Committed>
   /** Guards of every commit: a writing body still holds the lease of its call. */

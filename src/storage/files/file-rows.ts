@@ -11,12 +11,7 @@ import type { Change, StoredDocument, DocumentName, Store } from '../../store/st
 import { mediaTypeOf } from './media-type.ts'
 import { ancestorsOf, type FilePath, filePath, isReserved, baseName, parentOf, pathOf } from './file-path.ts'
 import type { FileStat } from '../../core/session-files-interface.ts'
-
-/** The session that owns the files. */
-export interface FileScope {
-  readonly tenant: string
-  readonly session: string
-}
+import type { Scope } from '../../core/scope.ts'
 
 export type Rows = NonNullable<Change['documents']>
 
@@ -43,7 +38,7 @@ const rawPartBytes = 49_152
  * Keys have two slashes before the last name: /a/b/c is stored as /a/b//c. So the entries of directory /a are the key
  * range with prefix /a//, and everything below /a is the range with prefix /a/.
  */
-export const fileName = (of: FileScope, { parts }: FilePath): DocumentName => ({
+export const fileName = (of: Scope, { parts }: FilePath): DocumentName => ({
   of: 'file',
   tenant: of.tenant,
   session: of.session,
@@ -54,13 +49,13 @@ export const directoryPrefix = (parts: readonly string[]): string => `${subtreeP
 export const subtreePrefix = (parts: readonly string[]): string => (parts.length === 0 ? '/' : `/${parts.join('/')}/`)
 export const pathFromKey = (key: string): FilePath => pathOf(key.split('/').filter((name) => name !== ''))
 
-export const partName = (of: FileScope, version: string, part: number): DocumentName => ({
+export const partName = (of: Scope, version: string, part: number): DocumentName => ({
   of: 'file-part',
   tenant: of.tenant,
   session: of.session,
   key: `${version}:${String(part).padStart(6, '0')}`,
 })
-export const usageName = ({ tenant, session }: FileScope): DocumentName => ({
+export const usageName = ({ tenant, session }: Scope): DocumentName => ({
   of: 'file-usage',
   tenant,
   session,
@@ -91,7 +86,7 @@ export const statOf = (
   readonly: isReserved(path),
 })
 
-export const fileRow = (of: FileScope, path: FilePath, stored: StoredFile | null): Rows[number] => ({
+export const fileRow = (of: Scope, path: FilePath, stored: StoredFile | null): Rows[number] => ({
   ...fileName(of, path),
   value: stored && JSON.stringify(stored),
 })
@@ -119,7 +114,7 @@ export interface NewFile {
 
 /** The rows of a complete file, without its parent directories. */
 export function fileRows(
-  of: FileScope,
+  of: Scope,
   path: FilePath,
   content: string | Uint8Array,
   options: NewFile,
@@ -144,7 +139,7 @@ export function fileRows(
 
 /** The rows of a runtime file (below /.background) and its parent directories. */
 export function newFileRows(
-  of: FileScope,
+  of: Scope,
   given: string,
   content: string | Uint8Array,
   options: NewFile,
@@ -157,7 +152,7 @@ export function newFileRows(
 /** The current metadata row of a runtime file. */
 export async function readStoredFile(
   store: Pick<Store, 'document'>,
-  of: FileScope,
+  of: Scope,
   given: string,
 ): Promise<StoredFile | undefined> {
   const stored = await store.document(fileName(of, filePath(given)))
@@ -165,15 +160,15 @@ export async function readStoredFile(
 }
 
 /** Deletes a runtime file and the directory that was created for it. */
-export const removedFileRows = (of: FileScope, given: string, was: StoredFile): Rows => {
+export const removedFileRows = (of: Scope, given: string, was: StoredFile): Rows => {
   const path = runtimePath(given)
   return [fileRow(of, path, null), fileRow(of, parentOf(path), null), ...removedPartRows(of, was)]
 }
 
-export const removedPartRows = (of: FileScope, { version, parts }: StoredFile): Rows =>
+export const removedPartRows = (of: Scope, { version, parts }: StoredFile): Rows =>
   Array.from({ length: parts }, (_, part) => ({ ...partName(of, version, part), value: null }))
 
-export const parentRows = (of: FileScope, path: FilePath, at: number): Rows =>
+export const parentRows = (of: Scope, path: FilePath, at: number): Rows =>
   ancestorsOf(path).map((above) => fileRow(of, above, newDirectory(at)))
 
 /** Parses the path of a runtime file; sessions can only read those. */

@@ -13,8 +13,8 @@ import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, StoredDocument, DocumentName, Store } from '../../store/store.ts'
 import { fencedBy } from '../../store/fence-guards.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { FileUsage } from './quotas.ts'
-import type { FileScope } from './file-rows.ts'
 
 export interface FolderLockParts {
   readonly store: Store
@@ -23,7 +23,7 @@ export interface FolderLockParts {
   readonly commit: (change: Change) => Promise<Committed>
   readonly fence: () => readonly Guard[]
   /** The session whose files are in the folder. */
-  readonly of: FileScope
+  readonly of: Scope
 }
 
 export interface FolderLock {

@@ -8,14 +8,14 @@ import type { Change, Committed, Guard, Store } from '../../store/store.ts'
 import { DatabaseFiles } from './database-files.ts'
 import { FolderFiles } from './folder-files.ts'
 import { type FileQuotas, fileQuotas } from './quotas.ts'
-import type { FileScope } from './file-rows.ts'
 import type { SessionFiles } from '../../core/session-files-interface.ts'
+import type { Scope } from '../../core/scope.ts'
 
 export interface FilesOptions {
   readonly store: Store
   readonly clock: Clock
   readonly ids: Ids
-  readonly of: FileScope
+  readonly of: Scope
   /** An existing folder to use as the root instead of the store. */
   readonly folder?: string
   readonly quotas?: Partial<FileQuotas>
@@ -43,10 +43,10 @@ export function openFiles({ store, clock, ids, of, folder, quotas, commit, fence
 
 export interface FilesSettings extends Partial<FileQuotas> {
   /** Returns an existing folder for the files of a session; undefined: use the store. Called in every process. */
-  readonly folder?: (of: FileScope) => string | undefined
+  readonly folder?: (of: Scope) => string | undefined
 }
 
-export type SessionFilesFactory = (of: FileScope, fence?: () => readonly Guard[]) => SessionFiles
+export type SessionFilesFactory = (of: Scope, fence?: () => readonly Guard[]) => SessionFiles
 
 /** A factory for session files with the settings of the runtime. Throws config_invalid. */
 export function openSessionFiles(

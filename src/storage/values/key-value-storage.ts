@@ -5,17 +5,9 @@ import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode, encode, containsAttachment } from '../../core/tool-value.ts'
 import type { ListValues, SessionValues, ValueStat } from '../../core/session-values-interface.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { StoredDocument, Store } from '../../store/store.ts'
-import {
-  planWrite,
-  readMark,
-  documentNames,
-  type Refusal,
-  type Row,
-  parseRow,
-  rowName,
-  type Scope,
-} from './value-rows.ts'
+import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, rowName } from './value-rows.ts'
 import { writerFor, type Writer } from './write-value.ts'
 
 export interface ValueQuotas {

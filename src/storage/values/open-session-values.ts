@@ -1,7 +1,7 @@
 // Opens the values and secrets of sessions with the quotas of the runtime.
 
 import type { SessionSecrets, SessionValues } from '../../core/session-values-interface.ts'
-import type { Scope } from './value-rows.ts'
+import type { Scope } from '../../core/scope.ts'
 import { type OpenedSecrets, openSecrets, type SecretParts } from './secrets.ts'
 import { openValues, type ValueQuotas, valueQuotas } from './key-value-storage.ts'
 import type { Writer } from './write-value.ts'

@@ -3,18 +3,10 @@
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values-interface.ts'
+import type { Scope } from '../../core/scope.ts'
 import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
-import {
-  planWrite,
-  readMark,
-  documentNames,
-  type Refusal,
-  type Row,
-  parseRow,
-  rowName,
-  type Scope,
-} from './value-rows.ts'
+import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, rowName } from './value-rows.ts'
 import { writerFor, type Writer } from './write-value.ts'
 
 const quota = { keys: maxSecrets, bytes: 1024 * 1024 }

@@ -8,12 +8,8 @@ import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Json } from '../../core/tool-value.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { DocumentName } from '../../store/store.ts'
-
-export interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 export type Collection = 'value' | 'secret'
 

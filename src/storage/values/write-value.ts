@@ -4,10 +4,11 @@
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
+import type { Scope } from '../../core/scope.ts'
 import { eventFromDraft, type EventDraft } from '../../store/records/event.ts'
 import { fencedBy } from '../../store/fence-guards.ts'
 import type { Change, Guard, DocumentName, Store } from '../../store/store.ts'
-import { type Collection, type PlanWrite, mutexKey, type Scope } from './value-rows.ts'
+import { type Collection, type PlanWrite, mutexKey } from './value-rows.ts'
 
 export interface ValueWrite {
   readonly of: Collection

@@ -1,7 +1,7 @@
 // Documents of the memory store.
 
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'
+import type { Change, StoredDocument, DocumentName, DocumentQuery, ScopeFilter } from '../store.ts'
 
 const nameOf = ({ of, tenant, session, key }: DocumentName): string => lengthPrefixed(of, tenant, session, key)
 
@@ -28,12 +28,12 @@ export class MemoryDocuments {
       .slice(0, limit)
   }
 
-  has(of: string, { tenant, session }: Scope): boolean {
+  has(of: string, { tenant, session }: ScopeFilter): boolean {
     for (const each of this.#collections.get(of)?.values() ?? []) if (isIn(each, tenant, session)) return true
     return false
   }
 
-  erase({ tenant, session }: Scope): void {
+  erase({ tenant, session }: ScopeFilter): void {
     for (const documents of this.#collections.values())
       for (const [name, each] of documents) if (isIn(each, tenant, session)) documents.delete(name)
   }

@@ -1,8 +1,9 @@
 // Events of the memory store, by position and by session.
 
 import { lengthPrefixed } from '../../core/ids.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { EventRecord, NewEvent } from '../records/event.ts'
-import type { Erasure, EventQuery, Scope } from '../store.ts'
+import type { Erasure, EventQuery, ScopeFilter } from '../store.ts'
 
 interface SessionFeed {
   seq: number
@@ -60,7 +61,7 @@ export class MemoryFeed {
   }
 
   /** Sessions with events, of one tenant or of all. */
-  *sessions(of: Scope | undefined): Generator<Required<Scope>, void> {
+  *sessions(of: ScopeFilter | undefined): Generator<Scope, void> {
     for (const tenant of of ? [of.tenant] : [...this.#sessions.keys()])
       for (const session of of?.session === undefined ? [...(this.#sessions.get(tenant)?.keys() ?? [])] : [of.session])
         yield { tenant, session }
@@ -70,7 +71,7 @@ export class MemoryFeed {
    * Erases the matching events of a session and returns their number. With `restart`, a session left empty starts
    * again at sequence 1.
    */
-  erase(of: { tenant: string; session: string }, isErased: (event: NewEvent) => boolean, restart: boolean): number {
+  erase(of: Scope, isErased: (event: NewEvent) => boolean, restart: boolean): number {
     const feed = this.#sessionFeed(of)
     if (!feed) return 0
     const count = this.#erasureNumber
@@ -90,7 +91,7 @@ export class MemoryFeed {
     return erased
   }
 
-  #sessionFeed({ tenant, session }: { tenant: string; session: string }): SessionFeed | undefined {
+  #sessionFeed({ tenant, session }: Scope): SessionFeed | undefined {
     return this.#sessions.get(tenant)?.get(session)
   }
 

@@ -19,7 +19,16 @@ import { GroupCommit } from '../group-commit.ts'
 import { MemorySemaphores } from './semaphores.ts'
 import { MemoryDocuments } from './documents.ts'
 import { MemoryFeed } from './events.ts'
-import type { AttachmentRecord, Change, Committed, ErasedPage, EraseQuery, Guard, Scope, Store } from '../store.ts'
+import type {
+  AttachmentRecord,
+  Change,
+  Committed,
+  ErasedPage,
+  EraseQuery,
+  Guard,
+  ScopeFilter,
+  Store,
+} from '../store.ts'
 
 /** A call. The mutable part is separate, so that a write replaces one reference. */
 interface Row {
@@ -37,7 +46,7 @@ const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({
   data: Uint8Array.from(attachment.data),
 })
 
-const isIn = ({ inserted: { position } }: Row, of: Scope | undefined): boolean =>
+const isIn = ({ inserted: { position } }: Row, of: ScopeFilter | undefined): boolean =>
   !of || (position.tenant === of.tenant && (of.session === undefined || position.session === of.session))
 
 /** A class rather than closures, so that code optimized by the JIT is shared between store instances. */

@@ -3,7 +3,16 @@
 
 import type pg from 'pg'
 import type { Clock } from '../../core/clock.ts'
-import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
+import type {
+  CallPage,
+  ErasedPage,
+  EraseQuery,
+  Erasure,
+  EventQuery,
+  ScopeFilter,
+  StoreFacts,
+  Unsettled,
+} from '../store.ts'
 import { eraseOrphanEvents } from './erase-orphan-events.ts'
 import { callOf, digest, escapeName, unescapeName } from './rows.ts'
 
@@ -126,7 +135,7 @@ export class Retention {
     return rows[0] ?? { count: 0, position: 0 }
   }
 
-  async unsettled({ of, after, limit }: CallPage & { of?: Scope }): Promise<Unsettled[]> {
+  async unsettled({ of, after, limit }: CallPage & { of?: ScopeFilter }): Promise<Unsettled[]> {
     const columns = `uid, place, scope, tenant, session, batch, id, occurrence, tool, state, "createdAt", "startedAt", wait, deaths, owner`
     const inScope = `uid > $1 AND ($3::text IS NULL OR tenant = $3) AND ($4::text IS NULL OR session = $4)`
     const { rows } = await this.#pool.query(

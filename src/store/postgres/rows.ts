@@ -7,13 +7,13 @@ import { hash } from 'node:crypto'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../records/call-record.ts'
 import type { EventRecord } from '../records/event.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
+import type { Scope } from '../../core/scope.ts'
 import type {
   AttachmentRecord,
   SlotHold,
   StoredDocument,
   DocumentName,
   DocumentQuery,
-  Scope,
   TakeSlots,
   TakenSlot,
 } from '../store.ts'
@@ -158,7 +158,7 @@ export function documentOf({
 /** Which of these collections contain documents of a session. One index lookup per collection. */
 export const nonEmptyCollectionsQuery = (
   of: readonly string[],
-  { tenant, session }: Required<Scope>,
+  { tenant, session }: Scope,
 ): [text: string, values: unknown[]] => [
   `SELECT name FROM unnest($1::text[]) AS name WHERE EXISTS (SELECT 1 FROM kept WHERE "of" = name AND scope = decode($2, 'hex'))`,
   [of.map(escapeName), digest(tenant, session)],

@@ -2,12 +2,8 @@
 // on appending, messages not yet delivered, agents, usage.
 
 import { lengthPrefixed } from '../../core/ids.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { CallOptions } from './call-record.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /** Batch of all turns: each turn is a call in it. */
 export const turnBatch = 'pawl:turn'

@@ -14,6 +14,7 @@ import type {
   TaskState,
   WakePolicy,
 } from '../../core/task-state.ts'
+import type { Scope } from '../../core/scope.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-record.ts'
 
 /** How the task was started. Written once; a task without a call is written again when it ends. */
@@ -161,11 +162,6 @@ export function endOf(outcome: Outcome): TaskState {
   if (outcome.status === 'cancelled') return 'cancelled'
   if (outcome.status === 'unknown' || outcome.failure.code === 'poisoned') return 'abandoned'
   return 'failed'
-}
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
 }
 
 /** Batch of all tasks. Host batch names cannot start with `pawl:`. */

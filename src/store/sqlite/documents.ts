@@ -1,8 +1,9 @@
 // Documents of the SQLite store (table `kept`). Reads by name, session or tenant use an index; the cost of a page
 // depends on its rows only.
 
+import type { Scope } from '../../core/scope.ts'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Change, StoredDocument, DocumentName, DocumentQuery, Scope } from '../store.ts'
+import type { Change, StoredDocument, DocumentName, DocumentQuery, ScopeFilter } from '../store.ts'
 
 export class DocumentWriter {
   readonly #revision: StatementSync
@@ -47,7 +48,7 @@ export class DocumentReader {
     return this.#get.get(of, tenant, session, key) as unknown as StoredDocument | undefined
   }
 
-  nonEmpty(of: readonly string[], { tenant, session }: Required<Scope>): string[] {
+  nonEmpty(of: readonly string[], { tenant, session }: Scope): string[] {
     return (this.#nonEmpty.all(JSON.stringify(of), tenant, session) as { name: string }[]).map(({ name }) => name)
   }
 
@@ -84,7 +85,7 @@ export class DocumentEraser {
     this.#ofSession = db.prepare('DELETE FROM kept WHERE tenant = ? AND session = ?')
   }
 
-  erase({ tenant, session }: Scope): void {
+  erase({ tenant, session }: ScopeFilter): void {
     if (session === undefined) this.#ofTenant.run(tenant)
     else this.#ofSession.run(tenant, session)
   }

@@ -8,7 +8,8 @@ import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { EventRecord, NewEvent } from '../records/event.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { EventQuery, Scope } from '../store.ts'
+import type { Scope } from '../../core/scope.ts'
+import type { EventQuery, ScopeFilter } from '../store.ts'
 
 /** Maximum number of unfiled events: the most a reader of one session has to scan. */
 const maxUnfiled = 1_024
@@ -182,14 +183,14 @@ export class EventEraser {
   /**
    * Erases the events of these calls; returns how many, up to which position and sequence, and whether none is left.
    */
-  erase(of: Required<Scope>, calls: string): ErasedEvents {
+  erase(of: Scope, calls: string): ErasedEvents {
     return this.#eraseAndForget(of, () =>
       this.#erase.flatMap((each) => each.all(of.tenant, of.session, calls) as { position: number }[]),
     )
   }
 
   /** The same for the events at these positions. */
-  eraseAt(of: Required<Scope>, positions: readonly { readonly position: number }[]): ErasedEvents {
+  eraseAt(of: Scope, positions: readonly { readonly position: number }[]): ErasedEvents {
     return this.#eraseAndForget(of, () => {
       this.#eraseAt.run(JSON.stringify(positions.map(({ position }) => position)))
       return positions
@@ -200,7 +201,7 @@ export class EventEraser {
    * Scans by position, which is time order: stops at the first page without older events, so that repeated erasures
    * rescan little. Clock differences between workers are assumed to be smaller than a page.
    */
-  findOrphans(of: Scope | undefined, before: number, after: number): OrphanPage {
+  findOrphans(of: ScopeFilter | undefined, before: number, after: number): OrphanPage {
     const found = (of?.session === undefined
       ? this.#scan.all(after, maxScanned)
       : this.#scanSession.all(of.tenant, of.session, after, maxScanned)) as unknown as (OrphanPage['events'][number] & {
@@ -215,10 +216,7 @@ export class EventEraser {
     }
   }
 
-  #eraseAndForget(
-    { tenant, session }: Required<Scope>,
-    take: () => readonly { readonly position: number }[],
-  ): ErasedEvents {
+  #eraseAndForget({ tenant, session }: Scope, take: () => readonly { readonly position: number }[]): ErasedEvents {
     const { seq } = (this.#lastSeq.get(tenant, session) as { seq: number } | undefined) ?? { seq: 0 }
     const erased = take()
     const position = erased.reduce((most, each) => Math.max(most, each.position), 0)

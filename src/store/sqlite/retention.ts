@@ -3,7 +3,17 @@
 import { statSync } from 'node:fs'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { CallPage, ErasedPage, EraseQuery, Erasure, EventQuery, Scope, StoreFacts, Unsettled } from '../store.ts'
+import type { Scope } from '../../core/scope.ts'
+import type {
+  CallPage,
+  ErasedPage,
+  EraseQuery,
+  Erasure,
+  EventQuery,
+  ScopeFilter,
+  StoreFacts,
+  Unsettled,
+} from '../store.ts'
 import { EventEraser, scopeOf } from './events.ts'
 import { DocumentEraser } from './documents.ts'
 import { callOf } from './rows.ts'
@@ -91,7 +101,7 @@ export class Retention {
     )
   }
 
-  unsettled({ of, after, limit }: CallPage & { of?: Scope }, now: number): Unsettled[] {
+  unsettled({ of, after, limit }: CallPage & { of?: ScopeFilter }, now: number): Unsettled[] {
     const rows = this.#unsettled.all(after, limit, of?.tenant ?? null, of?.session ?? null, now)
     return rows.map((row) => ({ ...callOf(row as never), alive: row.alive === 1 }))
   }
@@ -212,12 +222,7 @@ export class Retention {
     return erased
   }
 
-  #recordErasure(
-    of: Required<Scope>,
-    erased: ReturnType<EventEraser['erase']>,
-    count: number,
-    restart: boolean,
-  ): number {
+  #recordErasure(of: Scope, erased: ReturnType<EventEraser['erase']>, count: number, restart: boolean): number {
     if (erased.count === 0) return 0
     const scope = scopeOf(of.tenant, of.session)
     this.#q.upsert.run(scope, erased.seq, erased.position, count)
@@ -233,7 +238,7 @@ function orphanCursor(after: string): number | null {
   return from === null || Array.isArray(from) ? null : from.loose
 }
 
-const cursorOf = ({ session, batch, id, occurrence }: Candidate, of: Scope): (string | number)[] =>
+const cursorOf = ({ session, batch, id, occurrence }: Candidate, of: ScopeFilter): (string | number)[] =>
   of.session === undefined ? [session, batch, id, occurrence] : [batch, id, occurrence]
 
 /** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL: another connection is writing, or there is no space for a second copy. */

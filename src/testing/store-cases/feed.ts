@@ -1,5 +1,6 @@
 // Store cases for the event feed: global positions that only grow, and a gapless sequence per session.
 
+import type { Scope } from '../../core/scope.ts'
 import assert from 'node:assert/strict'
 import { manualClock } from '../manual-clock.ts'
 import type { EventRecord, NewEvent } from '../../store/records/event.ts'
@@ -8,7 +9,7 @@ import type { StoreCase } from './store-case.ts'
 import * as r from './record-builders.ts'
 
 const all = { after: 0, limit: 10_000 }
-const scope = (event: { tenant: string; session: string }): string => `${event.tenant}/${event.session}`
+const scope = (event: Scope): string => `${event.tenant}/${event.session}`
 
 /** Checks the ordering guarantees of the feed. */
 function assertOrdered(events: readonly EventRecord[]): void {

@@ -13,6 +13,7 @@ import {
 } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { Model } from '../../models/model.ts'
 import type { StartTurn, Turn } from '../../models/turn-interface.ts'
 import { inheritedOptions, type Caller } from '../../sessions/build-call-request.ts'
@@ -33,7 +34,7 @@ export interface AgentsHost {
   /** Joins the existing turn with its original request, or starts it. */
   resume(caller: Caller, turn: StartTurn & { readonly id: string }): Promise<Turn>
   /** Ends the agent if the parent session has already ended. */
-  endLate(of: { readonly tenant: string; readonly session: string }, agent: string): Promise<void>
+  endLate(of: Scope, agent: string): Promise<void>
 }
 
 export async function agentTurn(
@@ -101,11 +102,7 @@ type Rows = NonNullable<Change['documents']>
  * Updates the `working` rows after an agent has answered: an agent that left open work stays listed, because that work
  * may still ask for approval. Agents whose open work has ended are removed.
  */
-async function workingRows(
-  store: Store,
-  { tenant, session }: { tenant: string; session: string },
-  agent: string,
-): Promise<Rows> {
+async function workingRows(store: Store, { tenant, session }: Scope, agent: string): Promise<Rows> {
   const of = { tenant, session }
   const rows: Rows[number][] = [{ ...workingName(of, agent), value: agentLeftWork }]
   try {

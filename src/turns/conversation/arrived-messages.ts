@@ -2,6 +2,7 @@
 // have a placeholder. Each is added to the conversation in the commit that removes its pending row, so the model reads
 // it exactly once.
 
+import type { Scope } from '../../core/scope.ts'
 import type { Execution } from '../../engine/engine.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
 import { owedName, type OwedRow, sentName, type SentRow } from '../../store/records/conversation.ts'
@@ -13,7 +14,7 @@ import { notice } from '../../sessions/placeholder-result.ts'
 import { iterateDocuments } from '../../store/iterate-documents.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 import type { Change } from '../../store/store.ts'
-import type { Scope, TurnHost } from '../ports.ts'
+import type { TurnHost } from '../ports.ts'
 import { userMessageParts } from './user-message.ts'
 
 export interface Arrival {

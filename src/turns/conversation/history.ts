@@ -5,12 +5,12 @@ import { headName, type HeadRow, messageKey, messageName } from '../../store/rec
 import { lengthPrefixed } from '../../core/ids.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import { decode, encode } from '../../core/tool-value.ts'
+import type { Scope } from '../../core/scope.ts'
 import type { UsageByModel } from '../../models/cost-ledger.ts'
 import { Conversation } from '../../models/conversation.ts'
 import type { Message, ModelMessage } from '../../models/message.ts'
 import type { StoredMessage } from '../../models/turn-interface.ts'
 import type { Change, StoredDocument, Store } from '../../store/store.ts'
-import type { Scope } from '../ports.ts'
 
 /** The stored form of a message, with state that its turn needs after a restart. */
 export interface MessageRecord extends StoredMessage {

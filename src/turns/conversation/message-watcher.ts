@@ -4,13 +4,9 @@
 import { sentName, type SentRow } from '../../store/records/conversation.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Scope } from '../../core/scope.ts'
 import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
-
-interface Scope {
-  readonly tenant: string
-  readonly session: string
-}
 
 /** Polling delay after a hint: writes of other processes are frequent, and a new message is not urgent. */
 const pollMs = 250

@@ -6,12 +6,12 @@ import { endName } from '../../store/records/task-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import { type Ids, isName } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
 import type { Messages } from '../../models/turn-interface.ts'
 import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 import { readMessage } from './history.ts'
-import type { Scope } from '../ports.ts'
 import { parseUserMessage } from './user-message.ts'
 
 export interface MessagesHost {

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type FilesOptions, openFiles } from '../../../src/storage/files/session-files.ts'
-import type { FileScope } from '../../../src/storage/files/file-rows.ts'
+import type { Scope } from '../../../src/core/scope.ts'
 import type { SessionFiles } from '../../../src/core/session-files-interface.ts'
 import { hostSecret } from '../../../src/security/host-secrets.ts'
 import { Seal } from '../../../src/security/seal.ts'
@@ -18,7 +18,7 @@ export interface Keeping {
   readonly kind: string
   readonly clock: ManualClock
   readonly store: Store
-  readonly of: FileScope
+  readonly of: Scope
   /** The folder, if the files are in one. */
   readonly folder: string | undefined
   /** Opens the same files again. */
