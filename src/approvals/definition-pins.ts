@@ -59,7 +59,8 @@ interface Pin {
 }
 
 /**
- * The stored changed definition. `word`: the id or name for which a different definition is pinned; part of the key.
+ * A changed definition, stored in quarantine. `word`: the tool id or name whose pin has a different definition; part of
+ * the key.
  */
 type QuarantinedDefinition = Omit<Pin, 'by' | 'at'> & { readonly word: string; readonly since: number }
 
@@ -213,7 +214,7 @@ function parseRow<T extends Versioned>({ value: text }: StoredDocument): T {
   return value
 }
 
-/** The name is last: on a mismatch it takes precedence, because models call the tool by name. */
+/** The name is last, because the last mismatch is the one reported, and models call the tool by its name. */
 const aliasesOf = ({ tool, name }: { readonly tool: string; readonly name: string }): string[] => [
   ...new Set([tool, name]),
 ]

@@ -60,7 +60,7 @@ export interface Budget {
 }
 
 export interface UpcomingCall {
-  /** Id of the model message that the call came in. Null for a nested call, which cannot be a loop of the model. */
+  /** Id of the model message that contains the call. Null for a nested call, which is never a model loop. */
   readonly round: string | null
   readonly tool: string
   /** Hash of the arguments. */

@@ -25,11 +25,14 @@ export interface BatchOptions {
   readonly inTask?: string
   /** The parent call's payloads are sealed, so these are too. */
   readonly sealed?: boolean
-  /** A call that takes longer than this (ms) moves to the background, if its tool can. */
+  /** A call that takes longer than this (ms) moves to the background, if its tool can run there. */
   readonly backgroundMs?: number
   /** Loads the session's secrets before a result is shown to a model, so that newly set secrets are redacted. */
   readonly loadSecrets?: () => Promise<void>
-  /** The caller also receives the session's notices, so a task handle is enough for a call whose notice is pending. */
+  /**
+   * The caller also reads the session's notices. A moved call whose notice is pending returns its task handle, because
+   * the notice will deliver the outcome.
+   */
   readonly receivesNotices?: true
   /** The host named the tool, not a model: internal tools are allowed. */
   readonly byHost?: boolean

@@ -8,7 +8,7 @@ import type { Entry, Toolset } from '../tools/toolset.ts'
 
 export function isSensitive(entry: Entry | undefined, read: ReadArguments, tools: Toolset): boolean {
   if (!entry || entry.sensitive) return entry !== undefined
-  // The call does not tell which tool the addressed task runs: assume any sensitive background tool.
+  // The arguments do not say which tool the task runs: assume any sensitive background tool.
   if (entry.name === messageTaskName) return tools.entries.some(({ sensitive, tool }) => sensitive && tool?.background)
   if (entry.name !== spawnName) return false
   // The arguments are unreadable, so the tool is unknown: assume any sensitive tool.

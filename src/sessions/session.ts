@@ -50,8 +50,8 @@ export interface RunOptions {
   /** Cancels the batch. */
   readonly signal?: AbortSignal
   /**
-   * A call that takes longer than this moves to the background, if its tool can: the model gets a task handle now and
-   * the result in a later notice. Default: never.
+   * A call that takes longer than this moves to the background, if its tool can run there: the model gets a task
+   * handle now and the result in a later notice. Default: never.
    */
   readonly background?: Duration
   /** `stop`: the first failure cancels running calls and does not start the rest. Default: `continue`. */
@@ -137,7 +137,7 @@ export interface Session {
   readonly tasks: Tasks
   /** Tool runs and messages at scheduled times. */
   readonly schedules: Schedules
-  /** Start tasks or deliver messages when an event is emitted. */
+  /** Subscriptions that start a task or deliver a message when an event is emitted. */
   readonly triggers: Triggers
   /** Files of this session. The runtime writes output and results of tasks below /.background, which is read-only. */
   readonly files: SessionFiles

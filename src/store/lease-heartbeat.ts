@@ -5,7 +5,7 @@
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { systemClock } from '../core/clock.ts'
 
-/** Leases the event loop may stay silent before the thread stops renewing and the lease expires. */
+/** If the event loop is silent for this many lease periods, the thread stops renewing and the lease expires. */
 const maxSilentLeases = 3
 
 // Indexes into the shared memory: lease end and last event-loop activity in monotonic milliseconds, then two

@@ -65,7 +65,10 @@ export class PendingAsks {
     return found
   }
 
-  /** Whether an agent works for `call` or one of its nested calls; null: for any call that is not in the background. */
+  /**
+   * True if the agent was started by `call` or by one of its nested calls. With null: by any call that is not in the
+   * background.
+   */
   async #worksFor(of: Scope, agent: Scope, call: string | null): Promise<boolean> {
     const stored = await this.#store.document(parentName(agent))
     const parent = stored && (JSON.parse(stored.value) as ParentRow).call

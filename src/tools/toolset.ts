@@ -44,9 +44,8 @@ export interface RemoteEntry {
    */
   load(): Promise<Tool>
   /**
-   * For a caller that has a tool from before a possible change: the current accepted tool. Synchronous if it is already
-   * resolved; undefined if the provider is unavailable or no longer has the tool. Otherwise a promise that rejects like
-   * load().
+   * The current accepted tool, for a caller whose own copy may be outdated. Synchronous if it is already resolved;
+   * undefined if the provider is unavailable or no longer has the tool. Otherwise a promise that rejects like load().
    */
   accepted(): MaybePromise<Tool | undefined>
 }

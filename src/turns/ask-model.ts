@@ -1,5 +1,5 @@
 // Requests one answer from a model: retries retryable failures, streams deltas as live events, and retracts them if
-// the answer breaks off.
+// the answer is cut off.
 
 import { attachmentsOf } from '../calls/context/attachments.ts'
 import type { Execution } from '../engine/engine.ts'
@@ -50,7 +50,7 @@ export async function askModel(
   for (let tries = 1; ; tries++) {
     if (hasStreamed) host.emitLive(execution, 'turn.retracted', about)
     hasStreamed = false
-    // Deltas that arrive after the answer ended or broke off are dropped.
+    // Deltas that arrive after the answer ended or was cut off are dropped.
     let isClosed = false
     const stream = redactedStream(host, (delta) => host.emitLive(execution, 'turn.delta', { ...about, ...delta }))
     try {

@@ -73,7 +73,8 @@ async function revealedTools(store: Store, { tenant, session }: Scope): Promise<
 }
 
 /**
- * The tools of a running turn: the session's toolset when the turn started here, filtered by frame and capabilities.
+ * The tools of a running turn: the session's toolset at the time this worker started the turn, filtered by frame and
+ * capabilities.
  */
 export class TurnToolset {
   readonly set: Toolset

@@ -125,7 +125,7 @@ onGround('edit, expiry, remember, audit', (ground) => {
     expect(ground.ledger.cents).toEqual([100, 500])
   })
 
-  test('POL-3 (agent-framework#3656, autogen#4894, executor PR #1554, loushang#69): the feed records each decision with person, door, fingerprint and rule, in order', async () => {
+  test('POL-3 (agent-framework#3656, autogen#4894, executor PR #1554, loushang#69): the feed records each decision with person, channel, fingerprint and rule, in order', async () => {
     const policy = { rules: [{ tool: 'refund', then: 'ask' as const, approvers: 'user:*', separate: true }] }
     const runtime = await ground.open([refunding(ground.ledger)], { policy })
     const of = session(runtime)

@@ -125,7 +125,7 @@ describe('two runtimes on one SQLite file', () => {
   })
 })
 
-test('DUR-3: a hint from another process claims open calls even if it is not a wake hint', async () => {
+test('DUR-3: any hint from another process triggers a claim, not only a wake hint', async () => {
   const store = memoryStore({ clock })
   const listeners: ((hint: Hint) => void)[] = []
   const silent: Store = { ...store, onHint: (listener) => (listeners.push(listener), () => {}) }

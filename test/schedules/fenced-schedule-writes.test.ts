@@ -83,7 +83,7 @@ const asks = (schedule: object) => [
 
 // The worker dies after the schedule is committed, and the instant passes before the takeover. The rerun must report
 // the existing schedule, or the model would schedule it a second time.
-test('TASK-1: spawn_background recovered after its instant passed reports the schedule it made', async () => {
+test('TASK-1: spawn_background rerun after the scheduled time reports the existing schedule', async () => {
   const { store: fragile, dead } = dying(makes)
   const a = await start([report], fragile)
   const asked = asks({ scheduled_at: new Date(clock.now() + 10_000).toISOString() })

@@ -19,7 +19,7 @@ const settled = (): Promise<void> => clock.advance(0)
 
 // A program that creates its schedule at every start, or a rerun body, repeats the request after the instant has
 // passed.
-test('CRON-1: creating an instant again after it fired returns the same schedule', async () => {
+test('CRON-1: creating a one-time schedule again after it fired returns the same schedule', async () => {
   const { schedules } = (await start([report])).session('s')
   const asked = { tool: report, input: {}, at: clock.now() + hour, id: 'x' }
   await schedules.create(asked)
@@ -107,7 +107,7 @@ test('CRON-2: a slot missed before a pause is caught up or recorded as missed', 
 })
 
 // The instant can never fire any more. A schedule that stayed 'paused' would keep its monitor open forever.
-test('CRON-3: an instant that passes during a pause has ended after resume', async () => {
+test('CRON-3: a one-time schedule whose instant passes during a pause has ended after resume', async () => {
   const { schedules, tasks } = (await start([report])).session('s')
   const { schedule } = await tasks.schedule({ tool: 'report', input: {}, id: 'm' }, { at: clock.now() + hour })
   await schedules.pause(schedule)

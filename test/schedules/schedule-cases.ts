@@ -295,7 +295,7 @@ export function scheduleCases(world: ScheduleWorld): void {
   }
 
   test.each([{ tool: report, input }, { message: 'Look' }])(
-    'CRON-2: a late fire of a frozen worker is rejected after another change (%o)',
+    'CRON-2: a frozen worker that fires a slot late is rejected after another change (%o)',
     async (what) => {
       for (const meanwhile of ['fire', 'pause', 'cancel', 'anew'] as const) {
         const id = `${meanwhile}-${'tool' in what}`

@@ -193,7 +193,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
     expect(new Set(slots).size).toBe(slots.length)
   })
 
-  test('CRON-2: a store failure at any write of a fire neither doubles nor loses a slot', async () => {
+  test('CRON-2: a store failure at any write while a slot fires neither repeats nor loses it', async () => {
     for (const how of ['before', 'after'] as const)
       for (let at = 0; at < 8; at++) {
         const own = manualClock()
@@ -231,7 +231,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
       }
   })
 
-  test('CRON-2: a worker death at any write of a fire neither doubles nor loses a slot', async () => {
+  test('CRON-2: a worker death at any write while a slot fires neither repeats nor loses it', async () => {
     for (const how of ['before', 'after'] as const)
       for (let at = 0; at < 6; at++) {
         const own = manualClock()

@@ -30,7 +30,7 @@ describe('a single toolset', () => {
     expect(() => clash({ ...named('a') })).toThrow(expect.objectContaining({ code: 'tool_invalid' }))
   })
 
-  test('TOOL-3 TOOL-4: an upper layer shadows tools by name or id, and neither reaches them', () => {
+  test('TOOL-3 TOOL-4: a tool shadowed by an upper layer cannot be reached by name or id', () => {
     const lower = named('pay', { id: 't1' })
     const byName = toolset([lower], [named('pay')])
     expect(byName.get('pay')?.id).toBe('pay')
@@ -119,7 +119,7 @@ describe.each(['memory', 'sqlite'] as const)('adding, removing and renaming tool
     expect(await runtime.session('s').run([{ id: 'a', name: 'pay' }])).toMatchObject([{ value: 'pay', attempts: 2 }])
   })
 
-  test('TOOL-3: a tool can call an internal tool; a model can not, neither by name nor by id', async () => {
+  test('TOOL-3: a tool can call an internal tool; a model cannot, by name or by id', async () => {
     const inner = named('inner', { id: 'i1', internal: true })
     const outer = named('outer', { execute: async (_, ctx) => (await ctx.run([{ id: 'n', name: 'i1' }]))[0]?.status })
     const runtime = await start([inner, outer])

@@ -145,7 +145,7 @@ for (const [kind, fresh] of stores) {
       return { clock, shared, second }
     }
 
-    test('SESS-4: a turn whose model no worker has can be cancelled and unblocks the session', async () => {
+    test('SESS-4: cancelling a turn unblocks its session even if no worker has the model', async () => {
       const { clock, shared, second } = await openWithoutModel()
       const session = second.session('s')
       const turn = session.turn({ model: scriptedModel(['Hello'], { name: 'new' }), message: 'b' })
@@ -160,7 +160,7 @@ for (const [kind, fresh] of stores) {
       expect(await after(third.outcome, clock)).toMatchObject({ value: { status: 'success' } })
     })
 
-    test('DUR-10: a session with a turn whose model no worker has can be erased', async () => {
+    test('DUR-10: a session can be erased even if no worker has the model of its open turn', async () => {
       const { clock, second } = await openWithoutModel()
       expect(await after(second.erase({ session: 's', open: 'cancel' }), clock)).toHaveProperty('value')
     })

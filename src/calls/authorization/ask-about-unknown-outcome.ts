@@ -28,7 +28,7 @@ type Unknown = Extract<Outcome, { status: 'unknown' }>
 export const shouldAskAboutUnknown = ({ execution, tool }: StageContext, { settle }: ToSettle): boolean =>
   settle.status === 'unknown' && tool.onUnknown === 'ask' && !execution.options.unattended && !execution.stopped
 
-/** The given end; if the outcome is unknown, the wait for a person's finding instead. */
+/** Returns the result; if its outcome is unknown, asks a person what happened and returns that wait instead. */
 export const askIfUnknown = (stage: StageContext, input: ValidatedInput, result: ToSettle): MaybePromise<Driven> =>
   shouldAskAboutUnknown(stage, result) ? requestFinding(stage, input, result.settle as Unknown) : result
 

@@ -1,6 +1,6 @@
 // Runs tasks that would become `poisoned` at their next worker death one at a time. A poison task kills all tasks of
-// its process, so innocent ones would reach their last death together with it. Started one after the other, the poison
-// task dies alone.
+// its process, so harmless tasks that run next to it would become `poisoned` as well. If they run one at a time, only
+// the poison task dies.
 
 import type { Clock } from '../../core/clock.ts'
 

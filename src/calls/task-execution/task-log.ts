@@ -69,7 +69,7 @@ export class TaskLog {
     const grown = appendRows(position, created.log, this.#pending, at)
     this.#log = grown.log
     this.#pending = ''
-    // For a new log both lines write the same document; the later write wins.
+    // For a new log, both statements write the same document, and the second write wins.
     this.#execution.attached.writeDocuments(...created.documents)
     this.#execution.attached.writeDocuments(...grown.documents)
     return { characters: this.#characters, cut: this.#truncated }

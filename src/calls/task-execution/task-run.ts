@@ -240,7 +240,7 @@ export class TaskReporter {
     this.#cancelTimer = null
   }
 
-  /** Nested calls no longer find this task here. */
+  /** Unregisters the reporter, so that nested calls no longer find it. */
   #close(): void {
     const key = taskKey(this.#execution.request, this.terms.id)
     const running = openReporters.get(this.#host)

@@ -39,16 +39,16 @@ export class RemoteChanges {
   #erasures = 0
   #looking: Promise<void> | null = null
   #lookAgain = false
-  /** True if the last look failed. */
+  /** True if the last check for changes failed. */
   lastLookFailed = false
-  /** Number of looks so far, to detect that another one ran during an await. */
+  /** Number of checks so far, to detect that another one ran during an await. */
   lookCount = 0
 
   constructor(ports: RemoteChangesPorts) {
     this.#ports = ports
   }
 
-  /** One look at a time; a hint during a look triggers another. */
+  /** Checks for changes, one check at a time; a hint during a check triggers another. */
   look(): Promise<void> {
     this.#lookAgain = true
     this.#looking ??= (async () => {

@@ -6,7 +6,7 @@ import type { EngineState } from './engine-state.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 
 const pageSize = 64
-/** Used while this is the only worker, so that one sweep takes more. */
+/** Page size while this is the only worker, so that one sweep claims more calls. */
 const alonePageSize = 512
 
 /** Resumes claimed calls. `lapses` is the lease lapse count at which they were known to be ours. */

@@ -60,7 +60,8 @@ export function lengthProblem({ parts, path }: FilePath): string | undefined {
 }
 
 /**
- * Builds a path from normalized names. A first name equal to the mount is written twice, so that parsing restores it.
+ * Builds a path from normalized names. Parsing removes one leading mount name, so if the first name equals the mount,
+ * the mount is written in front of it.
  */
 export const pathOf = (parts: readonly string[]): FilePath => ({
   parts,

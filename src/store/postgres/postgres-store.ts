@@ -87,7 +87,8 @@ export async function postgresStore({
   // A connection that breaks while idle is replaced; a query on a broken connection reports the error itself.
   for (const pool of [readers, writers]) {
     pool.on('error', () => {})
-    // Attached on connect: an error during hand-over to a query would otherwise have no listener and end the process.
+    // Attached on connect: while the pool hands a connection to a query, an error has no other listener and would end
+    // the process.
     pool.on('connect', (client) => client.on('error', () => {}))
   }
 

@@ -1,7 +1,7 @@
 // Records of calls, steps and waits, and the legal state transitions. Pure: no store, no engine.
 //
 // Life cycle of a call: it is `received` when recorded, `queued` once its arguments are validated, and `running` when
-// a worker starts the body. A body that returned a later, or a call that needs an approval before its body, is
+// a worker starts the body. A call whose body returned `ctx.later()`, or that needs an approval before its body, is
 // `parked`: it has no owner and uses no resources until an answer makes it `queued` again, this time to process the
 // answer. A failed attempt that may be retried makes the call `queued` until the next attempt. `settled` is final and
 // written once. A worker that dies leaves `received`, `queued` or `running` behind; the next claimer reads from the
@@ -103,7 +103,7 @@ export interface CallOptions {
   readonly root?: string
   /** The host requested an internal tool. */
   readonly internal?: boolean
-  /** No tool had that name at the time and place of the request. */
+  /** The requester had no tool of that name at the time of the request. */
   readonly absent?: true
   /** The calls between the outermost one and this one. */
   readonly above?: readonly string[]

@@ -36,7 +36,7 @@ export const messageName = ({ tenant, session }: Scope, number: number) => ({
 /** Says which turn may append messages: one at a time across all workers. */
 export const headName = ({ tenant, session }: Scope) => ({ of: 'conversation', tenant, session, key: '' })
 
-/** The last turn requested here. A turn that starts by itself copies its settings. */
+/** The last turn that the host requested in this session. A turn that starts by itself copies its settings. */
 export const lastTurnName = ({ tenant, session }: Scope) => ({ of: 'turn-last', tenant, session, key: '' })
 
 export interface LastTurnRow {

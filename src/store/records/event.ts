@@ -169,7 +169,7 @@ export type NewEvent = {
 }[EventType]
 
 export type EventRecord = NewEvent & {
-  /** Position in the whole store: the cursor. Readers never see a gap filled later. */
+  /** Position in the whole store: the cursor. A gap that a reader has passed is never filled later. */
   readonly position: number
   /** Sequence number in its session, from 1, without gaps. */
   readonly seq: number

@@ -1,4 +1,4 @@
-// Builds the document and the event of a notice: something a session's next turn must be told.
+// Builds the document and the event of a notice: information that the session's next turn must read.
 
 import { eventOf, type EventBodies, type EventSubject, type NewEvent } from './event.ts'
 import { noticeName, type NoticeRow } from './task-record.ts'

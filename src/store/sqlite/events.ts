@@ -22,7 +22,7 @@ const all = ['position', ...columns].join(', ')
 const filed = 'events INDEXED BY events_session WHERE filed = 1 AND tenant = ?1 AND session = ?2'
 const unfiled = 'events NOT INDEXED WHERE position > (SELECT position FROM filed) AND tenant = ?1 AND session = ?2'
 
-/** Digest under which the erasures table keeps an erased session, so that its name is gone. */
+/** Digest under which the erasures table lists an erased session, so that its name is not kept. */
 export const scopeOf = (tenant: string, session: string): string =>
   hash('sha256', lengthPrefixed(tenant, session), 'base64url')
 

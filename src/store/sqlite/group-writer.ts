@@ -52,11 +52,9 @@ export class GroupWriter {
   readonly #checkRemoteWrites: () => void
   readonly #hasUnseenWrites: () => boolean
   #thread: Thread | null | undefined
-  /**
-   * The thread writes all groups of this interval, including small ones; and whether that was needed since the last
-   * poll.
-   */
+  /** The thread writes all groups of this interval, including small ones. */
   #threadWrites = false
+  /** A group has needed the thread since the last poll. */
   #threadWanted = false
   /** The thread has written since the last poll, and the loop has not seen it yet. */
   #threadWroteUnseen = false

@@ -57,7 +57,7 @@ export const claimCases: readonly StoreCase[] = [
       await store.renew('w', long)
       await store.renew('v', long)
       assert.deepEqual(uids(await store.claim('w', r.tools, 1)), ['a1', 'a2'])
-      // Later calls of the line go to the same worker; a call that resumes after an answer has left the line.
+      // Later calls of the batch order go to the same worker. A call that resumes after an answer is not part of it.
       await r.insert(store, of('a4', 'A'), of('a5', 'A', { wait: 'w1', state: 'queued' }))
       assert.deepEqual(uids(await store.claim('v', [...r.tools, 'unknown'], 10)), ['b1', 'x', 'a5'])
       assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['a4'])

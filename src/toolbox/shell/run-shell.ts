@@ -13,11 +13,11 @@ import { ProcessStats } from './process-stats.ts'
 export interface ShellBounds {
   /** Bytes, for one process and for all of them together. Default: 2 GiB. */
   readonly memory: number
-  /** Processes of the tree. Default: 256. */
+  /** Processes in the process tree. Default: 256. */
   readonly processes: number
   /** Bytes of one written file. Default: 1 GiB. */
   readonly fileBytes: number
-  /** Characters of stdout and stderr together; more output ends the tree. Default: 64 Mi. */
+  /** Characters of stdout and stderr together; more output kills the process tree. Default: 64 Mi. */
   readonly output: number
 }
 

@@ -18,7 +18,7 @@ export interface MessageRecord extends StoredMessage {
   readonly step: number
   /** Summary only: number of the last message it replaces. */
   readonly upTo?: number
-  /** Summary and frame only: ids of the calls before it, so that later notices about them do not name another call. */
+  /** Summary and frame only: ids of earlier calls. A later call that reuses one is renamed, so notices stay clear. */
   readonly ids?: readonly string[]
   /** Summary only: how often the model rejected the conversation as too long before its next answer. */
   readonly tooLong?: number
@@ -43,7 +43,7 @@ export interface MessageRecord extends StoredMessage {
 type Documents = NonNullable<Change['documents']>
 
 const pageSize = 500
-/** Average bytes of JSON per token: about as many characters in English, about one in Chinese. */
+/** Average bytes of JSON per token. In English that is about three characters, in Chinese about one. */
 const bytesPerToken = 3.3
 /** Estimate for an image or a page. */
 const tokensPerFile = 1_500

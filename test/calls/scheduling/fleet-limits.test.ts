@@ -229,7 +229,7 @@ describe.each(['memory', 'sqlite'] as const)('several workers on %s', (kind: Sto
     expect(await store.holds()).toEqual([])
   })
 
-  test("SCHED-4: of two workers with nested calls on each other's keys one is rejected", async () => {
+  test("SCHED-4: if nested calls on two workers need each other's keys, one of them is rejected", async () => {
     const inner = tool({
       name: 'inner',
       description: 'd',

@@ -124,7 +124,7 @@ describe.each(stores)('waking after unusual turns on %s', (_kind, fresh) => {
     expect(model.requests[2]?.instructions).toBe('Second')
   })
 
-  test('TASK-9: a call moved before the first turn of its session wakes it when it ends', async () => {
+  test('TASK-9: a call moved to the background before the first turn wakes its session at its end', async () => {
     const { clock, open } = world()
     const { tool: work, go } = gatedTask()
     const model = scriptedModel(['Said', 'Heard'], { name: 'm' })

@@ -82,7 +82,7 @@ test('DUR-6: with the writer thread, concurrent calls need at most twice as many
   expect(await syncs(50, 'steps', { n: 5 }, threaded)).toBeLessThanOrEqual(12)
 })
 
-test('DUR-6: in sequence, the outcome of a call shares its sync with the start of the next', async () => {
+test('DUR-6: for sequential calls, each outcome shares a sync with the start of the next call', async () => {
   expect(await syncs(20, 'barrier')).toBe(21)
 })
 

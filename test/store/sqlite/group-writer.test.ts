@@ -114,7 +114,7 @@ test('DUR-6: the event loop writes small groups and the thread writes large ones
   })
 })
 
-test('DUR-6: a dead thread leaves its group unknown and loses nothing acknowledged', async () => {
+test('DUR-6: if the thread dies, its group has an unknown result; acknowledged writes are kept', async () => {
   const asked = threads()
   const { store, file } = open({ writer: 'thread' })
   let acknowledged = 0

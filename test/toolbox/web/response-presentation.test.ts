@@ -54,7 +54,7 @@ describe('BOX-4: HTTP errors as values', () => {
     })
   })
 
-  test('an error response does not replace the file to save', async () => {
+  test('an error response does not overwrite the file given in save_to_file', async () => {
     const { files } = web.runtime.session('web')
     await files.write('data.csv', 'a,b\n')
     expect(

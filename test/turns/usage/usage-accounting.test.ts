@@ -79,7 +79,7 @@ for (const [kind, fresh] of stores)
       expect((await session.usage()).total).toMatchObject({ times: 4, cost: 20 })
     })
 
-    test('SESS-10 SESS-11: a summary is paid and counted once, even if its worker dies right after', async () => {
+    test('SESS-10 SESS-11: a summary is paid for and counted once, even if its worker then dies', async () => {
       const { clock, store } = fresh()
       const shared = keepOpen(store)
       const dying = mortal(shared)

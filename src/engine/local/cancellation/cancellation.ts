@@ -13,7 +13,7 @@ export class Cancellations {
   readonly #store: Store
   readonly #answers: WaitAnswers
   readonly #activeCalls: ActiveCalls
-  /** Work to retry by name, and the reasons of those that are cancels of a call. */
+  /** Work to retry, by name. For the cancel of a call the name is its uid, and `#reasons` has the reason. */
   readonly #pending = new Map<string, () => Promise<unknown>>()
   readonly #reasons = new Map<string, CancelReason>()
 

@@ -109,7 +109,7 @@ export class FleetSemaphores {
   }
 }
 
-/** The queued calls that must continue before this one can, if this one is among them; otherwise null. */
+/** The queued calls that are deadlocked with this one, including itself; null if there is no deadlock. */
 function deadlockOf(
   uid: string,
   queued: readonly SlotHold[],
