@@ -44,7 +44,7 @@ export interface Seen {
   readonly answers: number
 }
 
-/** A string is the answer text; a function chooses by what it sees. */
+/** A string is the answer text; a function chooses its answer by the request. */
 export type Line = string | ScriptedLine | ((seen: Seen) => string | ScriptedLine)
 
 export interface ScriptedModel extends Model {

@@ -46,7 +46,7 @@ function strictNode(node: Json): Json {
     else if (key !== 'properties' && key !== 'required' && key !== 'additionalProperties') strict[key] = value
   }
   const { properties, additionalProperties, type } = node
-  if (!['type', 'anyOf', '$ref', 'enum', 'const'].some((key) => key in strict)) throw new NotStrict() // "anything"
+  if (!['type', 'anyOf', '$ref', 'enum', 'const'].some((key) => key in strict)) throw new NotStrict() // any value
   if (type !== 'object' && !isSchema(properties)) return strict
   // An open object, or one whose other keys have a schema, has no strict form.
   if (!isSchema(properties) || (additionalProperties !== undefined && additionalProperties !== false))

@@ -21,7 +21,7 @@ export class FirstByPath {
   readonly #most: number
   readonly #after: string | undefined
   #found: FileStat[] = []
-  /** Entries after this path cannot be among the first. */
+  /** Set once enough entries are known: entries after this path are not part of the result. */
   #last: string | undefined
 
   constructor(most: number, after: string | undefined) {

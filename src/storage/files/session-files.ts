@@ -19,7 +19,7 @@ export interface FilesOptions {
   /** An existing folder to use as the root instead of the store. */
   readonly folder?: string
   readonly quotas?: Partial<FileQuotas>
-  /** Default: the commit of the store. */
+  /** Default: `store.commit`. */
   readonly commit?: (change: Change) => Promise<Committed>
   /**
    * Guards of every write: a writing body still holds the lease of its call. If rejected, the write throws lease_lost.

@@ -123,8 +123,8 @@ export const commitCases: readonly StoreCase[] = [
     async run(open) {
       const { store } = await open(manualClock())
       await r.insert(store, r.callRecord('call broken', { position: r.callPosition({ id: 'elsewhere' }) }))
-      // The uid already exists, which no guard checks. The store may accept or reject this change, but not its
-      // neighbours.
+      // The uid already exists, which no guard checks. The store may accept or reject this change, but it must accept
+      // the other two.
       const answers = await Promise.allSettled(
         ['before', 'broken', 'after'].map((name) =>
           store.commit(everything(name, [r.absent(r.callPosition({ id: `call ${name}` }))])),

@@ -18,7 +18,7 @@ export interface MessageRecord extends StoredMessage {
   readonly step: number
   /** Summary only: number of the last message it replaces. */
   readonly upTo?: number
-  /** Summary and frame only: ids of earlier calls. A later call that reuses one is renamed, so notices stay clear. */
+  /** Summary and frame only: ids of earlier calls. A later call that reuses one is renamed, so notices are clear. */
   readonly ids?: readonly string[]
   /** Summary only: how often the model rejected the conversation as too long before its next answer. */
   readonly tooLong?: number

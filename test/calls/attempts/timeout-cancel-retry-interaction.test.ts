@@ -49,7 +49,7 @@ onEachStore('timeouts, cancels and retries together', (bench) => {
     expect(await call.outcome).toMatchObject({ status: 'cancelled', cancellation: { mayStillRun: true } })
   })
 
-  test('TIME-1: a failure after an abandoned attempt says that it may still run', async () => {
+  test('TIME-1: a failure after an abandoned attempt says that this attempt may still run', async () => {
     const clock = manualClock()
     let attempts = 0
     const hang = simpleTool(
@@ -153,7 +153,7 @@ onEachStore('timeouts, cancels and retries together', (bench) => {
   })
 })
 
-test('TIME-3 SCHED-3: a body never starts after its call was cancelled, at any moment', async () => {
+test('TIME-3 SCHED-3: a body never starts after a cancel, whenever the cancel arrives', async () => {
   const startedLate: number[] = []
   for (let moment = 0; moment < 40; moment++) {
     let go = (): void => {}
