@@ -6,15 +6,42 @@ import type { Drive, Execution, ToSettle } from '../engine/engine.ts'
 import { headName, type HeadRow, isWoken } from '../store/records/conversation.ts'
 import { isStoreOrLeaseLost, PawlError } from '../core/errors.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import { decode, encode } from '../core/tool-value.ts'
 import { claimSession, type ClaimedSession, TurnQueue } from './claim-session.ts'
 import { HistoryCache } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
+import { beginTurn, checkLimits, endIfAnswered, receiveInput } from './receive-input.ts'
+import { fitHistory, requestAnswer } from './request-answer.ts'
+import { runLastCalls } from './run-last-calls.ts'
 import { TurnRun } from './running-turn.ts'
 import type { TurnRequest } from './turn-request.ts'
 import { stopCalls } from './stop-calls.ts'
 import { TurnStop } from './turn-stop.ts'
 import { lostTurnUsage } from './usage.ts'
+
+type TurnStage = (run: TurnRun) => MaybePromise<Outcome | null>
+
+/** One round of the model loop: at most one batch of calls and one answer. The first outcome ends the turn. */
+const stages: readonly TurnStage[] = [
+  (run) => run.stop.outcome, // cancelled or timed out
+  runLastCalls, // the calls of the last answer, if any; a tool may end the turn
+  endIfAnswered, // the last answer has no calls and no user message arrived
+  checkLimits, // number of answers, cost
+  receiveInput, // appends pending input
+  fitHistory, // compacts a history that is too long for the model
+  requestAnswer, // requests and records the next answer
+]
+
+async function runStages(run: TurnRun): Promise<Outcome> {
+  let outcome = await beginTurn(run) // appends the user's message and pending input
+  while (!outcome)
+    for (const stage of stages) {
+      outcome = await stage(run)
+      if (outcome) break
+    }
+  return outcome
+}
 
 export function turnDriver(host: TurnHost): Drive {
   const histories = new HistoryCache()
@@ -67,29 +94,20 @@ async function runLoop(
   stop: TurnStop,
 ): Promise<Outcome> {
   const { position } = execution.request
-  let turn: TurnRun | null = null
+  let run: TurnRun | null = null
+  const end = async (outcome: Outcome): Promise<Outcome> => {
+    if (outcome === stop.outcome) await stopCalls(host, position, position.id, stop.reason)
+    run?.recordUsage()
+    return outcome
+  }
   try {
     const history = await histories.take(host.store, position, head.born)
-    turn = new TurnRun(execution, host, { stop, history, head, resumed })
-    let outcome = await turn.begin() // appends the user's message and pending input
-    for (;;) {
-      outcome ??=
-        stop.outcome ?? // cancelled or timed out
-        (await turn.runCalls()) ?? // the calls of the last answer, if any; a tool may end the turn
-        (await turn.isAnswered()) ?? // the last answer has no calls and no user message arrived
-        (await turn.receive()) ?? // appends pending input and compacts the history
-        (await turn.ask()) // requests and records the next answer
-      if (!outcome) continue
-      if (outcome === stop.outcome) await stopCalls(host, position, position.id, stop.reason)
-      turn.recordUsage()
-      histories.giveBack(position, history)
-      return outcome
-    }
+    run = new TurnRun(execution, host, { stop, history, head, resumed })
+    const outcome = await end(await runStages(run))
+    histories.giveBack(position, history)
+    return outcome
   } catch (error) {
-    const ended = outcomeOfError(error, execution, host, stop)
-    if (ended === stop.outcome) await stopCalls(host, position, position.id, stop.reason)
-    turn?.recordUsage()
-    return ended
+    return end(outcomeOfError(error, execution, host, stop))
   }
 }
 

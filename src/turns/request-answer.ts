@@ -1,0 +1,102 @@
+// The stages of a turn that call the model: the history is compacted if it does not fit, then the answer is requested
+// and recorded. Called by turn-loop.ts.
+
+import type { Outcome } from '../core/outcome.ts'
+import type { AssistantMessage } from '../models/message.ts'
+import { costOf, type Model, ModelFailure } from '../models/model.ts'
+import { askModel } from './ask-model.ts'
+import { compact, historyLimit } from './conversation/compaction.ts'
+import { type MessageRecord, tokensIn } from './conversation/history.ts'
+import type { TurnRun } from './running-turn.ts'
+import { toolTokens } from './turn-tools.ts'
+
+export async function fitHistory(run: TurnRun): Promise<Outcome | null> {
+  const { model } = run
+  const { historyTokens } = run.limits
+  const otherTokens = tokensIn(run.instructions ?? '') + toolTokens(run.tools.forFrame(run.frame.tools))
+  try {
+    await compactHistory(run, model, {
+      limit: historyTokens === Infinity ? historyLimit(model, otherTokens) : historyTokens,
+    })
+    return null
+  } catch (error) {
+    return run.modelFailure(model, error)
+  }
+}
+
+export async function requestAnswer(run: TurnRun): Promise<Outcome | null> {
+  const { model } = run
+  for (;;) {
+    // The summary may have used up the cost limit.
+    if (run.overCost) return run.overCost
+    try {
+      await recordAnswer(run, model)
+      return null
+    } catch (error) {
+      const remaining = await compactAfterOverflow(run, model, error)
+      if (remaining !== null) return run.modelFailure(model, remaining)
+    }
+  }
+}
+
+/** Requests one answer and records it with its message in one step. */
+async function recordAnswer(run: TurnRun, model: Model): Promise<void> {
+  const { execution, host, history, frame, id, mayRetract } = run
+  const step = run.step + 1
+  const request = {
+    instructions: run.instructions,
+    settings: frame.settings,
+    parallel: frame.parallel,
+    messages: history.forModel(),
+    tools: await run.tools.forModel(frame.tools),
+  }
+  run.mayRetract = false
+  let added: MessageRecord | null = null
+  await execution.runStep({ key: `model:${step}`, input: null, once: false }, async () => {
+    const { signal } = run.stop
+    const { parts, finish, usage } = await askModel(host, execution, model, { request, step, signal, mayRetract })
+    const message: AssistantMessage = { role: 'assistant', parts }
+    const cost = costOf(usage, model.price)
+    const { record, row } = run.nextMessage(message, { step, usage: { ...usage, cost }, model: model.name, finish })
+    added = record
+    const body = { turn: id, step, message: record.number, finish, usage }
+    const events = [{ type: 'turn.answered' as const, body }]
+    return { done: String(record.number), attached: { documents: [row], events } }
+  })
+  if (added) history.add(added)
+}
+
+/**
+ * After a "too long" failure of the model: compacts half of the conversation, the second time everything but the last
+ * message. Attempts are recorded with the summary, so each is made once per answer. Returns null if the model can be
+ * asked again, else the error.
+ */
+async function compactAfterOverflow(run: TurnRun, model: Model, error: unknown): Promise<unknown> {
+  if (!(error instanceof ModelFailure) || !error.tooLong) return error
+  const { turn, step, tooLong = 0 } = run.history.summaryRecord ?? {}
+  const priorTries = turn === run.id && step === run.step ? tooLong : 0
+  if (priorTries >= 2) return error
+  const limit = Math.floor(run.history.tokens / 2)
+  const options = { limit, keep: priorTries === 0 ? limit : 0, whole: true } as const
+  try {
+    const isShorter = await compactHistory(run, model, options, { tooLong: priorTries + 1 })
+    return isShorter ? null : error
+  } catch (compactError) {
+    return compactError
+  }
+}
+
+/** Returns true if messages were replaced by a summary. */
+const compactHistory = (
+  run: TurnRun,
+  model: Model,
+  options: { limit: number; keep?: number; whole?: true },
+  more: Pick<MessageRecord, 'tooLong'> = {},
+): Promise<boolean> =>
+  compact(run.host, run.execution, run.history, {
+    model,
+    ...options,
+    signal: run.stop.signal,
+    next: (message, upTo, usage) => run.nextMessage(message, { upTo, usage, model: model.name, ...more }),
+    add: (record) => run.history.add(record),
+  })
