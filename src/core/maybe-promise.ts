@@ -7,3 +7,31 @@ export type MaybePromise<T> = T | Promise<T>
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
   typeof (value as { then?: unknown }).then === 'function'
+
+/**
+ * Passes the value to `next`, at once if it is not a promise. `context` is handed through, so that a hot path can pass
+ * a function that it does not have to create for every call.
+ */
+export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U>
+export function chain<T, U, C>(
+  value: MaybePromise<T>,
+  next: (value: T, context: C) => MaybePromise<U>,
+  context: C,
+): MaybePromise<U>
+export function chain<T, U, C>(
+  value: MaybePromise<T>,
+  next: (value: T, context: C | undefined) => MaybePromise<U>,
+  context?: C,
+): MaybePromise<U> {
+  return value instanceof Promise ? value.then((it) => next(it, context)) : next(value, context)
+}
+
+/** Runs `work`; `failed` handles what it throws, or what its promise rejects with. */
+export function chainCatch<T>(work: () => MaybePromise<T>, failed: (error: unknown) => T): MaybePromise<T> {
+  try {
+    const result = work()
+    return result instanceof Promise ? result.catch(failed) : result
+  } catch (error) {
+    return failed(error)
+  }
+}

@@ -10,9 +10,9 @@ import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { similarNames } from '../../core/similar-names.ts'
 import type { CallHost } from '../ports.ts'
 
-type Resolved = { tool: Tool } | ToSettle
+export type ResolvedTool = { tool: Tool } | ToSettle
 
-export function resolveTool(execution: Execution, host: CallHost): Resolved | Promise<Resolved> {
+export function resolveTool(execution: Execution, host: CallHost): ResolvedTool | Promise<ResolvedTool> {
   const { request, options } = execution
   const { absent } = options
   // `absent`: the model used a name that matched no tool. It must not be looked up as a recorded key, because keys also
@@ -62,7 +62,7 @@ async function loadRemoteTool(
   execution: Execution,
   host: CallHost,
   load: () => Promise<Tool>,
-): Promise<Resolved> {
+): Promise<ResolvedTool> {
   const { interrupted, landed } = execution
   for (;;) {
     const loaded = await untilStopped(execution, load())

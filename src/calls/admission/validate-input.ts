@@ -6,7 +6,7 @@ import type { CallTerms } from '../../store/records/call-record.ts'
 import { failure } from '../../core/outcome.ts'
 import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'
 import { decode, encode, type Json } from '../../core/tool-value.ts'
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { chain, chainCatch, type MaybePromise } from '../../core/maybe-promise.ts'
 import { findCopiedMarks, mayHideFields, withoutReceived } from '../../tools/hidden-arguments.ts'
 import { onCrashOf } from '../../tools/tool-hints.ts'
 import type { CheckResult } from '../../tools/schema.ts'
@@ -44,11 +44,11 @@ export function validateInput(stage: StageContext): MaybePromise<ValidatedInput 
   if ('settle' in read) return limitInvalidCalls(read, stage)
   if (tool.prepare || hasBeforeHooks(stage) || execution.recordedStep(prepareKey))
     return execution.runAtRisk(() => validateWithHooks(stage, read.input))
-  const checked = checkSchema(stage, read.input)
-  const finished = (final: Validated | ToSettle): MaybePromise<ValidatedInput | ToSettle> =>
-    'settle' in final ? limitInvalidCalls(final, stage) : recordInput(execution, tool, final)
-  return checked instanceof Promise ? checked.then(finished) : finished(checked)
+  return chain(checkSchema(stage, read.input), recordChecked, stage)
 }
+
+const recordChecked = (checked: Validated | ToSettle, stage: StageContext): MaybePromise<ValidatedInput | ToSettle> =>
+  'settle' in checked ? limitInvalidCalls(checked, stage) : recordInput(stage.execution, stage.tool, checked)
 
 /** Hooks and prepare may change the arguments; changed arguments are validated again. */
 async function validateWithHooks(stage: StageContext, input: Json): Promise<ValidatedInput | ToSettle> {
@@ -103,8 +103,7 @@ function recordInput(
 ): MaybePromise<ValidatedInput> {
   const toInput = (text: string): ValidatedInput =>
     new RecordedInput(text, prepared.payload, text === wire && !prepared.ran ? args : undefined)
-  const text = execution.accept(wire, termsOf(tool, prepared.ran))
-  return text instanceof Promise ? text.then(toInput) : toInput(text)
+  return chain(execution.accept(wire, termsOf(tool, prepared.ran)), toInput)
 }
 
 const termsByTool = new WeakMap<Tool, string>()
@@ -156,18 +155,13 @@ function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated |
   const { sizes } = host
   const tools = (): Toolset => host.toolsOf(execution.request)
   const hidden = mayHideFields(tool, tools)
-  try {
+  const check = (): MaybePromise<Validated | ToSettle> => {
     const copied = hidden ? findCopiedMarks(tool, input, tools) : []
     if (copied.length > 0) return { settle: invalidArguments(describeProblems(copied)) }
     const checked = runCallback('An input schema', stage, () => tool.input.check(input))
-    return checked instanceof Promise
-      ? checked
-          .then((found) => encodeChecked(found, sizes, hidden))
-          .catch((error: unknown) => outcomeOfError(error, stage))
-      : encodeChecked(checked, sizes, hidden)
-  } catch (error) {
-    return outcomeOfError(error, stage)
+    return chain(checked, (found) => encodeChecked(found, sizes, hidden))
   }
+  return chainCatch(check, (error) => outcomeOfError(error, stage))
 }
 
 /** Throws if the output of the schema has no recorded form: that is a bug in the tool, not an error of the model. */
@@ -276,8 +270,7 @@ export async function recheckInput(stage: StageContext, { args }: ValidatedInput
 /** Counts invalid arguments against the budget, which ends a model's loop of invalid calls. */
 function limitInvalidCalls(invalid: ToSettle, stage: StageContext): MaybePromise<ToSettle> {
   if (!isInvalid(invalid)) return invalid
-  const exceeded = checkInvalidCallsBudget(stage)
-  return exceeded instanceof Promise ? exceeded.then((limited) => limited ?? invalid) : (exceeded ?? invalid)
+  return chain(checkInvalidCallsBudget(stage), (exceeded) => exceeded ?? invalid)
 }
 
 const isInvalid = ({ settle }: ToSettle): boolean =>

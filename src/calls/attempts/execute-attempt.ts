@@ -11,7 +11,7 @@ import { onCrashOf } from '../../tools/tool-hints.ts'
 import { RequiredConnection, successOf } from '../../tools/result.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { ValidatedInput } from '../admission/call-input.ts'
-import type { CallCost } from './call-cost.ts'
+import type { CallRun } from '../call-run.ts'
 import { handOutToClient } from '../authorization/hand-call-to-client.ts'
 import { AttemptTimeouts } from './attempt-timeouts.ts'
 import { connectionRequiredOutcome, withoutTokens } from '../authorization/request-connection.ts'
@@ -42,38 +42,33 @@ export type NoRoomResult = { readonly noRoom: NoSlotFree }
 export type MissingConnection = { readonly missing: RequiredConnection; readonly seen: string }
 
 /** Synchronous if the body is. */
-export const executeAttempt = (
-  execution: Execution,
-  tool: Tool,
-  input: ValidatedInput,
-  slot: Slot,
-  host: CallHost,
-  callCost: CallCost,
-): MaybePromise<Driven | NoRoomResult | MissingConnection> =>
-  new Attempt(execution, tool, input, slot, host, callCost).run()
+export const executeAttempt = (run: CallRun): MaybePromise<Driven | NoRoomResult | MissingConnection> =>
+  new Attempt(run).start()
 
 class Attempt implements AttemptControl {
+  readonly #run: CallRun
   readonly #execution: Execution
   readonly #tool: Tool
+  readonly #host: CallHost
   readonly #input: ValidatedInput
   /** Released while the body waits, and acquired again before it continues. */
   readonly #slot: Slot
-  readonly #host: CallHost
   readonly #timeouts: AttemptTimeouts
   readonly #offStop: () => void
-  readonly #callCost: CallCost
   #context: Context | null = null
   /** The first reason; later ones are ignored. */
   #stopReason: StopReason | null = null
   #onStop: ((reason: StopReason) => void) | null = null
 
-  constructor(execution: Execution, tool: Tool, input: ValidatedInput, slot: Slot, host: CallHost, callCost: CallCost) {
+  constructor(run: CallRun) {
+    const { execution, tool, host } = run
+    this.#run = run
     this.#execution = execution
     this.#tool = tool
-    this.#input = input
-    this.#slot = slot
-    this.#callCost = callCost
     this.#host = host
+    // The run holds those of the current attempt; an abandoned attempt keeps its own.
+    this.#input = run.attemptInput
+    this.#slot = run.slot as Slot
     this.#timeouts = new AttemptTimeouts(host, execution, tool.clocks, (name) => this.#stop(name))
     this.#offStop = execution.onStop((reason) => {
       if ('over' in reason) this.#context?.abort(reason.over)
@@ -81,7 +76,7 @@ class Attempt implements AttemptControl {
     })
   }
 
-  run(): MaybePromise<Driven | NoRoomResult | MissingConnection> {
+  start(): MaybePromise<Driven | NoRoomResult | MissingConnection> {
     if (this.#stopReason !== null) return this.#stoppedBeforeStart(this.#stopReason)
     let result: unknown
     try {
@@ -211,8 +206,8 @@ class Attempt implements AttemptControl {
 
   /** Adds the time and cost of this attempt to the call's. Budgets are charged when the call ends or parks. */
   #addCost(driven: Driven): Driven {
-    if (this.#host.budgets.length > 0) this.#callCost.ms += this.#timeouts.ranMs
-    if ('settle' in driven && driven.settle.cost !== undefined) this.#callCost.add(driven.settle.cost)
+    if (this.#host.budgets.length > 0) this.#run.bodyMs += this.#timeouts.ranMs
+    if ('settle' in driven && driven.settle.cost !== undefined) this.#run.addCost(driven.settle.cost)
     return driven
   }
 

@@ -12,7 +12,8 @@ import { encode } from '../../core/tool-value.ts'
 import { type Budget, type ScopeUsage, overBudget } from '../../policy/budgets.ts'
 import { charge, parseUsage, type UsageFact, serializeUsage } from '../../policy/budget-usage.ts'
 import type { StageContext } from '../run-host-callback.ts'
-import type { CallCost } from '../attempts/call-cost.ts'
+import { withCost } from '../attempts/complete-call.ts'
+import type { CallRun } from '../call-run.ts'
 import type { CallHost } from '../ports.ts'
 
 /** Counts the call; null if it is within the budgets, else the refusal. */
@@ -46,15 +47,11 @@ async function countCall(execution: Execution, host: CallHost, valid: boolean): 
  * Adds the cost to the outcome and charges the scopes: once, and before the outcome is settled, so that readers see
  * both.
  */
-export function chargeCall(
-  execution: Execution,
-  host: CallHost,
-  callCost: CallCost,
-  driven: Driven,
-): MaybePromise<Driven> {
-  const end = callCost.applyTo(driven)
+export function chargeCall(run: CallRun, driven: Driven): MaybePromise<Driven> {
+  const { execution, host, cost } = run
+  const end = cost === 0 || 'park' in driven ? driven : withCost(driven, cost)
   // A call whose body never began is not charged.
-  return host.budgets.length === 0 || execution.attempt === 0 ? end : chargeScopes(execution, host, callCost.ms, end)
+  return host.budgets.length === 0 || execution.attempt === 0 ? end : chargeScopes(execution, host, run.bodyMs, end)
 }
 
 async function chargeScopes(execution: Execution, host: CallHost, ms: number, end: Driven): Promise<Driven> {

@@ -7,7 +7,7 @@ import { failure } from '../../core/outcome.ts'
 import { toRecordedForm, type Json } from '../../core/tool-value.ts'
 import { decide, type Decision, defaultDecision, type PolicyQuestion } from '../../policy/evaluate.ts'
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../../policy/rules.ts'
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { chain, chainCatch, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
 import type { ValidatedInput } from '../admission/call-input.ts'
 import { requestApproval, type ApprovalState, readApprovals, noApprovals, type Permit } from './approval-request.ts'
@@ -35,8 +35,7 @@ function applyPolicy(stage: StageContext, state: ApprovalState): MaybePromise<Pe
       return open ? open.withdraw().then((withdrawn) => (withdrawn ? permit : checkPolicy(stage, state.input))) : permit
     return requestApproval(stage, state, decision).then((answer) => answer ?? checkPolicy(stage, state.input))
   }
-  const decision = evaluatePolicy(stage, state.input.args)
-  return decision instanceof Promise ? decision.then(conclude) : conclude(decision)
+  return chain(evaluatePolicy(stage, state.input.args), conclude)
 }
 
 /** Evaluates all policies on these arguments. */
@@ -52,9 +51,9 @@ export function evaluatePolicy(stage: StageContext, args: Json): MaybePromise<De
     })
   const evaluate = (): MaybePromise<Decision> => decide(policies, questionOf(stage, args), report)
   const runsHostCode = typeof tool.approval === 'function' || policies.some((policy) => policy.decide)
-  const evaluating = runsHostCode ? runCallback('A policy function', stage, evaluate) : evaluate()
-  if (!(evaluating instanceof Promise)) return evaluating
-  return evaluating.catch((error: unknown) => {
+  if (!runsHostCode) return evaluate()
+  const run = (): MaybePromise<Decision | ToSettle> => runCallback('A policy function', stage, evaluate)
+  return chainCatch(run, (error) => {
     if (!(error instanceof CallbackAbandoned)) throw error
     const end = outcomeOfAbandoned(error)
     if (end) return end

@@ -3,13 +3,13 @@
 
 import type { ToSettle } from '../../engine/engine.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { chainCatch, chain, type MaybePromise } from '../../core/maybe-promise.ts'
 import { decode, encode } from '../../core/tool-value.ts'
 import type { CheckResult } from '../../tools/schema.ts'
 import { runCallback, type StageContext, CallbackAbandoned } from '../run-host-callback.ts'
 import { recordDiagnostics } from '../record-diagnostics.ts'
 
-export function checkOutput(stage: StageContext, given: ToSettle): MaybePromise<ToSettle> {
+export function checkOutput(given: ToSettle, stage: StageContext): MaybePromise<ToSettle> {
   const { output } = stage.tool
   const { settle: outcome } = given
   if (outcome.status !== 'success' || !output) return given
@@ -27,12 +27,8 @@ export function checkOutput(stage: StageContext, given: ToSettle): MaybePromise<
       { error },
     )
   }
-  try {
-    const checked = runCallback('An output schema', stage, () => output.check(decode(encode(outcome.value))))
-    return checked instanceof Promise ? checked.then(toOutcome, failed) : toOutcome(checked)
-  } catch (error) {
-    return failed(error)
-  }
+  const check = (): MaybePromise<CheckResult> => output.check(decode(encode(outcome.value)))
+  return chainCatch(() => chain(runCallback('An output schema', stage, check), toOutcome), failed)
 }
 
 function invalidOutput({ execution, tool, host }: StageContext, what: string, more: object): ToSettle {

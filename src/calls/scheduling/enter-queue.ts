@@ -6,7 +6,7 @@ import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
 import type { TaskTerms } from '../../store/records/task-terms.ts'
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import { type Json, toRecordedForm } from '../../core/tool-value.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -31,8 +31,7 @@ export function enterQueue(stage: StageContext, args: Json): MaybePromise<{ slot
     }
   }
   const call = new QueuedCall(execution, tool, key, host.clock)
-  const granted = host.queue.enter(call)
-  return granted instanceof Promise ? granted.then((given) => toQueueResult(given, call)) : toQueueResult(granted, call)
+  return chain(host.queue.enter(call), toQueueResult, call)
 }
 
 function toQueueResult(

@@ -4,7 +4,7 @@
 
 import { milliseconds } from '../../core/duration.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Rate } from '../../tools/tool-options.ts'
 import { DeadlockDetector } from './deadlock.ts'
@@ -53,6 +53,11 @@ export class Queue {
     return this.#limits.tasksPerSession
   }
 
+  /** True if a call waits for its batch, a key or a limit. */
+  get hasWaiting(): boolean {
+    return this.#waiting > 0
+  }
+
   /** Number of orders, entries and gates. Zero when no call waits or runs. */
   get size(): number {
     return this.batches.size + this.#gates.size + this.#sessions.size + this.poisonSuspects.size
@@ -92,9 +97,7 @@ export class Queue {
 
   #slot(entry: QueueEntry, batchEntry: BatchEntry | undefined): MaybePromise<Slot | QueueRefusal> {
     const slot = new Slot(this, entry, batchEntry)
-    const refused = this.take(slot)
-    if (refused instanceof Promise) return refused.then((why) => why ?? slot)
-    return refused ?? slot
+    return chain(this.take(slot), refusalOr, slot)
   }
 
   /** Enters all gates of the slot. Returns null on success. */
@@ -230,6 +233,8 @@ export class Queue {
     return gate
   }
 }
+
+const refusalOr = (refused: QueueRefusal | null, slot: Slot): Slot | QueueRefusal => refused ?? slot
 
 /** True if an earlier call failed and the batch stops at failures. */
 const isBatchStopped = (batchEntry: BatchEntry, entry: QueueEntry): boolean =>

@@ -1,0 +1,126 @@
+// The stages before the body, in order. A stage returns the end of the call, or null if the call continues; what later
+// stages need is stored on the run. All are synchronous unless they have to wait.
+
+import type { Driven, ToSettle } from '../../engine/engine.ts'
+import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
+import { isUnanswered } from '../../store/records/approval-request.ts'
+import { outcomeOf } from '../../store/records/wait-resolution.ts'
+import { approvalEnd, noteOfEdit, type Permit } from '../authorization/approval-request.ts'
+import { keepUnknown, shouldAskAboutUnknown, unresolvedFinding } from '../authorization/ask-about-unknown-outcome.ts'
+import { authorize, withNote } from '../authorization/authorize.ts'
+import { checkCallBudget } from '../authorization/check-budget.ts'
+import { complete } from '../attempts/complete-call.ts'
+import { isPastDeadline } from '../attempts/attempt-timeouts.ts'
+import { notStarted } from '../attempts/outcome-when-stopped.ts'
+import type { CallRun } from '../call-run.ts'
+import { limitOutcomeSize } from '../output/limit-outcome-size.ts'
+import { awaitPredecessors, markAwayBeforeSlot } from '../scheduling/enter-queue.ts'
+import { emittedEnd } from '../task-execution/emit-task-event.ts'
+import type { ValidatedInput } from './call-input.ts'
+import { checkPoisoned, recoverInterrupted } from './recover-after-crash.ts'
+import { resolveTool, type ResolvedTool, toolForRun } from './resolve-tool.ts'
+import { validateInput } from './validate-input.ts'
+
+type StageEnd = MaybePromise<Driven | null>
+type Stage = (run: CallRun) => StageEnd
+
+export const admission: readonly Stage[] = [
+  endIfCancelled, // cancelled before the body began: it never runs
+  applyPriorDecision, // a person denied it, or the request expired
+  findTool,
+  detectPoison, // too many workers died while running it
+  checkInput, // before hooks, schema, prepare; or the recorded input
+  applyEmittedEnd, // the task emitted its end and then its worker died
+  applyAnswer, // the wait that the call parked on has been answered
+  awaitPredecessors, // a task may have to wait for other tasks
+  recover, // the worker died during the body: run it again, reconcile, or end as unknown
+  requestPermission, // decisions of people so far, then the policy, then an approval request
+  countCall, // budgets
+]
+
+/** The end of the first stage that has one, or null if the body may run. */
+export function firstEnd(stages: readonly Stage[], run: CallRun, from = 0): StageEnd {
+  for (let at = from; at < stages.length; at++) {
+    const end = (stages[at] as Stage)(run)
+    if (end instanceof Promise) return end.then((found) => found ?? firstEnd(stages, run, at + 1))
+    if (end) return end
+  }
+  return null
+}
+
+function endIfCancelled({ execution }: CallRun): ToSettle | null {
+  const { stopped, interrupted, landed } = execution
+  return stopped && !interrupted && !landed ? keepUnknown(execution, notStarted(stopped)) : null
+}
+
+/** Before the tool is resolved: the decision holds even if the tool is gone. */
+function applyPriorDecision({ execution }: CallRun): ToSettle | null {
+  if (!execution.claimed || !execution.approvals.any) return null
+  return approvalEnd(execution) ?? unresolvedFinding(execution)
+}
+
+function findTool(run: CallRun): StageEnd {
+  return chain(resolveTool(run.execution, run.host), useTool, run)
+}
+
+function useTool(resolved: ResolvedTool, run: CallRun): ToSettle | null {
+  const found = 'settle' in resolved ? resolved : toolForRun(resolved.tool, run.execution)
+  if ('settle' in found) return found
+  run.tool = found
+  return null
+}
+
+function detectPoison(run: CallRun): ToSettle | null {
+  run.verdict = checkPoisoned(run)
+  return run.verdict && !shouldAskAboutUnknown(run, run.verdict) ? run.verdict : null
+}
+
+function checkInput(run: CallRun): StageEnd {
+  return chain(validateInput(run), useInput, run)
+}
+
+function useInput(validated: ValidatedInput | ToSettle, run: CallRun): ToSettle | null {
+  if ('settle' in validated) return limitOutcomeSize(validated, run.execution, run.host)
+  run.input = validated
+  return null
+}
+
+function applyEmittedEnd(run: CallRun): StageEnd {
+  const emitted = emittedEnd(run.execution)
+  return emitted && complete(run, run.input, emitted)
+}
+
+function applyAnswer(run: CallRun): StageEnd {
+  const { landed } = run.execution
+  if (!landed) return null
+  // A question expired because the call reached its own deadline.
+  if (isUnanswered(landed) && isPastDeadline(run.execution, run.host)) return notStarted('total')
+  const completed = complete(run, run.input, { settle: outcomeOf(landed) })
+  return chain(completed, (end) => withNote(end, noteOfEdit(run, run.input)))
+}
+
+function recover(run: CallRun): StageEnd {
+  return run.verdict ? null : chain(recoverInterrupted(run, run.input), keepVerdict, run)
+}
+
+/** Not an end yet: the next stage may ask a person about an unknown outcome. */
+function keepVerdict(recovered: ToSettle | null, run: CallRun): null {
+  run.verdict = recovered
+  return null
+}
+
+function requestPermission(run: CallRun): StageEnd {
+  return chain(authorize(run, run.input, run.verdict), usePermit, run)
+}
+
+function usePermit(permit: Permit, run: CallRun): Driven | null {
+  if ('park' in permit) markAwayBeforeSlot(run) // a call that waits for people leaves the batch order
+  if ('park' in permit || 'settle' in permit) return permit
+  run.input = permit.input
+  run.note = permit.note
+  return null
+}
+
+function countCall(run: CallRun): StageEnd {
+  return run.execution.stopped ? null : checkCallBudget(run)
+}

@@ -1,0 +1,116 @@
+// Runs attempts until one is final: retry delay, queue, body, then an end or another round. Between attempts the call
+// keeps only its position in the batch order. Called by the pipeline after admission.
+
+import type { Driven, ToSettle } from '../../engine/engine.ts'
+import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
+import { remoteToolUnavailable, untilStopped } from '../admission/resolve-tool.ts'
+import { askIfUnknown } from '../authorization/ask-about-unknown-outcome.ts'
+import { withNote } from '../authorization/authorize.ts'
+import { requestConnection } from '../authorization/request-connection.ts'
+import type { CallRun } from '../call-run.ts'
+import { enterAgain, enterQueue } from '../scheduling/enter-queue.ts'
+import type { Slot } from '../scheduling/slot.ts'
+import { emittedEnd } from '../task-execution/emit-task-event.ts'
+import { effectiveDeadline } from './attempt-timeouts.ts'
+import { complete } from './complete-call.ts'
+import { executeAttempt, type MissingConnection, type NoRoomResult } from './execute-attempt.ts'
+import { mayStillBeRunning, notStarted, withMayStillRun } from './outcome-when-stopped.ts'
+import { decideRetry } from './retry.ts'
+
+/** `rejected`: the call ends without another attempt. `missing`: the body needs a connection to a provider. */
+type AttemptResult = Driven | MissingConnection | { readonly rejected: ToSettle }
+
+/** Synchronous up to the first line of the body, unless something has to be awaited before. */
+export async function attempts(run: CallRun): Promise<Driven> {
+  for (;;) {
+    const delay = run.execution.awaitRetryDelay() // the remaining retry delay, after a recovery
+    if (delay) await delay
+    const starting = begin(run)
+    const result = starting instanceof Promise ? await starting : starting
+    const classifying = classify(result, run)
+    const end = classifying instanceof Promise ? await classifying : classifying
+    if (end) return end
+    run.attemptInput = run.input.copy()
+  }
+}
+
+function begin(run: CallRun): MaybePromise<AttemptResult> {
+  const { stopped } = run.execution
+  if (stopped) return { rejected: notStarted(stopped) }
+  if (isLate(run, 0)) return { rejected: notStarted('total') }
+  return chain(enterQueue(run, run.attemptInput.args), runInSlot, run)
+}
+
+/** True if the call will be past its deadline after the delay. */
+function isLate({ execution, tool, host }: CallRun, delayMs: number): boolean {
+  return host.clock.now() + delayMs >= (effectiveDeadline(execution, tool.clocks) ?? Infinity)
+}
+
+function runInSlot(entered: { readonly slot: Slot } | ToSettle, run: CallRun): MaybePromise<AttemptResult> {
+  if ('settle' in entered) return { rejected: entered }
+  run.slot = entered.slot
+  return chain(runAcceptedDefinition(run), waitForRoom, run)
+}
+
+/** Other workers hold the slots that the body needs: waits for them and starts the attempt again. */
+function waitForRoom(result: AttemptResult | NoRoomResult, run: CallRun): MaybePromise<AttemptResult> {
+  if (!('noRoom' in result)) return result
+  return chain(enterAgain(run, run.slot as Slot, result.noRoom), runInSlot, run)
+}
+
+/**
+ * Runs the body. While the call was queued, a provider may have changed the definition of its tool: one that is not
+ * accepted does not run. Local tools need no check.
+ */
+function runAcceptedDefinition(run: CallRun): MaybePromise<AttemptResult | NoRoomResult> {
+  const { request } = run.execution
+  const remote = run.tool.remote && run.host.toolsOf(request).findByKey(request.tool)?.remote
+  const checking = remote?.accepted()
+  if (!remote || !(checking instanceof Promise)) return executeAttempt(run)
+  return untilStopped(run.execution, checking).then((checked) =>
+    // If the call was stopped during the check, the attempt reports that and does not begin.
+    'failed' in checked && !run.execution.stopped
+      ? { rejected: remoteToolUnavailable(run.tool.name, remote, run.execution, checked.failed) }
+      : executeAttempt(run),
+  )
+}
+
+/** The end of the call, or null for another attempt. */
+function classify(result: AttemptResult, run: CallRun): MaybePromise<Driven | null> {
+  const { execution, tool } = run
+  if ('rejected' in result) return withEarlierAttempts(result.rejected, run)
+  if ('missing' in result) return awaitConnection(result, run)
+  const slot = run.slot as Slot
+  if ('park' in result) {
+    slot.parked()
+    return result
+  }
+  const last = emittedEnd(execution) ?? result // an emitted end wins over a later cancel
+  const retry = decideRetry(execution, tool, last.settle)
+  run.abandoned ||= mayStillBeRunning(last)
+  run.mayStillRun = run.abandoned
+  if ('settle' in retry)
+    return chain(askIfUnknown(run, run.input, retry.settle === last.settle ? last : retry), completeLast, run)
+  if (isLate(run, retry.delayMs)) return notStarted('total', run.mayStillRun)
+  slot.release()
+  const code = last.settle.status === 'failure' ? last.settle.failure.code : ''
+  return execution.scheduleRetry(retry.delayMs, code).then(() => null)
+}
+
+const withEarlierAttempts = (end: ToSettle, { mayStillRun }: CallRun): ToSettle =>
+  mayStillRun ? withMayStillRun(end) : end
+
+/** A person connects the provider, then the body runs again. */
+async function awaitConnection({ missing, seen }: MissingConnection, run: CallRun): Promise<Driven | null> {
+  const next = await requestConnection(run, run.input, missing, seen)
+  run.slot?.parked()
+  if (next === 'again') return null
+  return 'park' in next ? next : withNote(next, run.note)
+}
+
+function completeLast(end: Driven, run: CallRun): MaybePromise<Driven> {
+  if ('park' in end) return end
+  return chain(complete(run, run.input, withEarlierAttempts(end, run)), addNote, run)
+}
+
+const addNote = (end: ToSettle, { note }: CallRun): ToSettle => withNote(end, note)
