@@ -15,7 +15,7 @@ import { consoleLogger, safeLogger } from './runtime/safe-logger.ts'
 import { redactMessages } from './calls/output/redact-outcome.ts'
 import { containStrayErrors, scope } from './calls/async-context.ts'
 import { createProjection } from './calls/output/outcome-for-model.ts'
-import type { Diagnostics } from './calls/record-diagnostics.ts'
+import { parseDiagnostics } from './calls/record-diagnostics.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/event-feed.ts'
 import { type CallPosition, type CallRecord } from './store/records/call-record.ts'
@@ -363,7 +363,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         ),
       async diagnostics(uid) {
         const { trouble = null } = (await store.call(uid)) ?? {}
-        return trouble === null ? undefined : (JSON.parse(trouble) as Diagnostics)
+        return trouble === null ? undefined : parseDiagnostics(trouble)
       },
       events: feed.reader(),
       prune: (query) => prune(retention, query),

@@ -1,7 +1,7 @@
 // Calls whose tool the caller runs: lists them and takes their results. Only a pending call of this session can be
 // answered; anything else is `unknown_or_revoked`.
 
-import type { CallOptions, CallRecord, WaitRecord } from '../store/records/call-record.ts'
+import { type CallRecord, type WaitRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
@@ -84,7 +84,7 @@ async function readPending(store: Store, of: Scope): Promise<PendingClientCall[]
     const item = parseItem(document)
     const [wait, record] = await Promise.all([store.wait(document.key), store.call(item.call)])
     if (!wait || !record || wait.resolution !== null) continue
-    const { batch = record.position.batch } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
+    const { batch = record.position.batch } = parseCallOptions(record.options)
     const call = {
       call: item.call,
       callId: item.callId,

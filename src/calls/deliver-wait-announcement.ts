@@ -3,7 +3,7 @@
 // returns or the wait has an answer, so every delivery carries the same id for deduplication.
 
 import type { Drive, Execution, Stop } from '../engine/engine.ts'
-import { type CallOptions, type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
+import { type CallRecord, type WaitRecord, waitTermsOf, parseCallOptions } from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Clock } from '../core/clock.ts'
@@ -13,6 +13,7 @@ import type { Logger } from '../tools/context/tool-context.ts'
 import { waitKey } from '../engine/wait-key.ts'
 import { notStarted } from './attempts/outcome-when-stopped.ts'
 import { scope } from './async-context.ts'
+import { parseAnnounced } from '../engine/local/waits/announce-tool-name.ts'
 
 export interface Announcement {
   /** The same for every delivery of this announcement: use it to deduplicate. */
@@ -53,7 +54,7 @@ const maxDelayMs = 5 * 60_000
 export const announceDriver =
   (host: AnnouncePorts): Drive =>
   async (execution) => {
-    const { wait: id } = JSON.parse(execution.request.input) as { wait: string }
+    const { wait: id } = parseAnnounced(execution.request.input)
     for (;;) {
       if (execution.deaths >= host.poisonAfter) return { settle: poison }
       await execution.awaitRetryDelay()
@@ -92,8 +93,7 @@ const waitAnswered = failure({
 function announcementOf(wait: WaitRecord, call: CallRecord, keys: HostKeys): Announcement {
   const { tenant, session } = call.position
   const { type, payload } = waitTermsOf(wait).announce as { type: string; payload: string }
-  const { callId = call.position.id, secret } =
-    call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const { callId = call.position.id, secret } = parseCallOptions(call.options)
   const key = waitKey(secretById(keys, secret), { tenant, call: call.uid, name: wait.name, salt: wait.salt })
   const about = { wait: wait.name, deadline: wait.deadline, call: call.uid, callId, session, tenant }
   return { id: wait.id, type, payload: decode(payload), key, ...about }

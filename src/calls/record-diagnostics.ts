@@ -18,6 +18,8 @@ export interface Diagnostics {
   readonly causes: readonly string[]
 }
 
+export const parseDiagnostics = (text: string): Diagnostics => JSON.parse(text) as Diagnostics
+
 /** Records the diagnostics with the outcome and returns the unredacted causes for the log. */
 export function recordDiagnostics(
   what: string,

@@ -23,3 +23,6 @@ export function canonicalJson(value: Json): string {
     text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(value[key] as Json)}`
   return `{${text}}`
 }
+
+/** Canonical form of a JSON text. */
+export const canonicalText = (text: string): string => canonicalJson(JSON.parse(text) as Json)

@@ -113,15 +113,18 @@ const isFaithful = (value: number): boolean =>
   Math.abs(value) <= Number.MAX_SAFE_INTEGER ||
   (Number.isFinite(value) && (Math.abs(value) >= 1e21 || !Number.isInteger(value)))
 
+/** JSON text without tags of attachments. Throws a SyntaxError if it is not JSON. */
+export const parseJson = (text: string): Json => JSON.parse(text) as Json
+
 /** The value of a recorded form. Attachments are restored; a malformed or unknown tag throws value_undecodable. */
 export function decode(text: string): Json {
-  const parsed = JSON.parse(text) as Json
+  const parsed = parseJson(text)
   // Almost no value contains a tag; without one the result of JSON.parse is final.
   return text.includes(tagText) ? fromWire(parsed) : parsed
 }
 
 /** Converts a value to its recorded form as JSON data instead of text, for rows with other fields, and back. */
-export const toRow = (value: unknown): Json => JSON.parse(encode(value)) as Json
+export const toRow = (value: unknown): Json => parseJson(encode(value))
 export const fromRow = (row: unknown): Json => decode(JSON.stringify(row ?? null))
 
 /** The value after a round trip through its recorded form, for checks that must see what later readers will see. */

@@ -2,9 +2,8 @@
 // secrets cannot be compared (sealing was switched, or the host's secret was rotated), so then the content itself is
 // compared.
 
-import type { CallOptions } from '../store/records/call-record.ts'
-import { canonicalJson } from '../core/canonical-json.ts'
-import type { Json } from '../core/tool-value.ts'
+import { type CallOptions, parseCallOptions } from '../store/records/call-record.ts'
+import { canonicalText } from '../core/canonical-json.ts'
 
 export interface CallContent {
   readonly tool: string
@@ -22,12 +21,9 @@ export function sameContent(a: CallContent, b: CallContent): boolean {
 export const contentText = (name: string, content: string): string => `[${JSON.stringify(name)},${content}]`
 
 function contentOf({ tool, input, options }: CallContent): string {
-  const parsed = typeof options === 'string' ? (JSON.parse(options) as CallOptions) : (options ?? {})
+  const parsed = typeof options === 'string' ? parseCallOptions(options) : (options ?? {})
   const isReadable = parsed.unreadable === undefined
-  return contentText(
-    parsed.name ?? tool,
-    isReadable ? canonicalJson(JSON.parse(input) as Json) : JSON.stringify(parsed.raw ?? null),
-  )
+  return contentText(parsed.name ?? tool, isReadable ? canonicalText(input) : JSON.stringify(parsed.raw ?? null))
 }
 
 /** Id of the secret a keyed hash was made with; empty for a plain hash, which contains no dot. */

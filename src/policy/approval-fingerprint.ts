@@ -4,7 +4,7 @@
 
 import { createHash } from 'node:crypto'
 import { canonicalJson } from '../core/canonical-json.ts'
-import type { Json } from '../core/tool-value.ts'
+import { parseJson } from '../core/tool-value.ts'
 
 export interface ApprovalBinding {
   readonly tenant: string
@@ -17,5 +17,5 @@ export interface ApprovalBinding {
 
 export const approvalFingerprint = ({ tenant, call, tool, args }: ApprovalBinding): string =>
   createHash('sha256')
-    .update(canonicalJson({ tenant, call, tool, args: JSON.parse(args) as Json }))
+    .update(canonicalJson({ tenant, call, tool, args: parseJson(args) }))
     .digest('base64url')

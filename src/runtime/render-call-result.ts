@@ -3,7 +3,7 @@
 import type { HookFacts } from '../calls/admission/hook-definition.ts'
 import type { ModelPart } from '../models/outcome-to-model-parts.ts'
 import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
-import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
+import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode } from '../core/tool-value.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
@@ -40,7 +40,6 @@ const factsOf = (
   { position: { tenant, session, id }, principal, tool, options, input }: CallRecord,
   tools: Toolset,
 ): HookFacts => {
-  const { callId = id, name = tool.split('@')[0] ?? tool } =
-    options === null ? {} : (JSON.parse(options) as CallOptions)
+  const { callId = id, name = tool.split('@')[0] ?? tool } = parseCallOptions(options)
   return { tenant, session, principal, callId, tool: tools.findByKey(tool)?.name ?? name, input: decode(input) }
 }

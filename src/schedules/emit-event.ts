@@ -5,8 +5,8 @@ import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
-import { canonicalJson } from '../core/canonical-json.ts'
-import { encode, containsAttachment, type Json } from '../core/tool-value.ts'
+import { canonicalText } from '../core/canonical-json.ts'
+import { encode, containsAttachment } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Execution } from '../engine/engine.ts'
@@ -156,10 +156,7 @@ function sameOccurrence(
   text: string | null,
   session: string | undefined,
 ): EmittedEvent {
-  const same =
-    text === null ||
-    (canonicalJson(JSON.parse(payload) as Json) === canonicalJson(JSON.parse(text) as Json) &&
-      only === (session ?? null))
+  const same = text === null || (canonicalText(payload) === canonicalText(text) && only === (session ?? null))
   if (!same)
     throw new PawlError(
       'trigger_conflict',

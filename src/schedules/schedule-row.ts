@@ -2,7 +2,7 @@
 // has a next slot, one row in the `due` collection, which is ordered by time across all sessions.
 
 import { hash } from 'node:crypto'
-import { canonicalJson } from '../core/canonical-json.ts'
+import { canonicalJson, canonicalText } from '../core/canonical-json.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { messageName, scheduleName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
@@ -233,7 +233,7 @@ function definitionText({
   overlap,
   wake,
 }: ScheduleDefinition): string {
-  const content = input === null ? null : canonicalJson(JSON.parse(input) as Json)
+  const content = input === null ? null : canonicalText(input)
   return canonicalJson({ timing: { ...timing }, tool, content, message, title, catchUp, cap, overlap, wake })
 }
 

@@ -2,10 +2,10 @@
 // A subscription belongs to its session; an event reaches all sessions of the tenant.
 
 import { PawlError } from '../core/errors.ts'
-import { canonicalJson } from '../core/canonical-json.ts'
+import { canonicalText } from '../core/canonical-json.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
-import { decode, type Json } from '../core/tool-value.ts'
+import { decode } from '../core/tool-value.ts'
 import { endName } from '../store/records/task-record.ts'
 import { eventOf, sessionSubject, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
 import { iterateDocuments } from '../store/iterate-documents.ts'
@@ -193,6 +193,6 @@ function payloadArgument({ payloadTo, message }: Subscribe): string | null {
 
 /** The request in canonical form, to compare two subscriptions. */
 function subscriptionContent({ event, tool, input, payloadTo, message, title, wake }: SubscriptionRow): string {
-  const content = input === null ? null : canonicalJson(JSON.parse(input) as Json)
+  const content = input === null ? null : canonicalText(input)
   return JSON.stringify([event, tool, content, payloadTo, message, title, wake])
 }

@@ -7,12 +7,12 @@ import { contentText } from '../engine/compare-call-content.ts'
 import type { NewCall } from '../engine/engine.ts'
 import { absentTool, type CallOptions, type CallPosition } from '../store/records/call-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
-import { canonicalJson } from '../core/canonical-json.ts'
+import { canonicalText } from '../core/canonical-json.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { spawnName } from '../core/task-state.ts'
-import type { Json } from '../core/tool-value.ts'
+import { type Json, parseJson } from '../core/tool-value.ts'
 import type { Seal } from '../security/seal.ts'
 import type { Timeouts } from '../tools/tool-options.ts'
 import { toolSearchTool } from '../tools/tool-search.ts'
@@ -102,7 +102,7 @@ function entryOptions(
 }
 
 const canonicalContent = ({ wire, sorted }: { wire: string; sorted: boolean }): string =>
-  sorted ? wire : canonicalJson(JSON.parse(wire) as Json)
+  sorted ? wire : canonicalText(wire)
 
 function buildOptions(
   call: CallAsk,
@@ -141,7 +141,7 @@ function recordedMeta(meta: Json, maxBytes: number): Json {
   const text = JSON.stringify(meta)
   if (!fits(text, maxBytes))
     throw new PawlError('call_invalid', `\`meta\` has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}.`)
-  return JSON.parse(text) as Json
+  return parseJson(text)
 }
 
 const timeoutsInMs = (timeouts: Timeouts): Record<string, number> =>

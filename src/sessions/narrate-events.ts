@@ -3,7 +3,7 @@
 
 import { argumentLimits, readArguments } from '../calls/admission/read-arguments.ts'
 import type { Narrator } from '../feed/event-feed.ts'
-import type { CallOptions, CallRecord, CallTerms } from '../store/records/call-record.ts'
+import { type CallOptions, type CallRecord, parseCallOptions, parseCallTerms } from '../store/records/call-record.ts'
 import type { EventRecord } from '../store/records/event.ts'
 import { isTurn, messageName } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
@@ -76,7 +76,7 @@ type NarrationContext = Pick<NarrationOptions, 'locale' | 'clean'>
 async function narrateCall(host: NarratorHost, event: CallEvent, about: NarrationContext): Promise<string | null> {
   const call = await host.store.call(event.call)
   if (!call) return null
-  const options = call.options === null ? {} : (JSON.parse(call.options) as CallOptions)
+  const options = parseCallOptions(call.options)
   const isInternal = call.tool.startsWith('pawl:') && !options.absent
   if (isTurn(call) || isInternal) return null
   const tools = host.tools(call.position.tenant, call.position.session)
@@ -105,7 +105,7 @@ function visibleArgs(
   tools: Toolset,
 ): Json | undefined {
   if (entry?.tool) return maskArgs(entry.tool, input, () => tools, hiddenValue)
-  return terms !== null && (JSON.parse(terms) as CallTerms).untold ? undefined : input
+  return terms !== null && parseCallTerms(terms).untold ? undefined : input
 }
 
 /** The texts of a quarantined definition are not used. */

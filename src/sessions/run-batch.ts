@@ -9,7 +9,7 @@ import type { BatchOrder } from '../calls/scheduling/batch-order.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
 import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
 import type { NewCall, Engine, Execution, StartResult } from '../engine/engine.ts'
-import type { CallOptions, CallPosition, CallRecord } from '../store/records/call-record.ts'
+import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, type Ids } from '../core/ids.ts'
@@ -164,7 +164,7 @@ export class Batches {
   /** Restores the batch order of calls recovered after a crash, before any of them continues. */
   restoreOrder(records: readonly CallRecord[]): void {
     const ordered = records.map((record) => {
-      const { order = 0, stop = false } = record.options === null ? {} : (JSON.parse(record.options) as CallOptions)
+      const { order = 0, stop = false } = parseCallOptions(record.options)
       return { record, order, stop }
     })
     for (const { record, stop } of ordered.toSorted((a, b) => a.order - b.order)) {

@@ -1,7 +1,13 @@
 // session.calls: reads the recorded calls of a session with their outcomes, steps and waits. Wait keys and internal
 // error details are never returned; the log has them.
 
-import type { CallOptions, CallRecord, CallState, StepRecord, WaitRecord } from '../store/records/call-record.ts'
+import {
+  type CallRecord,
+  type CallState,
+  type StepRecord,
+  type WaitRecord,
+  parseCallOptions,
+} from '../store/records/call-record.ts'
 import { usageName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
@@ -163,7 +169,7 @@ async function findCall(
 function summary(record: CallRecord): CallSummary {
   const { uid, principal, state, attempt: attempts, createdAt, startedAt, settledAt, outcome, options } = record
   const { batch, id, occurrence } = record.position
-  const { callId = id, name = record.tool } = options === null ? {} : (JSON.parse(options) as CallOptions)
+  const { callId = id, name = record.tool } = parseCallOptions(options)
   const identity = batch === keyBatch ? { batch: '', idempotencyKey: id } : { batch }
   return {
     uid,

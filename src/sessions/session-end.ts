@@ -3,7 +3,7 @@
 
 import type { NewCall, Drive, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
-import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
+import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { agentName, isTurn, parentName, type ParentRow, turnBatch } from '../store/records/conversation.ts'
 import {
   childrenOf,
@@ -214,12 +214,7 @@ const readCall = (store: Store, uid: string): Promise<CallRecord | undefined> =>
  * True if a call keeps running after its session ends: it belongs to an abandoned task, or the host program made it.
  */
 async function survivesEnd(store: Store, of: Scope, call: CallRecord, tasks: OnEnd | undefined): Promise<boolean> {
-  const {
-    task,
-    inTask,
-    root = call.uid,
-    turn,
-  } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const { task, inTask, root = call.uid, turn } = parseCallOptions(call.options)
   const isOpen = async (uid: string): Promise<boolean> =>
     ((await readCall(store, uid))?.state ?? 'settled') !== 'settled'
   const document = await taskDocument(store, of, inTask ?? task?.id ?? movedId(root))

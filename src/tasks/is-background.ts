@@ -1,7 +1,7 @@
 // Tells background calls from calls whose caller waits for them.
 
 import type { Scope } from '../core/scope.ts'
-import type { CallOptions } from '../store/records/call-record.ts'
+import { parseCallOptions } from '../store/records/call-record.ts'
 import { parentName, type ParentRow } from '../store/records/conversation.ts'
 import { movedId, taskName } from '../store/records/task-record.ts'
 import { isThere } from '../store/skip-unreadable.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../store/store.ts'
 /** Whether a call is a task, is nested in one, or was moved to the background, within its own session. */
 export async function isInBackground(store: Store, of: Scope, uid: string): Promise<boolean> {
   const options = (await store.call(uid))?.options ?? null
-  const { task, inTask, root = uid } = options === null ? ({} as CallOptions) : (JSON.parse(options) as CallOptions)
+  const { task, inTask, root = uid } = parseCallOptions(options)
   return task !== undefined || inTask !== undefined || isThere(() => store.document(taskName(of, movedId(root))))
 }
 

@@ -2,7 +2,7 @@
 // The call keeps its position, timeouts and attempts, but its caller no longer waits; a notice reports its end.
 
 import { eventOf } from '../store/records/event.ts'
-import type { CallOptions, CallPosition, CallRecord } from '../store/records/call-record.ts'
+import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { isStepBatch } from '../store/records/conversation.ts'
 import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
@@ -25,11 +25,7 @@ export async function adoptTask(
   if (tenant !== owner.tenant || session !== owner.session)
     throw new PawlError('task_unknown', 'The call belongs to another session.')
   if (title !== undefined && typeof title !== 'string') throw new PawlError('task_invalid', '`title` must be a string.')
-  const {
-    name = call.tool,
-    root,
-    task,
-  } = call.options === null ? ({} as CallOptions) : (JSON.parse(call.options) as CallOptions)
+  const { name = call.tool, root, task } = parseCallOptions(call.options)
   if (task) return (await readTask(host, owner, task.id)) ?? null
   if (root !== undefined)
     throw new PawlError('task_invalid', 'A nested call cannot be moved: its parent call waits for it.')
@@ -128,5 +124,5 @@ const isReservedBatch = (batch: string): boolean => batch.startsWith('pawl:') &&
 
 async function callIdOf(store: Store, uid: string): Promise<string | undefined> {
   const options = (await store.call(uid))?.options ?? null
-  return options === null ? undefined : (JSON.parse(options) as CallOptions).callId
+  return options === null ? undefined : parseCallOptions(options).callId
 }

@@ -2,7 +2,7 @@
 // it. Used to report the call as awaiting input.
 
 import type { AskItem } from '../store/records/approval-request.ts'
-import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
+import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { agentWorking, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import type { Scope } from '../core/scope.ts'
@@ -75,7 +75,7 @@ export class PendingAsks {
     if (parent === undefined || parent === call) return parent === call
     if (call === null) return !(await isInBackground(this.#store, of, parent))
     const options = (await this.#store.call(parent))?.options ?? null
-    const { root, above = [] } = options === null ? {} : (JSON.parse(options) as CallOptions)
+    const { root, above = [] } = parseCallOptions(options)
     return root === call || above.includes(call)
   }
 }

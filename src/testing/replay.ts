@@ -3,7 +3,13 @@
 // is repeated.
 
 import { difference } from '../engine/replay-difference.ts'
-import type { CallOptions, CallRecord, CallTerms } from '../store/records/call-record.ts'
+import {
+  type CallOptions,
+  type CallRecord,
+  type CallTerms,
+  parseCallOptions,
+  parseCallTerms,
+} from '../store/records/call-record.ts'
 import { completionKey } from '../store/records/model-completion-key.ts'
 import { isTurn } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
@@ -84,8 +90,7 @@ export async function replay(of: Session | Recording, options: ReplayOptions): P
   return { same: differing.length === 0, calls, text }
 }
 
-const optionsOf = ({ options }: Pick<CallRecord, 'options'>): CallOptions =>
-  options === null ? {} : (JSON.parse(options) as CallOptions)
+const optionsOf = ({ options }: Pick<CallRecord, 'options'>): CallOptions => parseCallOptions(options)
 
 /** Null for records that are not tool calls: turns and internal calls of the runtime. */
 function describeCall(call: CallRecord): Pick<ReplayedCall, 'callId' | 'batch' | 'tool'> | null {
@@ -229,7 +234,7 @@ class ReplayRuntime {
     // answered.
     const attempt = was.attempt - 1
     const terms = JSON.stringify({
-      ...(JSON.parse(was.terms ?? '{}') as CallTerms),
+      ...parseCallTerms(was.terms ?? '{}'),
       onCrash: 'rerun',
     } satisfies CallTerms)
     const left = { state: 'running', wait: null, outcome: null, settledAt: null, deaths: 0 } as const

@@ -2,7 +2,7 @@
 // approvals/definition-pins.ts uses it. Every line begins with the path of the field, so text of a provider cannot
 // imitate a line of ours; every truncation is marked, so nothing can hide behind a long text.
 
-import type { Json } from '../core/tool-value.ts'
+import { type Json, parseJson } from '../core/tool-value.ts'
 import { lookalikeNote, showInvisible } from './show-invisible-characters.ts'
 
 const maxLineLength = 2_000
@@ -56,7 +56,7 @@ function leavesOf(text: string): Map<string, string[]> {
       for (const key of keys) walk(value[key] as Json, path === '' ? key : `${path}.${keyText(key)}`)
     }
   }
-  walk(JSON.parse(text) as Json, '')
+  walk(parseJson(text), '')
   return leaves
 }
 

@@ -3,8 +3,7 @@
 // the Pins port before it hands out a tool; approvals/definition-pins.ts stores the pins.
 
 import { createHash } from 'node:crypto'
-import { canonicalJson } from '../core/canonical-json.ts'
-import type { Json } from '../core/tool-value.ts'
+import { canonicalText } from '../core/canonical-json.ts'
 import type { Tool } from './tool.ts'
 
 export interface Definition {
@@ -55,7 +54,7 @@ export function definitionOf(tool: Tool, provider: string): Definition {
     onCrash,
     sensitive: sensitive || undefined,
   }
-  const text = canonicalJson(JSON.parse(JSON.stringify(fields)) as Json)
+  const text = canonicalText(JSON.stringify(fields))
   if (text.length > maxDefinitionLength)
     throw new TypeError(`its definition is longer than ${maxDefinitionLength} characters`)
   return { provider, tool: id, name, text, fingerprint: createHash('sha256').update(text).digest('base64url') }

@@ -1,7 +1,7 @@
 // session.turn(): records a new turn, or joins the existing one with the same id and content.
 
 import type { NewCall, Engine } from '../engine/engine.ts'
-import type { CallOptions, CallPosition } from '../store/records/call-record.ts'
+import { type CallPosition, parseCallOptions } from '../store/records/call-record.ts'
 import { isWoken, turnBatch, turnTool } from '../store/records/conversation.ts'
 import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
@@ -79,7 +79,7 @@ export async function resumeTurn(
   const { message } = decode(record.input) as unknown as TurnRequest
   if (encode(message) !== encode(messageRow(turn, host, host.sizes.arguments))) throw turnConflict(turn.id)
   const { position, principal, tool, input, hash } = record
-  const options = record.options === null ? null : (JSON.parse(record.options) as CallOptions)
+  const options = record.options === null ? null : parseCallOptions(record.options)
   return turnHandle(host, { position, principal, tool, input, hash, options, line: null }, turn.signal)
 }
 

@@ -3,7 +3,7 @@
 
 import type { Scope } from '../core/scope.ts'
 import type { Engine } from '../engine/engine.ts'
-import type { CallOptions, CallRecord } from '../store/records/call-record.ts'
+import { type CallOptions, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Store } from '../store/store.ts'
 
@@ -34,8 +34,7 @@ export async function stopCalls(
   }
 }
 
-const optionsOf = ({ options }: CallRecord): CallOptions =>
-  options === null ? {} : (JSON.parse(options) as CallOptions)
+const optionsOf = ({ options }: CallRecord): CallOptions => parseCallOptions(options)
 
 async function* openCalls(store: Store, of: Scope): AsyncGenerator<CallRecord> {
   for (let after = ''; ;) {

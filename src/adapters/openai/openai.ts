@@ -6,7 +6,6 @@ import {
   type Attachment,
   type CallAsk,
   type CallOutcome,
-  type Json,
   type ModelPart,
   type OpenCall,
   PawlError,
@@ -25,6 +24,7 @@ import {
   toOpenAI,
 } from '../../tools/convert-tool-formats.ts'
 import { strictForm, withoutNulls } from './strict-schema.ts'
+import { parseJson } from '../../core/tool-value.ts'
 
 export { fromOpenAI } from '../../tools/convert-tool-formats.ts'
 export type {
@@ -159,7 +159,7 @@ function toText(given: unknown): string {
 function unstrict(schema: Tool['input']['json'], text: string): unknown {
   if (!text.includes('null')) return text
   try {
-    return withoutNulls(schema, JSON.parse(text) as Json)
+    return withoutNulls(schema, parseJson(text))
   } catch {
     return text // not JSON: the call is rejected with this text
   }

@@ -4,7 +4,7 @@
 
 import type { ApprovalWait, Driven, Execution, ToSettle } from '../../engine/engine.ts'
 import type { AskTerms } from '../../store/records/approval-wait-terms.ts'
-import { type DecisionRecord, decisionOf } from '../../store/records/approval-request.ts'
+import { type DecisionRecord, decisionOf, unknownOf } from '../../store/records/approval-request.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { type CombinedApprovalTerms, combineTerms } from '../../policy/evaluate.ts'
@@ -69,7 +69,7 @@ async function decidersOf(stage: StageContext, input: ValidatedInput): Promise<C
 export function keepUnknown({ approvals, attempt }: Execution, end: ToSettle): ToSettle {
   const wait = attempt > 0 && approvals.any ? approvals.find(nameOf(attempt)) : null
   if (!wait || decisionOf(wait.resolution)?.decision === 'answer') return end
-  return { settle: { status: 'unknown', unknown: JSON.parse(wait.asks.unknown as string) as Unknown['unknown'] } }
+  return { settle: { status: 'unknown', unknown: unknownOf(wait.asks) } }
 }
 
 /** The end according to the finding about the last attempt. Null: there was no request, or the body may run again. */
@@ -95,8 +95,8 @@ async function applyFinding(
   return staysUnknown(asks, decided)
 }
 
-function staysUnknown({ unknown: recorded }: AskTerms, decided: DecisionRecord | null): ToSettle {
-  const unknown = JSON.parse(recorded as string) as Unknown['unknown']
+function staysUnknown(asks: AskTerms, decided: DecisionRecord | null): ToSettle {
+  const unknown = unknownOf(asks)
   const { by, reason } = decided?.votes.at(-1) ?? {}
   if (by === undefined) return { settle: { status: 'unknown', unknown } }
   const message = `${unknown.message} A person looked and could not tell${reason === undefined ? '.' : `: ${reason}`}`

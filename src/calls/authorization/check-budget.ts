@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto'
 import type { Driven, Execution, CounterUpdate, ToSettle } from '../../engine/engine.ts'
 import { failure, type Outcome } from '../../core/outcome.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
-import { encode } from '../../core/tool-value.ts'
+import { encode, parseJson } from '../../core/tool-value.ts'
 import { type Budget, type ScopeUsage, overBudget } from '../../policy/budgets.ts'
 import { charge, parseUsage, type UsageFact, serializeUsage } from '../../policy/budget-usage.ts'
 import type { StageContext } from '../run-host-callback.ts'
@@ -37,7 +37,7 @@ async function countCall(execution: Execution, host: CallHost, valid: boolean): 
       return [{ kind: valid ? (exceeded ? 'refused' : 'started') : 'invalid', ...facts }, exceeded?.message ?? null]
     }),
   )
-  const message = JSON.parse(mark) as string | null
+  const message = parseJson(mark) as string | null
   return message === null
     ? null
     : { settle: failure({ class: 'resource_limit', code: 'over_budget', message, source: 'policy' }) }

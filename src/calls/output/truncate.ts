@@ -10,7 +10,7 @@
 import { createRequire } from 'node:module'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
-import { type Json, maxDepth } from '../../core/tool-value.ts'
+import { type Json, maxDepth, parseJson } from '../../core/tool-value.ts'
 import type { OutputPage } from '../../tools/context/tool-context.ts'
 import { bytesOf, formatCount, plural, type Room, sizeOf } from './text-size.ts'
 import { minRoom, shortenJson, type Texts } from './truncate-json.ts'
@@ -347,7 +347,7 @@ function parseJsonText(whole: Whole): Whole {
   const { text } = whole.body
   if (text.length > longestJsonText || !/^[[{]/.test(text)) return whole
   try {
-    const value = JSON.parse(text) as Json
+    const value = parseJson(text)
     if (!isShallow(value, maxDepth) || JSON.stringify(value) !== text) return whole
     return {
       kind: 'json',

@@ -6,7 +6,7 @@ import { emittedName } from '../../store/records/task-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
 import { utf8Bytes, fits } from '../../core/size-limits.ts'
-import { decode, encode, type Json } from '../../core/tool-value.ts'
+import { decode, encode, type Json, parseJson } from '../../core/tool-value.ts'
 import { successOf } from '../../tools/result.ts'
 import type { ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from '../context/context-dependencies.ts'
@@ -65,7 +65,7 @@ export function createEmit(
         const number = reporter.run.emitted + 1
         reporter.update({ emitted: number })
         reporter.attachPending()
-        const row = { type, payload: JSON.parse(value) as Json, at: host.clock.now() }
+        const row = { type, payload: parseJson(value), at: host.clock.now() }
         const document = { ...emittedName(position, task, number), value: JSON.stringify(row) }
         const notice = declared.wake
           ? reporter.notice('event', `${type}: ${host.redact.text(value)}`)

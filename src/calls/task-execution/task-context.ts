@@ -5,7 +5,7 @@
 // lost, in either order.
 
 import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../../store/records/signal-names.ts'
-import { type ReceiveResult, receiveSignal, noSignals, type Signals } from '../../store/records/signals.ts'
+import { receiveSignal, noSignals, type Signals, parseReceiveResult } from '../../store/records/signals.ts'
 import { messageName, signalsName } from '../../store/records/task-record.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -73,7 +73,7 @@ export function taskContext(environment: CallEnvironment, reporter: TaskReporter
         return { documents: [JSON.stringify(signals)], mark: JSON.stringify(received) }
       },
     })
-    const received = JSON.parse(mark) as ReceiveResult
+    const received = parseReceiveResult(mark)
     if ('have' in received) return fromRow(received.have) as T
     const resolution = await rules.whileWaiting(() => execution.awaitAnswer(wait, environment.signal))
     if ('value' in resolution) return resolution.value as T

@@ -1,6 +1,6 @@
 // The calls that this process runs or waits for, by position and by uid. Used by the local engine.
 
-import type { CallOptions, CallPosition, CallRecord } from '../../store/records/call-record.ts'
+import { type CallPosition, type CallRecord, parseCallOptions } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -98,7 +98,7 @@ export class ActiveCall {
 
   /** Uid of the call whose body made this one. */
   get parent(): string | undefined {
-    const { root, above } = (this.#options === null ? {} : JSON.parse(this.#options)) as CallOptions
+    const { root, above } = parseCallOptions(this.#options)
     return above?.at(-1) ?? root
   }
 

@@ -1,6 +1,6 @@
 // Joins a request to the existing call at its position if the content is the same; otherwise it is a conflict.
 
-import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
+import { type CallRecord, parseCallOptions } from '../../store/records/call-record.ts'
 import type { Store } from '../../store/store.ts'
 import { sameContent } from '../compare-call-content.ts'
 import type { NewCall, StartResult } from '../engine.ts'
@@ -28,4 +28,4 @@ export function joinExisting(store: Store, active: ActiveCall, newCall: NewCall)
 
 /** The name the model used, where it differs from the recorded tool. */
 const calledName = ({ tool, options }: CallRecord): string =>
-  (options === null ? null : (JSON.parse(options) as CallOptions).name) ?? tool
+  (options === null ? null : parseCallOptions(options).name) ?? tool

@@ -16,6 +16,8 @@ import {
   interruptionOf,
   type Resolution,
   type StepRecord,
+  parseCallOptions,
+  parseCallTerms,
 } from '../../store/records/call-record.ts'
 import type { AttachmentRecord } from '../../store/store.ts'
 import { secretById } from '../../security/host-secrets.ts'
@@ -44,7 +46,6 @@ import type { LoadedJournal } from './load-journal.ts'
 import { BodyWaits } from './waits/waits-inside-body.ts'
 import { CallWaits } from './waits/waits-of-call.ts'
 
-const noOptions: CallOptions = {}
 const none: never[] = []
 
 export class LocalExecution implements Execution {
@@ -73,7 +74,7 @@ export class LocalExecution implements Execution {
     this.#host = host
     this.request = record
     this.leased = new LeasedCall(host, record, loaded.lapses)
-    this.options = loaded.options ?? (record.options === null ? noOptions : (JSON.parse(record.options) as CallOptions))
+    this.options = loaded.options ?? parseCallOptions(record.options)
     this.interrupted = interruptionOf(record)
     this.landed = loaded.landed ?? null
     this.#journal = new JournalCache(loaded)
@@ -90,7 +91,7 @@ export class LocalExecution implements Execution {
   }
   get terms(): CallTerms | null {
     const { terms } = this.leased.progress
-    return terms === null ? null : (JSON.parse(terms) as CallTerms)
+    return terms === null ? null : parseCallTerms(terms)
   }
   get attempt(): number {
     return this.leased.progress.attempt

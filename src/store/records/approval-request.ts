@@ -3,9 +3,10 @@
 // holds what a person sees and the votes so far. A decision answers the wait; as long as the quorum is not reached it
 // is only a vote on the item. Pure functions.
 
-import type { Json } from '../../core/tool-value.ts'
+import { type Json, parseJson } from '../../core/tool-value.ts'
 import type { AskKind, AskTerms } from './approval-wait-terms.ts'
 import type { CallPosition, Resolution, WaitRecord } from './call-record.ts'
+import { type Unknown } from '../../core/outcome.ts'
 
 export interface Vote {
   readonly by: string
@@ -112,10 +113,13 @@ export function questionAnswerOf(resolution: Resolution, terms: AskTerms): Quest
   if (decision) return { status: 'declined', answer: null, by }
   return {
     status: 'timed_out',
-    answer: terms.default === undefined ? null : (JSON.parse(terms.default) as Json),
+    answer: terms.default === undefined ? null : parseJson(terms.default),
     by: null,
   }
 }
+
+/** The outcome to settle with if a finding is not resolved. */
+export const unknownOf = ({ unknown }: AskTerms): Unknown => JSON.parse(unknown as string) as Unknown
 
 /** Whether a question timed out. */
 export const isUnanswered = (resolution: Resolution): boolean =>

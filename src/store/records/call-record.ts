@@ -119,6 +119,10 @@ export interface CallOptions {
   readonly secret?: string
 }
 
+const noOptions: CallOptions = {}
+export const parseCallOptions = (text: string | null): CallOptions =>
+  text === null ? noOptions : (JSON.parse(text) as CallOptions)
+
 /** The mutable part of a call. Always written as a whole, by the holder of the fence. */
 export interface CallProgress {
   readonly state: CallState
@@ -175,6 +179,8 @@ export interface CallTerms {
     readonly attempts?: number
   }
 }
+
+export const parseCallTerms = (text: string): CallTerms => JSON.parse(text) as CallTerms
 
 /** A step is a unit of work with a recorded end. `started` is written only if the start itself must be durable. */
 export interface StepRecord {

@@ -2,7 +2,7 @@
 // of a call with one attempt holds everything needed. If more follows (another attempt, a park, a wait inside the
 // body), the time so far is saved in the terms, as part of a write that happens anyway.
 
-import type { CallProgress, CallTerms } from './call-record.ts'
+import { type CallProgress, type CallTerms, parseCallTerms } from './call-record.ts'
 
 export interface CallTimes {
   /** Time before attempts: batch order, limits, checks before the body, retry delays. */
@@ -31,7 +31,7 @@ export function addAttemptTime(
   const { until, queuedMs, runningMs, waitingMs } = spentOf(call.terms) ?? { ...noTimes, until: createdAt }
   // A call that has not started, or waits for its next attempt, is queued.
   const bodyStart = call.state === 'running' ? Math.max(until, call.startedAt ?? at) : at
-  const terms = JSON.parse(call.terms ?? '{}') as CallTerms
+  const terms = parseCallTerms(call.terms ?? '{}')
   const next: Spent = {
     queuedMs: queuedMs + (bodyStart - until),
     runningMs: runningMs + Math.max(0, at - bodyStart - waited),
@@ -51,7 +51,7 @@ export function addWaitTime(terms: string | null, at: number): string | null {
     waitingMs: spent.waitingMs + Math.max(0, at - spent.until),
     until: Math.max(at, spent.until),
   }
-  return JSON.stringify({ ...(JSON.parse(terms as string) as CallTerms), spent: next })
+  return JSON.stringify({ ...parseCallTerms(terms as string), spent: next })
 }
 
 /** Times of a settled call. With one attempt and no wait they follow from its instants alone. */
@@ -67,5 +67,5 @@ export function timesOf(createdAt: number, { startedAt, settledAt, wait, terms, 
 }
 
 function spentOf(terms: string | null): Spent | undefined {
-  return terms?.includes('"spent":') ? (JSON.parse(terms) as CallTerms).spent : undefined
+  return terms?.includes('"spent":') ? parseCallTerms(terms).spent : undefined
 }

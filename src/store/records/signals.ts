@@ -25,6 +25,7 @@ export interface Signals {
 export const noSignals: Signals = { came: [], taken: 0, waiting: [] }
 
 export type ReceiveResult = { readonly have: Json } | { readonly waits: true }
+export const parseReceiveResult = (mark: string): ReceiveResult => JSON.parse(mark) as ReceiveResult
 
 /** A wait starts: it receives the first buffered signal, or is queued for a future one. */
 export function receiveSignal(

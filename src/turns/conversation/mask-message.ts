@@ -1,7 +1,7 @@
 // Removes hidden arguments (tools/hidden-arguments.ts) from a message before it is shown to anyone, including models.
 // The stored message keeps them and is sealed if its calls are.
 
-import type { Json } from '../../core/tool-value.ts'
+import { type Json, parseJson } from '../../core/tool-value.ts'
 import type { AssistantPart, Message } from '../../models/message.ts'
 import { mayHideFields, maskArgs } from '../../tools/hidden-arguments.ts'
 import type { Toolset } from '../../tools/toolset.ts'
@@ -17,7 +17,7 @@ function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
   if (part.type !== 'call' || !tool || !mayHideFields(tool, () => tools)) return part
   let args: Json
   try {
-    args = JSON.parse(part.input) as Json
+    args = parseJson(part.input)
   } catch {
     // Unparseable, so hidden fields cannot be found: show nothing.
     return { ...part, input: '{}' }

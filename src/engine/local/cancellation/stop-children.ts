@@ -1,7 +1,7 @@
 // Cancels the nested calls and agent turns that a body started before its worker died. A body that resumes
 // finds them itself. If the call is cancelled before its body resumes, nothing else would stop them.
 
-import type { CallOptions, CallRecord } from '../../../store/records/call-record.ts'
+import { type CallRecord, parseCallOptions } from '../../../store/records/call-record.ts'
 import { isTurn, parentName, type ParentRow, workingName } from '../../../store/records/conversation.ts'
 import { iterateDocuments } from '../../../store/iterate-documents.ts'
 import type { Store } from '../../../store/store.ts'
@@ -39,7 +39,7 @@ async function openChildCalls(store: Store, { uid, position }: CallRecord): Prom
     const calls = await store.callsOf(position, { after, limit: pageSize })
     for (const { uid: child, state, options } of calls) {
       if (state === 'settled' || options === null) continue
-      const { root, above = [] } = JSON.parse(options) as CallOptions
+      const { root, above = [] } = parseCallOptions(options)
       if (root === uid || above.includes(uid)) found.push(child)
     }
     if (calls.length < pageSize) return found

@@ -31,13 +31,16 @@ export function cancelChange(
   return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
 }
 
+/** The reason that a step under `cancelKey` records. */
+export const parseCancel = ({ value }: StepRecord): CancelReason => JSON.parse(value as string) as CancelReason
+
 /** A cancel that was recorded before this execution. */
 export function recordedCancel(journal: {
   step(key: string): StepRecord | undefined
   readonly waits: readonly WaitRecord[]
 }): CancelReason | null {
   const step = journal.step(cancelKey)
-  if (step) return JSON.parse(step.value as string) as CancelReason
+  if (step) return parseCancel(step)
   // The cancel itself could not be written, but a wait was answered with it.
   for (const wait of journal.waits) {
     const reason = cancelOfCall(wait)

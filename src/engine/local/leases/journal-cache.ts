@@ -7,6 +7,7 @@ import { PawlError } from '../../../core/errors.ts'
 import { rejectChangedInput } from '../../replay-difference.ts'
 import type { StepEnd, StepSpec } from '../../engine.ts'
 import { hasOpenWait } from './worker-deaths.ts'
+import { parseReceiveResult } from '../../../store/records/signals.ts'
 
 const retryKey = /^retry:\d+$/
 
@@ -79,6 +80,6 @@ export class JournalCache {
   /** True if the signal arrived before the body asked for it: the body continues although the wait has no answer. */
   #arrivedBefore(wait: string): boolean {
     const mark = this.step(markOfWait(wait) ?? '')?.value
-    return typeof mark === 'string' && mark.startsWith('{"have":')
+    return typeof mark === 'string' && 'have' in parseReceiveResult(mark)
   }
 }

@@ -28,7 +28,7 @@ import {
   mergeWrites,
   nothingAttached,
 } from './merge-pending-writes.ts'
-import { cancelKey, cancelChange, type CancelReason } from '../cancellation/write-cancel.ts'
+import { cancelKey, cancelChange, type CancelReason, parseCancel } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
 
 const none: never[] = []
@@ -355,7 +355,7 @@ export class LeasedCall {
       record = await store.callAt(position)
       // A cancel may have been recorded in between.
       const cancelStep = (await store.steps(uid)).find(({ key }) => key === cancelKey)
-      if (cancelStep) cancelled = JSON.parse(cancelStep.value as string) as CancelReason
+      if (cancelStep) cancelled = parseCancel(cancelStep)
     } catch (error) {
       this.end(storeError(error))
       return this.check()

@@ -1,7 +1,7 @@
 // Waits for slots of fleet-wide semaphores. Slots are recorded with the call that holds them; this file only tracks the
 // calls of this worker that were rejected and wait.
 
-import type { CallOptions } from '../../../store/records/call-record.ts'
+import { parseCallOptions } from '../../../store/records/call-record.ts'
 import { PawlError } from '../../../core/errors.ts'
 import type { Clock } from '../../../core/clock.ts'
 import type { SlotHold, Store, TakeSlots } from '../../../store/store.ts'
@@ -104,7 +104,7 @@ export class FleetSemaphores {
 
   async #ancestorsOf(uid: string): Promise<readonly string[]> {
     const record = await this.#store.call(uid)
-    const { root, above = [] } = record?.options ? (JSON.parse(record.options) as CallOptions) : {}
+    const { root, above = [] } = record?.options ? parseCallOptions(record.options) : {}
     return root === undefined ? [] : [root, ...above]
   }
 }

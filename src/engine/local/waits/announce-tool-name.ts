@@ -3,3 +3,9 @@
  * front of an @.
  */
 export const announceTool = 'pawl:announce'
+
+/** Recorded input of such a call: the wait that it announces. */
+export interface Announced {
+  readonly wait: string
+}
+export const parseAnnounced = (input: string): Announced => JSON.parse(input) as Announced

@@ -1,7 +1,7 @@
 // The waits of a call that people answer, and the inbox items stored with them. Implements ApprovalWaitsPort.
 
 import { decidingMs, isDecisionKind, itemName } from '../../../store/records/approval-request.ts'
-import { type CallTerms, type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
+import { type CallTerms, type WaitRecord, waitTermsOf, parseCallTerms } from '../../../store/records/call-record.ts'
 import type { EventBodies, EventType } from '../../../store/records/event.ts'
 import { addWaitTime } from '../../../store/records/call-times.ts'
 import type { Change } from '../../../store/store.ts'
@@ -49,7 +49,7 @@ export class ApprovalWaits implements ApprovalWaitsPort {
 
   amend(args: string | null, changes: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void {
     const { progress } = this.#leased
-    const terms = JSON.stringify({ ...(JSON.parse(progress.terms ?? '{}') as CallTerms), ...changes })
+    const terms = JSON.stringify({ ...parseCallTerms(progress.terms ?? '{}'), ...changes })
     this.#leased.progress = { ...progress, ...(args === null ? {} : { args }), terms }
   }
 

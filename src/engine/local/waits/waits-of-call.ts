@@ -10,11 +10,12 @@ import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
 import type { Wait, WaitSpec } from '../../engine.ts'
-import { announceTool } from './announce-tool-name.ts'
+import { announceTool, type Announced } from './announce-tool-name.ts'
 import type { LeasedCall } from '../leases/leased-call.ts'
 import type { EngineState } from '../engine-state.ts'
 import type { JournalCache } from '../leases/journal-cache.ts'
 import { newRecord } from '../new-call-record.ts'
+import { parseJson } from '../../../core/tool-value.ts'
 
 /** A session per announcement, so that each is pruned independently of the others. */
 const announceSession = (wait: string): string => `pawl:announcement:${wait}`
@@ -86,7 +87,7 @@ export class CallWaits {
       position,
       principal: null,
       tool: announceTool,
-      input: JSON.stringify({ wait: id }),
+      input: JSON.stringify({ wait: id } satisfies Announced),
       hash: id,
       options: null,
       line: null,
@@ -98,7 +99,7 @@ export class CallWaits {
       guard: { kind: 'absent', position },
       insertCall: delivery,
       events: [
-        this.#leased.event('wait.announced', clock.now(), { wait: id, type, payload: JSON.parse(payload) as unknown }),
+        this.#leased.event('wait.announced', clock.now(), { wait: id, type, payload: parseJson(payload) }),
         received,
       ],
     }
