@@ -11,6 +11,7 @@ import { checkHooks } from './calls/admission/hook-definition.ts'
 import { createAnswerValidator } from './calls/authorization/validate-answer.ts'
 import { createEditValidator } from './calls/authorization/validate-edit.ts'
 import { Queue } from './calls/scheduling/queue.ts'
+import { checkLimits } from './calls/scheduling/limits.ts'
 import { consoleLogger, safeLogger } from './runtime/safe-logger.ts'
 import { redactMessages } from './calls/output/redact-outcome.ts'
 import { containStrayErrors, scope } from './calls/async-context.ts'
@@ -18,7 +19,7 @@ import { createProjection } from './calls/output/outcome-for-model.ts'
 import { parseDiagnostics } from './calls/record-diagnostics.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/event-feed.ts'
-import { type CallPosition, type CallRecord } from './store/records/call-record.ts'
+import { absentTool, type CallRecord } from './store/records/call-record.ts'
 import { checkHealth } from './maintenance/health.ts'
 import { erase, type RetentionHost, prune } from './maintenance/retention.ts'
 import { milliseconds } from './core/duration.ts'
@@ -43,6 +44,7 @@ import { readMovedTask } from './tasks/read-task.ts'
 import { taskTools } from './tasks/task-tools.ts'
 import { openSchedules } from './schedules/schedules.ts'
 import { scheduleLimits } from './schedules/schedule-limits.ts'
+import { DueSignal } from './schedules/due-signal.ts'
 import { openWakes } from './schedules/wake-session.ts'
 import { Scheduler } from './schedules/scheduler.ts'
 import { checkEmitOptions, emit, emitInBody } from './schedules/emit-event.ts'
@@ -67,7 +69,6 @@ import { Registry } from './tools/registry.ts'
 import type { ProviderPorts } from './tools/tool-provider-connection.ts'
 import { deferThreshold, toolSearchTool } from './tools/tool-search.ts'
 import type { Toolset } from './tools/toolset.ts'
-import { selectDriver } from './runtime/select-call-driver.ts'
 import { timeOrderedId } from './runtime/time-ordered-id.ts'
 import { liveEvent } from './runtime/create-live-event.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
@@ -101,7 +102,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     unlisted: [toolSearchTool],
   })
   const pinnedToolsets = new PinnedToolsets((tenant, session) => registry.toolsetFor(tenant, session))
-  const queue = new Queue(clock, options.limits)
+  checkLimits(options.limits ?? {})
   const sizes = resolveSizes(options.sizes)
   const output = checkBudget(options.output)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
@@ -136,8 +137,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const loadSecrets = (of: Scope): Promise<void> => learnSecrets(store, of, (secret) => redact.learn(secret))
     const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: toolsetOf }), loadSecrets)
     const records = new RecordReader(store, output, clock, redact)
-    // The pipeline needs the engine for nested calls, and the engine needs the pipeline, so `engine` is assigned below.
-    let engine: LocalEngine
+    const engine = new LocalEngine({ store, clock, ids, keys, logger, leaseMs, works })
+    const queue = new Queue(clock, options.limits, engine)
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
     const moves = new BackgroundMoves({
       store,
@@ -151,7 +152,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       warn: (message, fields) => logger.warn(message, fields),
     })
     const batches = new Batches({
-      engine: () => engine,
+      engine,
       queue,
       toolsets: pinnedToolsets,
       show,
@@ -166,7 +167,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const validateAnswer = createAnswerValidator(validationPorts)
     const decideHost = {
       store,
-      engine: () => engine,
+      engine,
       clock,
       ids,
       seal,
@@ -178,10 +179,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const files = openSessionFiles(options.files ?? {}, { store, clock, ids })
     const values = openValueStorage(options.values, { store, clock, learn: (secret) => redact.learn(secret) })
     const closed = new AbortController()
-    let scheduler: Scheduler | undefined
+    const due = new DueSignal()
     const background: BackgroundHost = {
       store,
-      engine: () => engine,
+      engine,
       clock,
       ids,
       logger,
@@ -196,11 +197,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       maxTasks: queue.tasksPerSession,
       onMovedToBackground: (uid) => moves.check(uid),
       tool: ({ tenant: of, session: id }, name) => registry.toolsetFor(of, id).get(name),
-      wakes: openWakes(options.wake, {
-        clock,
-        soon: () => scheduler?.expectWrite(),
-        drives: (tool) => turns.tools.includes(tool),
-      }),
+      wakes: openWakes(options.wake, { clock, due }),
       ask: (owner, call, how) =>
         buildTaskCall(
           { sizes, sealFor, toolsOf: (of) => registry.toolsetFor(of.tenant, of.session) },
@@ -209,7 +206,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
           how,
         ),
     }
-    const schedulesHost = { ...background, limits, mutex: new KeyedMutex(), due: (at: number) => scheduler?.wakeAt(at) }
+    const schedulesHost = { ...background, limits, mutex: new KeyedMutex(), due }
     const tasksHost: TasksHost = { ...background, schedules: (owner, by) => openSchedules(schedulesHost, owner, by) }
     const turns = openTurns({
       background,
@@ -255,44 +252,19 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       outputs: (of) => records.outputs(of),
       live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
     })
-    const returning = (records: readonly CallRecord[]): void => batches.restoreOrder(records)
-    const gone = (position: CallPosition): void => queue.batches.willNotReturn(position)
-    const { announce } = options
-    const { drive, internalTools } = selectDriver({
-      calls: pipeline,
-      turns: turns.drive,
-      ends: endChoreDriver(schedulesHost),
-      announces:
-        announce &&
-        announceDriver({
-          announce,
-          keys,
-          poisonAfter,
-          wait: (id) => store.wait(id),
-          call: (uid) => store.call(uid),
-          clock,
-          logger,
-        }),
-    })
-    const runnable = (): readonly string[] => registry.keys.concat(pinnedToolsets.toolKeys, internalTools, turns.tools)
-    const workerOptions = { tools: runnable, unheard: turns.endOrphan }
-    const engineOptions = {
-      store,
-      clock,
-      ids,
-      keys,
-      logger,
-      leaseMs,
-      drive,
+    engine.register({
+      drive: pipeline,
+      tools: () => registry.keys.concat(pinnedToolsets.toolKeys, absentTool),
       validateAnswer,
-      returning,
-      gone,
-      works,
-      ...workerOptions,
-    }
-    engine = await LocalEngine.open(engineOptions, (made) => (engine = made))
-    queue.hasOtherWorkers = () => engine.lease.workers > 1
-    if (works) scheduler = new Scheduler({ ...background, toleranceMs: limits.toleranceMs }, leaseMs / 3)
+      onReturning: (claimed) => batches.restoreOrder(claimed),
+      onGone: (position) => queue.batches.willNotReturn(position),
+    })
+    engine.register(turns.driver)
+    engine.register(endChoreDriver(schedulesHost))
+    if (options.announce)
+      engine.register(announceDriver({ announce: options.announce, poisonAfter, store, keys, clock, logger }))
+    await engine.open()
+    const scheduler = works ? new Scheduler({ ...schedulesHost, toleranceMs: limits.toleranceMs }, leaseMs / 3) : null
     registry.onChange(() => {
       pinnedToolsets.refresh()
       engine.lookForWork()
@@ -368,7 +340,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       events: feed.reader(),
       prune: (query) => prune(retention, query),
       erase: (query) => erase(retention, query),
-      health: () => checkHealth({ store, clock, tools: runnable }),
+      health: () => checkHealth({ store, clock, tools: engine.tools }),
       async close({ grace = '5s' } = {}) {
         const graceMs = milliseconds(grace, 'grace')
         closing ??= (async () => {

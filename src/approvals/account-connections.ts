@@ -50,7 +50,7 @@ interface StoredConnection extends ConnectionListed {
 
 export interface ConnectionsHost {
   readonly store: Store
-  readonly engine: () => Pick<Engine, 'answer'>
+  readonly engine: Pick<Engine, 'answer'>
   readonly clock: Clock
   readonly ids: Ids
   readonly redact: Redactor
@@ -182,7 +182,7 @@ async function resumeWaitingCalls(
       body,
     )
     const decided = { decision: 'approve', at: vote.at, votes: [vote] }
-    if (await engine().answer(wait, call, { value: decided }, { events: [event] })) resumed++
+    if (await engine.answer(wait, call, { value: decided }, { events: [event] })) resumed++
   }
   return resumed
 }

@@ -27,7 +27,7 @@ export interface Approvals {
 }
 
 export function openApprovals(
-  host: DecideHost & { readonly redact: Redactor; readonly engine: () => Pick<Engine, 'answer' | 'answerClient'> },
+  host: DecideHost & { readonly redact: Redactor; readonly engine: Pick<Engine, 'answer' | 'answerClient'> },
 ): Approvals {
   const { store, clock } = host
   return {

@@ -52,7 +52,7 @@ export type DecideAnswer =
 
 export interface DecideHost {
   readonly store: Store
-  readonly engine: () => Pick<Engine, 'answer'>
+  readonly engine: Pick<Engine, 'answer'>
   readonly clock: Clock
   readonly ids: Ids
   readonly seal: Seal
@@ -110,7 +110,7 @@ async function findOpenItem(
   if (call.state === 'settled') return alreadyDecided((await store.wait(wait.id))?.resolution ?? null)
   if (clock.now() >= wait.deadline) {
     // The deadline has passed even though its timer has not fired yet: record the timeout.
-    await engine().answer(wait, call, timeoutResolution(wait), { events: [] })
+    await engine.answer(wait, call, timeoutResolution(wait), { events: [] })
     return alreadyDecided((await store.wait(wait.id))?.resolution ?? null)
   }
   const document = await store.document(itemName(asks.kind, position, wait.id))
@@ -182,7 +182,7 @@ async function tryDecide(host: DecideHost, found: OpenItem, decision: ParsedDeci
     ...(rule ? { documents: [{ ...ruleName(tenant, rule.session ?? '', rule.id), value: JSON.stringify(rule) }] } : {}),
     events: [decisionEvent(found, decision, votes, rule?.id)],
   }
-  if (!(await host.engine().answer(found.wait, found.call, { value: decided }, attached))) return null
+  if (!(await host.engine.answer(found.wait, found.call, { value: decided }, attached))) return null
   const remembered = rule ? { rule: rule.id } : {}
   return {
     answer: 'accepted',

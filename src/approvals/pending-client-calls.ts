@@ -48,7 +48,7 @@ interface PendingClientCall {
 
 export function openClientCalls(host: {
   store: Store
-  engine: () => Pick<Engine, 'answerClient'>
+  engine: Pick<Engine, 'answerClient'>
   maxBytes: number
 }): ClientCalls {
   const { store, engine, maxBytes } = host
@@ -73,7 +73,7 @@ export function openClientCalls(host: {
         )
       // Equal ids in one batch are answered in the model's order.
       const [first] = matches.toSorted((a, b) => a.call.occurrence - b.call.occurrence)
-      return first ? engine().answerClient(first.wait, first.record, checked) : { answer: 'unknown_or_revoked' }
+      return first ? engine.answerClient(first.wait, first.record, checked) : { answer: 'unknown_or_revoked' }
     },
   }
 }

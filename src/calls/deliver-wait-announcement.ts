@@ -2,14 +2,13 @@
 // key is derived again here because it is never stored. Delivery is at least once: it is retried until `announce`
 // returns or the wait has an answer, so every delivery carries the same id for deduplication.
 
-import type { Drive, Execution, Stop } from '../engine/engine.ts'
+import type { Driver, Execution, Stop } from '../engine/engine.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf, parseCallOptions } from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Clock } from '../core/clock.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import { type HostKeys, secretById } from '../security/host-secrets.ts'
-import type { Logger } from '../tools/context/tool-context.ts'
+import type { Foundation } from '../engine/foundation.ts'
+import { announceTool } from '../engine/local/waits/announce-tool-name.ts'
 import { waitKey } from '../engine/wait-key.ts'
 import { notStarted } from './attempts/outcome-when-stopped.ts'
 import { scope } from './async-context.ts'
@@ -36,31 +35,27 @@ export interface Announcement {
 
 export type Announce = (announcement: Announcement) => void | Promise<void>
 
-interface AnnouncePorts {
+interface AnnouncePorts extends Pick<Foundation, 'store' | 'keys' | 'clock' | 'logger'> {
   readonly announce: Announce
-  readonly keys: HostKeys
   /** After this many worker deaths the delivery is given up. */
   readonly poisonAfter: number
-  readonly wait: (id: string) => MaybePromise<WaitRecord | undefined>
-  readonly call: (uid: string) => MaybePromise<CallRecord | undefined>
-  readonly clock: Clock
-  readonly logger: Logger
 }
 
 const callbackTimeoutMs = 30_000
 const minDelayMs = 1_000
 const maxDelayMs = 5 * 60_000
 
-export const announceDriver =
-  (host: AnnouncePorts): Drive =>
-  async (execution) => {
+export const announceDriver = (host: AnnouncePorts): Driver => ({
+  tools: () => [announceTool],
+  selects: ({ request, options }) => request.tool === announceTool && !options.absent,
+  async drive(execution) {
     const { wait: id } = parseAnnounced(execution.request.input)
     for (;;) {
       if (execution.deaths >= host.poisonAfter) return { settle: poison }
       await execution.awaitRetryDelay()
       if (execution.stopped) return notStarted(execution.stopped)
-      const wait = await host.wait(id)
-      const call = wait && (await host.call(wait.call))
+      const wait = await host.store.wait(id)
+      const call = wait && (await host.store.call(wait.call))
       if (!wait || !call || (wait.resolution !== null && execution.attempt > 0)) return { settle: waitAnswered }
       const announcement = announcementOf(wait, call, host.keys)
       try {
@@ -77,7 +72,8 @@ export const announceDriver =
         )
       }
     }
-  }
+  },
+})
 
 const poison = failure({
   class: 'internal',

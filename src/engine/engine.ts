@@ -297,6 +297,26 @@ export type ToSettle = {
 
 export type Drive = (execution: Execution) => Promise<Driven>
 
+/** Drives calls of some tools. Everything but `drive` and `tools` is what the engine asks of it meanwhile. */
+export interface Driver {
+  readonly drive: Drive
+  /** Recorded names of the tools that this process can drive now. The engine claims only calls of these tools. */
+  tools(): readonly string[]
+  /** Selects the calls it drives. The driver without it gets the calls that no other driver selects. */
+  selects?(execution: Execution): boolean
+  /**
+   * Returns the problems of a value that would become the outcome of a parked call; an empty list accepts it.
+   * `required`: the value must not be accepted if the tool is unavailable for the check.
+   */
+  validateAnswer?(call: CallRecord, value: unknown, required: boolean): MaybePromise<readonly string[]>
+  /** Called before claimed calls continue, so that their batch order can be restored. */
+  onReturning?(records: readonly CallRecord[]): void
+  /** Called when this worker will not resume a call that it lost in a store outage. */
+  onGone?(position: CallPosition): void
+  /** Called for a cancelled call that is not running here: it may be one that no worker can run. */
+  onUnheard?(uid: string, why: { readonly reason: string; readonly by: string | null }): Promise<void>
+}
+
 export interface NewCall {
   readonly position: CallPosition
   readonly principal: string | null
@@ -346,6 +366,15 @@ export type ExtraWrites = Pick<Change, 'documents' | 'events'> & Partial<Pick<Ch
 export type SubmitResult = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }
 
 export interface Engine {
+  /** Adds a driver. All drivers are registered before `open`. */
+  register(driver: Driver): void
+  /** Starts to claim calls: what drivers could not drive when a worker died, and everything submitted since. */
+  open(): Promise<void>
+  /** Recorded names of the tools that this process can drive now. */
+  readonly tools: readonly string[]
+  canDrive(tool: string): boolean
+  /** True if no other worker is known, so limits that apply across workers need not be counted in the store. */
+  isAlone(): boolean
   /** Starts the call at this position, or joins the existing one. */
   start(newCall: NewCall): MaybePromise<StartResult>
   /** Records a call for any worker that has its tool, in one commit with the extra writes. Durable when it resolves. */

@@ -52,7 +52,7 @@ export interface HealthHost {
   readonly store: Store
   readonly clock: Clock
   /** Keys of the tools registered here. */
-  tools(): readonly string[]
+  readonly tools: readonly string[]
 }
 
 const pageSize = 500
@@ -69,7 +69,7 @@ export async function checkHealth({ store, clock, tools }: HealthHost): Promise<
   }
   const facts = await store.inspect()
   for (const problem of facts.problems) addIssue('store', problem)
-  const localTools = new Set(tools())
+  const localTools = new Set(tools)
   const open = { received: 0, queued: 0, running: 0, parked: 0 }
   let oldest: Unsettled | null = null
   let after = ''

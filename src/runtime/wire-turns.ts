@@ -7,10 +7,9 @@ import { isInBackground } from '../tasks/is-background.ts'
 import { readTask } from '../tasks/read-task.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
 import type { CallHost } from '../calls/ports.ts'
-import type { Drive } from '../engine/engine.ts'
 import type { LiveEvent } from '../feed/event-feed.ts'
-import type { Execution } from '../engine/engine.ts'
-import { turnTool } from '../store/records/conversation.ts'
+import type { Driver, Execution } from '../engine/engine.ts'
+import { isTurn, turnTool } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Sizes } from '../core/size-limits.ts'
@@ -56,14 +55,10 @@ interface TurnsHost {
 }
 
 export interface Turns {
-  readonly drive: Drive
-  /** Recorded tool names of the turns that can be driven here. */
-  readonly tools: readonly string[]
+  readonly driver: Driver
   start(caller: Caller, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
   messages(of: Scope): Messages
   usage(of: Scope): Promise<SessionUsage>
-  /** Called when a call that no worker runs was cancelled: ends it if it is a turn. */
-  endOrphan(uid: string, why: { readonly reason: string; readonly by: string | null }): Promise<void>
   close(): void
   /** Model functions for tool bodies. */
   readonly forBodies: Pick<CallHost, 'complete' | 'usageRows' | 'turn'>
@@ -133,7 +128,12 @@ export function openTurns(host: TurnsHost): Turns {
   const resume: AgentsHost['resume'] = (caller, turn) => resumeTurn(startHost, caller, turn)
   const agents: AgentsHost = { store, clock, switches: host.switches, start, resume, endLate }
   return {
-    drive: turnDriver(turnHost),
+    driver: {
+      drive: turnDriver(turnHost),
+      tools: () => [...models.keys()].map(turnTool),
+      selects: ({ request }) => isTurn(request),
+      onUnheard: (uid, why) => endOrphanTurn(turnHost, uid, why),
+    },
     forBodies: {
       complete: (of, request, signal) => complete({ ...turnHost, models }, of, request, signal),
       usageRows: (of, key, model, usage) => [
@@ -145,11 +145,7 @@ export function openTurns(host: TurnsHost): Turns {
       turn: (of, session, request, signal) => agentTurn(agents, of, session, request, signal),
     },
     usage: (of) => sessionUsage(store, of),
-    endOrphan: (uid, why) => endOrphanTurn(turnHost, uid, why),
     close: () => messageWatcher.close(),
-    get tools() {
-      return [...models.keys()].map(turnTool)
-    },
     start,
     messages: (of) =>
       openMessages(

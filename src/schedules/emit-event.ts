@@ -26,6 +26,7 @@ import {
   subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
+import type { DueSignal } from './due-signal.ts'
 import { checkFields, rejectWith } from './start-target.ts'
 
 /** A recorded event. */
@@ -40,8 +41,7 @@ export interface EmittedEvent {
 }
 
 export interface EmitHost extends BackgroundHost {
-  /** Tells the scheduler that a row will be due at this instant. */
-  due(at: number): void
+  readonly due: DueSignal
 }
 
 const refuse = rejectWith('trigger_invalid')
@@ -123,7 +123,7 @@ export async function emit(
     const committed = await store.commit({ guards, documents: [occurrence, ...documents], events })
     if (!committed.ok && committed.refused.kind === 'holds') throw new PawlError('lease_lost')
     if (!committed.ok) continue
-    if (deliveries.length > 0) host.due(0)
+    if (deliveries.length > 0) host.due.dueAt(0)
     return { event, key, at, deliveries, again: false }
   }
 }

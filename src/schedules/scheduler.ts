@@ -4,6 +4,7 @@
 import { PawlError } from '../core/errors.ts'
 import type { StoredDocument } from '../store/store.ts'
 import { deliver } from './deliver-event.ts'
+import type { DueSignal } from './due-signal.ts'
 import { type FireResult, type FireHost, fireSchedule } from './fire-schedule.ts'
 import { dueAt } from './schedule-row.ts'
 import type { DeliveryRow } from './trigger-row.ts'
@@ -18,7 +19,7 @@ const retryMs = 1_000
 const maxReported = 1_000
 
 export class Scheduler {
-  readonly #host: FireHost
+  readonly #host: FireHost & { readonly due: DueSignal }
   readonly #stopListeners: (() => void)[]
   #timer: (() => void) | null = null
   #armedFor = Number.POSITIVE_INFINITY
@@ -32,13 +33,14 @@ export class Scheduler {
   readonly #reported = new Set<string>()
 
   /** `everyMs`: fallback poll interval, for missed hints from other processes and for clock jumps. */
-  constructor(host: FireHost, everyMs: number) {
+  constructor(host: FireHost & { readonly due: DueSignal }, everyMs: number) {
     this.#host = host
     const { clock, store } = host
     this.#stopListeners = [
       clock.every(everyMs, () => this.poll()),
       store.onHint(({ outside }) => (outside ? this.#onRemoteWrite() : this.#onLocalWrite())),
     ]
+    host.due.listener = this
     this.poll()
   }
 

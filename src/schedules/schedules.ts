@@ -35,6 +35,7 @@ import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from '../tasks/start-task.ts'
 import { scheduleName } from '../store/records/task-record.ts'
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
+import type { DueSignal } from './due-signal.ts'
 import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
 
 export interface CreateSchedule extends StartSpec {
@@ -88,8 +89,7 @@ export interface Schedules {
 export interface SchedulesHost extends BackgroundHost {
   readonly limits: CheckedLimits
   readonly mutex: KeyedMutex
-  /** Tells the scheduler that a row will be due at this instant. */
-  due(at: number): void
+  readonly due: DueSignal
 }
 
 /** Paused schedules allowed in addition to the active ones, and ended schedules that are remembered. */
@@ -197,7 +197,7 @@ export function openSchedules(
         at: clock.now(),
       })
       if (!(await store.commit({ guards, documents: [...documents, bump], events })).ok) return undefined
-      if (next.row && next.row.nextAt !== null) host.due(next.row.nextAt)
+      if (next.row && next.row.nextAt !== null) host.due.dueAt(next.row.nextAt)
       return next.row && toSchedule(id, next.row)
     })
 
@@ -267,7 +267,7 @@ export function openSchedules(
           ],
         })
         if (!written.ok) return throwIfPermanent(written.refused)
-        host.due(nextAt)
+        host.due.dueAt(nextAt)
         return toSchedule(id, row)
       })
     },

@@ -12,6 +12,7 @@ import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
 import type { FireResult, FireHost } from './fire-schedule.ts'
 import type { Wakes } from '../tasks/ports.ts'
 import { openNotices } from '../tasks/notices.ts'
+import type { DueSignal } from './due-signal.ts'
 import { dueKey, overdueTime } from './schedule-row.ts'
 
 type DocumentWrites = NonNullable<Change['documents']>
@@ -30,11 +31,11 @@ export interface WakeRow {
 const defaultMaxConsecutive = 10
 
 /**
- * Validates the runtime option `wake`. `soon` is called before a wake row is committed, so that the scheduler polls.
+ * Validates the runtime option `wake`. The scheduler is told about a wake row before it is committed, so that it polls.
  */
 export function openWakes(
   option: boolean | { readonly maxConsecutive?: number } | undefined,
-  { clock, soon, drives }: { clock: Clock; soon(): void; drives(tool: string): boolean },
+  { clock, due }: { readonly clock: Clock; readonly due: DueSignal },
 ): Wakes {
   const { maxConsecutive = defaultMaxConsecutive } = typeof option === 'object' && option !== null ? option : {}
   const enabled =
@@ -46,12 +47,11 @@ export function openWakes(
     !(enabled && Number.isSafeInteger(maxConsecutive) && maxConsecutive >= 1)
   )
     throw new PawlError('config_invalid', '`wake` must be a boolean, or { maxConsecutive } with a positive integer.')
-  if (!enabled) return { maxConsecutive: 0, rows: () => [], knows: () => false }
+  if (!enabled) return { maxConsecutive: 0, rows: () => [] }
   return {
     maxConsecutive,
-    knows: drives,
     rows({ tenant, session }, what, call) {
-      soon()
+      due.expectWrite()
       const at = clock.now()
       return [
         dueWake({ tenant, session }, overdueTime(at), { what, at, tries: 0, ...(call === undefined ? {} : { call }) }),
@@ -104,7 +104,8 @@ export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRo
   if ((await openNotices(host, of).list()).length === 0 || (await hasOpenTurn(store, of))) return done()
   const row = JSON.parse(last.value) as LastTurnRow
   // Leave the row to a worker that can drive this turn; give up if none has taken it within a day.
-  if (!host.wakes.knows(row.asked.tool)) return clock.now() - wake.at < maxWaitMs ? 'left' : done()
+  if (host.wakes.maxConsecutive === 0 || !host.engine.canDrive(row.asked.tool))
+    return clock.now() - wake.at < maxWaitMs ? 'left' : done()
   if (row.woken >= host.wakes.maxConsecutive) {
     logger.warn(
       'A session has notices but has used up its consecutive automatic turns; it waits for the next user message',
@@ -118,7 +119,7 @@ export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRo
     line: null,
   }
   const lastTurn = lastTurnName(of)
-  const put = await host.engine().submit(request, () => ({
+  const put = await host.engine.submit(request, () => ({
     guards: [
       ...guards,
       { kind: 'kept', ...lastTurn, revision: last.revision },

@@ -11,7 +11,7 @@ import type { BackgroundMoves } from './move-calls-to-background.ts'
 import type { PinnedToolsets } from './pinned-toolsets.ts'
 
 export interface BatchesHost {
-  readonly engine: () => Engine
+  readonly engine: Engine
   readonly queue: Queue
   readonly toolsets: PinnedToolsets
   readonly show: ProjectOutcome

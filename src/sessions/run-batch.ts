@@ -38,7 +38,7 @@ import type { PinnedToolsets } from './pinned-toolsets.ts'
 const none: readonly never[] = []
 
 export class Batches {
-  readonly #engine: () => Engine
+  readonly #engine: Engine
   readonly #queue: Queue
   readonly #toolsets: PinnedToolsets
   readonly #show: ProjectOutcome
@@ -115,7 +115,7 @@ export class Batches {
     this.#toolsets.add(pinned)
     const unpin = (): void => this.#toolsets.remove(pinned)
     const batch = new Batch(options, calls, requests, orderEntries, {
-      engine: this.#engine(),
+      engine: this.#engine,
       maxReasonLength: this.#sizes.event,
       onEnd: unpin,
     })
@@ -150,7 +150,7 @@ export class Batches {
     for (const { batch } of startingBatches) batch.stop(reason)
     const running = [...this.#openCalls].filter(([, position]) => inSession(position))
     const stop = (uid: string): Promise<boolean> => {
-      const cancelled = this.#engine().cancel(uid, reason)
+      const cancelled = this.#engine.cancel(uid, reason)
       cancelled.catch(() => {}) // awaited below; this prevents an unhandled rejection
       return cancelled
     }
@@ -211,7 +211,7 @@ export class Batches {
       batch.fail(error)
     }
     try {
-      const started = this.#engine().start(request)
+      const started = this.#engine.start(request)
       if (started instanceof Promise) this.#awaitStart(started, request, order, batch).catch(failed)
       else this.#attach(started, request, order, batch)
     } catch (error) {
@@ -225,10 +225,7 @@ export class Batches {
     this.#starting.add(starting)
     try {
       const found = await started
-      if (starting.cancel && found.as === 'accepted')
-        this.#engine()
-          .cancel(found.uid, starting.cancel)
-          .catch(() => {})
+      if (starting.cancel && found.as === 'accepted') this.#engine.cancel(found.uid, starting.cancel).catch(() => {})
       this.#attach(found, request, order, batch)
     } finally {
       this.#starting.delete(starting)

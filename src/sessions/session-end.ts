@@ -1,7 +1,7 @@
 // Ends a session, or a task that started others: their tasks are cancelled or left running. The work is recorded as an
 // internal call ("chore") in the same commit as the end, so that any worker completes it after a crash.
 
-import type { NewCall, Drive, Execution, Stop } from '../engine/engine.ts'
+import type { NewCall, Driver, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { agentName, isTurn, parentName, type ParentRow, turnBatch } from '../store/records/conversation.ts'
@@ -29,7 +29,7 @@ import { openTriggers } from '../schedules/triggers.ts'
 import { checkCancelReason } from '../tasks/cancel-reason.ts'
 
 /** The tool name under which the chore is recorded. */
-export const endTool = 'pawl:end'
+const endTool = 'pawl:end'
 
 export interface SessionEnd {
   /** Applies to all tasks of the session; default: the `onEnd` each task was started with. */
@@ -81,7 +81,7 @@ export async function endSession(host: BackgroundHost, owner: Owner, options: Se
   const row: EndRow = { at, reason, by, ...(tasks === undefined ? {} : { tasks }) }
   const name = endName(owner, '')
   const chore = createChore(owner, `s.${host.ids.next()}`, { reason, by, ...(tasks === undefined ? {} : { tasks }) })
-  const put = await host.engine().submit(chore.call, () => ({
+  const put = await host.engine.submit(chore.call, () => ({
     guards: [{ kind: 'kept', ...name, revision: 0 }],
     documents: [{ ...name, value: JSON.stringify(row) }, ...chore.documents],
     events: [eventOf(sessionSubject(owner), 'session.ended', at, { by })],
@@ -102,9 +102,11 @@ export async function taskEndChore(
 }
 
 /** Drives the chore; retries until everything is done. */
-export const endChoreDriver =
-  (host: SchedulesHost): Drive =>
-  async (execution) => {
+export const endChoreDriver = (host: SchedulesHost): Driver => ({
+  tools: () => [endTool],
+  // A model may call a tool by this name; that call is `absent` and not a chore.
+  selects: ({ request, options }) => request.tool === endTool && !options.absent,
+  async drive(execution) {
     const { tenant, id } = execution.request.position
     for (;;) {
       await execution.awaitRetryDelay()
@@ -125,7 +127,8 @@ export const endChoreDriver =
         )
       }
     }
-  }
+  },
+})
 
 const retryBaseMs = 1_000
 const retryMaxMs = 60_000
@@ -151,7 +154,7 @@ async function runChore(
 async function endTurns({ store, engine }: SchedulesHost, of: Scope, { reason, by }: Chore): Promise<void> {
   for (let after = ''; ;) {
     const open = await store.unsettled({ of, after, limit: pageSize })
-    for (const call of open) if (isTurn(call)) await unlessUnreadable(() => engine().cancel(call.uid, { reason, by }))
+    for (const call of open) if (isTurn(call)) await unlessUnreadable(() => engine.cancel(call.uid, { reason, by }))
     const last = open.at(-1)
     if (!last || open.length < pageSize) return
     after = last.uid
@@ -174,7 +177,7 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
     if (row.kind === monitorKind) continue // a monitor ends with its schedule
     if ((chore.tasks ?? row.onEnd) === 'cancel') {
       // An unreadable task cannot run, and must not block the others.
-      if (await unlessUnreadable(() => engine().cancel(row.uid, { reason: chore.reason, by: chore.by }))) count++
+      if (await unlessUnreadable(() => engine.cancel(row.uid, { reason: chore.reason, by: chore.by }))) count++
     }
     // A task that keeps running has no session left to notify.
     else if (chore.parent === undefined)

@@ -92,7 +92,7 @@ export async function findCall(
   if (!isName(id))
     throw new PawlError('task_invalid', 'The call id must be a non-empty string of at most 512 characters.')
   const at = (position: Pick<CallPosition, 'batch' | 'id' | 'occurrence'>): Promise<CallRecord | undefined> =>
-    engine().recorded({ tenant, session, ...position })
+    engine.recorded({ tenant, session, ...position })
   const matches: CallPosition[] = []
   // A call that was submitted a moment ago may not be in the store's list of unsettled calls yet.
   const first = await at({ batch: batch ?? '', id, occurrence: occurrence ?? 0 })

@@ -25,8 +25,6 @@ export interface Owner {
 export interface Wakes {
   /** Number of turns a session may start by itself between two user messages; 0: none. */
   readonly maxConsecutive: number
-  /** Whether this process can drive turns recorded under this tool name. */
-  knows(tool: string): boolean
   /** Document writes that wake the session; commit them together with the notice. */
   rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): NonNullable<Change['documents']>
 }
@@ -54,7 +52,7 @@ export interface TaskReadPorts {
 }
 
 export interface BackgroundHost extends TaskReadPorts {
-  readonly engine: () => Engine
+  readonly engine: Engine
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger

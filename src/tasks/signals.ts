@@ -110,7 +110,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     const call = wait && (await store.call(task.call))
     const written =
       wait && call
-        ? await host.engine().answer(wait, call, { value }, { guards, documents, events })
+        ? await host.engine.answer(wait, call, { value }, { guards, documents, events })
         : (await store.commit({ guards, documents, events })).ok
     if (written) return { number: next.came.length, came }
     const now = await store.call(task.call)

@@ -68,7 +68,7 @@ export async function startTask(
   const at = host.clock.now()
   const { tenant, session } = owner
   const title = taskTitle(spec.title, tool)
-  const put = await host.engine().submit(request, (uid) => {
+  const put = await host.engine.submit(request, (uid) => {
     const row: TaskRow = {
       uid,
       kind,

@@ -133,7 +133,7 @@ export function openTasks(
       const task = await requireTask(id)
       if (task.kind === monitorKind)
         return !isTerminal(task.state) && host.schedules(owner).cancel(task.links.schedule ?? '')
-      return host.engine().cancel(task.call, cancellation)
+      return host.engine.cancel(task.call, cancellation)
     },
   }
 }

@@ -53,11 +53,7 @@ export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task
   const needsPolling = until === 'input' || isMonitor
   const stopListening = needsPolling ? store.onHint(startPoll) : () => {}
   if (needsPolling) startPoll()
-  if (call)
-    host
-      .engine()
-      .settled(call.position)
-      .then(() => resolve(), reject)
+  if (call) host.engine.settled(call.position).then(() => resolve(), reject)
   try {
     await promise
     const now = await readTask(host, owner, task.id)

@@ -123,7 +123,7 @@ function waitForTurn(
           unlisten()
           signal.removeEventListener('abort', onStop)
         }
-        engine()
+        engine
           .settled(other)
           .then(() => resolve(), reject)
           .finally(removeListeners)

@@ -20,7 +20,7 @@ import type { Toolset } from '../tools/toolset.ts'
 
 export interface TurnHost {
   readonly store: Store
-  readonly engine: () => Engine
+  readonly engine: Engine
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger

@@ -18,7 +18,7 @@ import { turnHash } from './last-turn.ts'
 import { parseTurn, messageRow, type TurnRequest } from './turn-request.ts'
 
 export interface StartHost {
-  readonly engine: () => Engine
+  readonly engine: Engine
   readonly store: Store
   readonly ids: Ids
   readonly sizes: Sizes
@@ -104,7 +104,7 @@ function turnHandle(
     return { ...(host.redactOutcome(ended) as unknown as Outcome<TurnValue>), turn: id }
   })
   const cancel = async (reason: string, by?: string): Promise<boolean> =>
-    host.engine().cancel((await started).uid, new Cancel(reason, by))
+    host.engine.cancel((await started).uid, new Cancel(reason, by))
   outcome.catch(() => {}) // prevents an unhandled rejection if the caller does not await it
   cancelOnAbort(signal, outcome, cancel)
   return { id, outcome, cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by) }
@@ -119,7 +119,7 @@ async function startOnEngine(
   // A turn recorded before its session ended can still be joined.
   if ((await host.store.document(endName(newCall.position, ''))) && !(await host.store.callAt(newCall.position)))
     throw new PawlError('session_ended')
-  const started = await host.engine().start(newCall)
+  const started = await host.engine.start(newCall)
   if (started.as === 'conflict') throw turnConflict(newCall.position.id)
   return started
 }

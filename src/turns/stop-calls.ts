@@ -9,7 +9,7 @@ import type { Store } from '../store/store.ts'
 
 export interface StopHost {
   readonly store: Store
-  readonly engine: () => Engine
+  readonly engine: Engine
   /** True if a call runs in the background; it is not stopped with the turn. */
   inBackground(of: Scope, uid: string): Promise<boolean>
 }
@@ -30,7 +30,7 @@ export async function stopCalls(
   const of = { tenant, session }
   for await (const call of openCalls(host.store, of)) {
     if (optionsOf(call).turn !== turn || (await host.inBackground(of, call.uid))) continue
-    await unlessUnreadable(() => host.engine().cancel(call.uid, reason))
+    await unlessUnreadable(() => host.engine.cancel(call.uid, reason))
   }
 }
 

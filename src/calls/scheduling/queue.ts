@@ -6,6 +6,7 @@ import { milliseconds } from '../../core/duration.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
+import type { Engine } from '../../engine/engine.ts'
 import type { Rate } from '../../tools/tool-options.ts'
 import { DeadlockDetector } from './deadlock.ts'
 import { NestedCallGroups } from './nested-calls.ts'
@@ -35,12 +36,13 @@ export class Queue {
   readonly nestedCalls = new NestedCallGroups()
   readonly batches = new BatchPositions(this.nestedCalls)
   readonly poisonSuspects: PoisonSuspects
-  /** With other workers, session and tenant limits are counted in the store too. Set by the runtime. */
-  hasOtherWorkers: () => boolean = () => false
+  /** With other workers, session and tenant limits are counted in the store too. */
+  readonly #engine: Pick<Engine, 'isAlone'>
   #waiting = 0
 
-  constructor(clock: Clock, limits: Limits = {}) {
+  constructor(clock: Clock, limits: Limits = {}, engine: Pick<Engine, 'isAlone'> = { isAlone: () => true }) {
     checkLimits(limits)
+    this.#engine = engine
     this.#clock = clock
     this.poisonSuspects = new PoisonSuspects(clock)
     this.#limits = { ...defaultLimits, ...limits }
@@ -103,7 +105,7 @@ export class Queue {
   /** Enters all gates of the slot. Returns null on success. */
   take(slot: Slot): MaybePromise<QueueRefusal | null> {
     slot.gates = this.#gatesOf(slot)
-    slot.slotRequests = fleetSlotRequests(slot, this.#limits, this.hasOtherWorkers())
+    slot.slotRequests = fleetSlotRequests(slot, this.#limits, !this.#engine.isAlone())
     for (const gate of slot.gates) gate.addUsers(1)
     const missing = tryEnterAll(slot, -1)
     if (missing === -1) return null

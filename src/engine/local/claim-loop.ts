@@ -13,23 +13,18 @@ const alonePageSize = 512
 type TakeOver = (records: readonly CallRecord[], lapses: number) => Promise<void>
 
 interface ClaimLoopPorts {
-  readonly tools: () => readonly string[]
   /** Fence of the execution that runs the call here, or null. */
   readonly fenceHere: (uid: string) => number | null
   readonly takeOver: TakeOver
-  /** This worker will not resume its lost call: another worker has it, it has settled, or it was never recorded. */
-  readonly onGone: (position: CallPosition) => void
 }
 
 const noCalls: ReadonlyMap<string, CallPosition> = new Map()
 
 export class ClaimLoop {
   readonly #host: EngineState
-  readonly #tools: () => readonly string[]
   readonly #fenceHere: (uid: string) => number | null
   readonly #takeOver: TakeOver
   readonly #orphans = new Map<string, CallPosition>()
-  readonly #onGone: (position: CallPosition) => void
   /** A claim failed, so calls may have been claimed without our knowledge. */
   #isClaimUncertain = false
   #sweeping: Promise<void> | null = null
@@ -38,10 +33,8 @@ export class ClaimLoop {
 
   constructor(host: EngineState, ports: ClaimLoopPorts) {
     this.#host = host
-    this.#tools = ports.tools
     this.#fenceHere = ports.fenceHere
     this.#takeOver = ports.takeOver
-    this.#onGone = ports.onGone
   }
 
   /** A write failed, so the record is uncertain: release the call as soon as the store answers. */
@@ -51,7 +44,7 @@ export class ClaimLoop {
 
   /** For a process that never claims: other workers resume the calls, so nothing here waits for them. */
   dropOrphans(): void {
-    for (const position of this.#orphans.values()) this.#onGone(position)
+    for (const position of this.#orphans.values()) this.#host.drivers.onGone(position)
     this.#orphans.clear()
   }
 
@@ -72,7 +65,7 @@ export class ClaimLoop {
           const limit = this.#host.lease.workers > 1 ? pageSize : alonePageSize
           const claimed = await this.#claim(limit)
           const taken = new Set(released.size > 0 ? claimed.map(({ uid }) => uid) : [])
-          for (const [uid, position] of released) if (!taken.has(uid)) this.#onGone(position)
+          for (const [uid, position] of released) if (!taken.has(uid)) this.#host.drivers.onGone(position)
           await this.#takeOver(claimed, lapses)
           if (claimed.length >= limit) this.#sweepAgain = true
         }
@@ -85,7 +78,7 @@ export class ClaimLoop {
 
   async #claim(limit: number): Promise<CallRecord[]> {
     try {
-      return await this.#host.store.claim(this.#host.lease.worker, this.#tools(), limit)
+      return await this.#host.store.claim(this.#host.lease.worker, this.#host.drivers.tools(), limit)
     } catch (error) {
       this.#isClaimUncertain = true
       throw error

@@ -5,12 +5,23 @@ import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tools/context/tool-context.ts'
+import { Drivers } from '../drivers.ts'
 import { WaitAnswers } from './waits/answer-waits.ts'
 import { Lease } from './leases/lease.ts'
-import type { LocalEngineOptions } from './options.ts'
 import { FleetSemaphores } from './leases/semaphores.ts'
 import { Counters } from './shared-counters.ts'
 import { Timers, Waiters } from './waits/timers.ts'
+
+export interface LocalEngineOptions {
+  readonly store: Store
+  readonly clock: Clock
+  readonly ids: Ids
+  readonly keys: HostKeys
+  readonly logger: Logger
+  readonly leaseMs: number
+  /** False: calls are only recorded, and workers on the same store run them. */
+  readonly works: boolean
+}
 
 export interface EngineState {
   readonly store: Store
@@ -24,15 +35,17 @@ export interface EngineState {
   readonly semaphores: FleetSemaphores
   readonly answers: WaitAnswers
   readonly counters: Counters
+  readonly drivers: Drivers
   /** True once the engine is closing: it then starts only nested calls that a running body needs to finish. */
   readonly closing: () => boolean
 }
 
 export function openEngineState(options: LocalEngineOptions, closing: () => boolean): EngineState {
-  const { store, clock, ids, keys, logger, validateAnswer } = options
+  const { store, clock, ids, keys, logger } = options
+  const drivers = new Drivers()
   const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
   const waiters = new Waiters(store)
-  const answers = new WaitAnswers({ store, clock, waiters, validateAnswer })
+  const answers = new WaitAnswers({ store, clock, waiters, drivers })
   const timers = new Timers({ store, clock, logger, expire: (wait) => answers.expire(wait) })
   const counters = new Counters(store, clock)
   return {
@@ -47,6 +60,7 @@ export function openEngineState(options: LocalEngineOptions, closing: () => bool
     answers,
     semaphores: new FleetSemaphores(options),
     counters,
+    drivers,
     closing,
   }
 }

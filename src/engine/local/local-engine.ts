@@ -1,5 +1,5 @@
 // The local engine: persists calls in a store, runs them in this process, takes over calls of dead workers, and settles
-// each exactly once. The runtime passes in the pipeline; the engine knows only the names of tools.
+// each exactly once. Drivers are registered with it; the engine knows only the names of their tools.
 
 import { PawlError } from '../../core/errors.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
@@ -16,8 +16,8 @@ import type { Hint } from '../../store/store.ts'
 import type {
   ExtraWrites,
   NewCall,
-  Drive,
   Driven,
+  Driver,
   Engine,
   SubmitResult,
   ResolveAnswer,
@@ -27,15 +27,13 @@ import type {
 } from '../engine.ts'
 import { Cancellations } from './cancellation/cancellation.ts'
 import { stopChildren } from './cancellation/stop-children.ts'
-import { type EngineState, openEngineState } from './engine-state.ts'
-import type { LocalEngineOptions } from './options.ts'
+import { type EngineState, type LocalEngineOptions, openEngineState } from './engine-state.ts'
 import { LocalExecution } from './local-execution.ts'
 import { shutDown } from './shutdown.ts'
 import { followOtherOwner } from './leases/follow-other-owner.ts'
 import { joinExisting } from './join-existing-call.ts'
 import type { ActiveCall } from './active-calls.ts'
 import { ActiveCalls } from './active-calls.ts'
-import type { Lease } from './leases/lease.ts'
 import { newRecord } from './new-call-record.ts'
 import { RemoteChanges } from './changes-by-other-workers.ts'
 import { loadJournal, encodeOutcome } from './load-journal.ts'
@@ -50,32 +48,26 @@ const endError = ({ stopped }: LocalExecution): PawlError =>
 export class LocalEngine implements Engine {
   readonly #host: EngineState
   readonly #cancellations: Cancellations
-  readonly #drive: Drive
   readonly #claimLoop: ClaimLoop
   readonly #activeCalls: ActiveCalls
   readonly #remoteChanges: RemoteChanges
-  readonly #stopListening: () => void
   readonly #works: boolean
-  readonly #tools: () => readonly string[]
+  #stopListening = (): void => {}
+  #isOpen = false
   #closing = false
   #closed = false
 
-  private constructor(options: LocalEngineOptions) {
-    const { store, clock } = options
-    this.#drive = options.drive
-    this.#activeCalls = new ActiveCalls(clock)
-    this.#works = options.works ?? true
-    this.#tools = options.tools
+  constructor(options: LocalEngineOptions) {
+    this.#activeCalls = new ActiveCalls(options.clock)
+    this.#works = options.works
     this.#host = openEngineState(options, () => this.#closing)
-    const { waiters, timers } = this.#host
-    this.#cancellations = new Cancellations(options, this.#host.answers, this.#activeCalls)
+    const { store, waiters, timers, drivers } = this.#host
+    this.#cancellations = new Cancellations(this.#host, this.#activeCalls)
     this.#claimLoop = new ClaimLoop(this.#host, {
-      tools: options.tools,
       fenceHere: (uid) => this.#activeCalls.byUid.get(uid)?.execution?.request.fence ?? null,
-      onGone: (position) => options.gone?.(position),
       takeOver: async (records, lapses) => {
         const resumeAll = async (): Promise<void> => {
-          options.returning?.(records)
+          drivers.onReturning(records)
           await Promise.all(records.map((record) => this.#resume(record, lapses)))
         }
         // The stale execution keeps its batch position and slots until it ends. Other claims need not wait for that.
@@ -92,27 +84,44 @@ export class LocalEngine implements Engine {
       onSettled: (record) => void this.#watch(record),
       onUnreadable: (active, error) => (active.execution ? undefined : this.#giveUp(active, error)),
     })
-    this.#stopListening = store.onHint((hint) => this.#onHint(hint))
   }
 
-  /**
-   * Takes the lease, then takes over calls of dead workers. `onCreated` runs first, because resumed bodies may make
-   * calls while the engine still opens.
-   */
-  static async open(options: LocalEngineOptions, onCreated: (engine: LocalEngine) => void): Promise<LocalEngine> {
-    const engine = new LocalEngine(options)
-    onCreated(engine)
+  register(driver: Driver): void {
+    this.#host.drivers.register(driver)
+  }
+
+  /** Takes the lease, then takes over calls of dead workers. */
+  async open(): Promise<void> {
+    const { store, lease } = this.#host
+    this.#stopListening = store.onHint((hint) => this.#onHint(hint))
     try {
-      await engine.#host.lease.renew()
-      engine.#host.lease.startRenewing(() => engine.lookForWork())
-      if (engine.#works) await engine.#claimLoop.sweep()
-      if (engine.#works) await engine.#host.timers.sweep()
-      return engine
+      await lease.renew()
+      lease.startRenewing(() => this.lookForWork())
+      if (this.#works) await this.#takeOverCalls()
+      this.#isOpen = true
     } catch (error) {
       // Release the lease and the timers.
-      await engine.close(0).catch(() => {})
+      await this.close(0).catch(() => {})
       throw error
     }
+  }
+
+  async #takeOverCalls(): Promise<void> {
+    await this.#claimLoop.sweep()
+    await this.#host.timers.sweep()
+  }
+
+  get tools(): readonly string[] {
+    return this.#host.drivers.tools()
+  }
+
+  canDrive(tool: string): boolean {
+    return this.#host.drivers.canDrive(tool)
+  }
+
+  /** True while the engine opens: the calls it takes over then are not counted across workers. */
+  isAlone(): boolean {
+    return !this.#isOpen || this.#host.lease.workers <= 1
   }
 
   start(newCall: NewCall): StartResult | Promise<StartResult> {
@@ -132,10 +141,6 @@ export class LocalEngine implements Engine {
 
   #checkOpen(): void {
     if (this.#closing) throw new PawlError('runtime_closed')
-  }
-
-  get lease(): Lease {
-    return this.#host.lease
   }
 
   async submit(newCall: NewCall, extra: (uid: string) => ExtraWrites): Promise<SubmitResult> {
@@ -211,7 +216,7 @@ export class LocalEngine implements Engine {
 
   #startNew(newCall: NewCall): ActiveCall {
     // A call of an unknown tool fails here at once: perhaps no worker would ever claim it.
-    const isOurs = this.#works || newCall.tool === absentTool || !this.#tools().includes(newCall.tool)
+    const isOurs = this.#works || newCall.tool === absentTool || !this.canDrive(newCall.tool)
     const [record, options] = newRecord(newCall, this.#host, isOurs)
     const active = this.#activeCalls.add(record)
     // Registered before the body runs: its first line may request the same call.
@@ -249,7 +254,7 @@ export class LocalEngine implements Engine {
   /** Runs the pipeline until the call settles, parks or is lost to another worker. */
   #run(active: ActiveCall, execution: LocalExecution): void {
     active.setExecution(execution)
-    active.driving = this.#drive(execution).then(
+    active.driving = this.#host.drivers.drive(execution).then(
       (driven) => this.#onDriven(active, execution, driven),
       (error: unknown) => this.#onDriveError(active, execution, error),
     )

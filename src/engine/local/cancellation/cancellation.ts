@@ -2,27 +2,20 @@
 // retried until it is accepted, because the caller may no longer be there to retry it.
 
 import { isStoreOrLeaseLost } from '../../../core/errors.ts'
-import type { Store } from '../../../store/store.ts'
-import type { WaitAnswers } from '../waits/answer-waits.ts'
 import type { CancelReason } from './write-cancel.ts'
 import type { LocalExecution } from '../local-execution.ts'
 import type { ActiveCalls } from '../active-calls.ts'
-import type { LocalEngineOptions } from '../options.ts'
+import type { EngineState } from '../engine-state.ts'
 
 export class Cancellations {
-  readonly #store: Store
-  readonly #answers: WaitAnswers
+  readonly #host: EngineState
   readonly #activeCalls: ActiveCalls
   /** Work to retry, by name. For the cancel of a call the name is its uid, and `#reasons` has the reason. */
   readonly #pending = new Map<string, () => Promise<unknown>>()
   readonly #reasons = new Map<string, CancelReason>()
 
-  readonly #unheard: LocalEngineOptions['unheard']
-
-  constructor({ store, unheard }: LocalEngineOptions, answers: WaitAnswers, activeCalls: ActiveCalls) {
-    this.#store = store
-    this.#unheard = unheard
-    this.#answers = answers
+  constructor(host: EngineState, activeCalls: ActiveCalls) {
+    this.#host = host
     this.#activeCalls = activeCalls
   }
 
@@ -61,6 +54,7 @@ export class Cancellations {
   }
 
   async #cancel(uid: string, why: CancelReason): Promise<boolean> {
+    const { store, answers, drivers } = this.#host
     const execution = this.#activeCalls.byUid.get(uid)?.execution
     if (execution) {
       const written = execution.leased.cancel(why)
@@ -70,17 +64,17 @@ export class Cancellations {
       if ((await written) || execution.leased.releaseState !== 'parked') return written
     }
     await this.#activeCalls.byUid.get(uid)?.recording
-    const record = await this.#store.call(uid)
-    const wait = record?.state === 'parked' && record.wait !== null ? await this.#store.wait(record.wait) : undefined
+    const record = await store.call(uid)
+    const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
     // No worker owns a parked call: its wait is answered with the cancellation, which competes with every other answer.
-    if (record && wait) return this.#answers.cancelParked(wait, record, why)
+    if (record && wait) return answers.cancelParked(wait, record, why)
     if (!record || record.state === 'settled') return false
     // Another worker owns it, or no worker does yet. The worker that resumes it finds the recorded cancel.
     const { execution: current } = this.#activeCalls.byUid.get(uid) ?? {}
     if (current && current !== execution) return this.#cancel(uid, why)
-    const written = await this.#answers.cancelElsewhere(record, why)
+    const written = await answers.cancelElsewhere(record, why)
     if (written) this.#activeCalls.byUid.get(uid)?.execution?.leased.applyRemoteCancel(why)
-    if (written) await this.#unheard?.(uid, why)
+    if (written) await drivers.onUnheard(uid, why)
     return written
   }
 }

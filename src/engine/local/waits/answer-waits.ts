@@ -2,7 +2,6 @@
 // get the recorded one.
 
 import type { Clock } from '../../../core/clock.ts'
-import type { MaybePromise } from '../../../core/maybe-promise.ts'
 import { encode } from '../../../core/tool-value.ts'
 import {
   type CallRecord,
@@ -24,22 +23,17 @@ import {
   timeoutResolution,
 } from '../../../store/records/wait-resolution.ts'
 import type { ExtraWrites, ResolveAnswer } from '../../engine.ts'
+import type { Drivers } from '../../drivers.ts'
 import { announceTool } from './announce-tool-name.ts'
 import { cancelKey, cancelChange, remoteCancelChange, type CancelReason } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
 import type { Waiters } from './timers.ts'
 
-/**
- * Returns the problems of a value that would become the outcome of a parked call; an empty list accepts it.
- * `mustCheck`: the value must not be accepted if the tool is unavailable for the check.
- */
-export type ValidateAnswer = (call: CallRecord, value: unknown, required: boolean) => MaybePromise<readonly string[]>
-
 interface WaitAnswersHost {
   readonly store: Store
   readonly clock: Clock
   readonly waiters: Waiters
-  readonly validateAnswer: ValidateAnswer
+  readonly drivers: Drivers
 }
 
 export class WaitAnswers {
@@ -61,7 +55,7 @@ export class WaitAnswers {
   }
 
   async answer(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer> {
-    const { clock, validateAnswer } = this.#host
+    const { clock, drivers } = this.#host
     if (wait.resolution !== null) return { answer: 'already_resolved', terminal: decodeResolution(wait.resolution) }
     // The call has settled, so an answer would reach no one.
     if (call.state === 'settled') return { answer: 'unknown_or_revoked' }
@@ -71,7 +65,7 @@ export class WaitAnswers {
       // stored unchecked, and checked when it becomes the outcome.
       const isResult = (call.state === 'parked' && call.wait === wait.id) || waitTermsOf(wait).asks?.kind === 'client'
       if ('value' in resolution && isResult) {
-        const problems = await validateAnswer(call, resolution.value, waitTermsOf(wait).checked === true)
+        const problems = await drivers.validateAnswer(call, resolution.value, waitTermsOf(wait).checked === true)
         if (problems.length > 0) return { answer: 'invalid', problems }
       }
       if (await this.#write(wait, resolution, call)) return { answer: 'accepted' }

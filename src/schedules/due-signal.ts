@@ -1,0 +1,17 @@
+// Tells the scheduler of this process about rows that are written as due. Created before the scheduler, because tools,
+// turns and schedules write such rows; a process without a scheduler (`worker: false`) ignores the signal.
+
+export class DueSignal {
+  /** Set by the scheduler when it starts. */
+  listener: { wakeAt(at: number): void; expectWrite(): void } | null = null
+
+  /** A row that was written is due at this instant. */
+  dueAt(at: number): void {
+    this.listener?.wakeAt(at)
+  }
+
+  /** A row that is due at once is about to be committed. */
+  expectWrite(): void {
+    this.listener?.expectWrite()
+  }
+}
