@@ -139,7 +139,7 @@ export { Attachment } from './core/tool-value.ts'
 export { type ErrorCode, PawlError } from './core/errors.ts'
 export { notice } from './sessions/placeholder-result.ts'
 export { readOutputTool } from './tools/read-output-tool.ts'
-export { StepError } from './calls/context/run-step.ts'
+export { StepError } from './calls/context/steps.ts'
 export { WaitError } from './store/records/wait-resolution.ts'
 export { fromAnthropic, fromMcp, fromOpenAI, toAnthropic, toMcp, toOpenAI } from './tools/convert-tool-formats.ts'
 export type {

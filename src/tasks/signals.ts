@@ -1,5 +1,5 @@
 // Sends signals and messages to a task. The n-th signal of a name answers the n-th wait for it: signals are buffered,
-// and an open wait is answered in the same commit. calls/task-execution/task-context.ts is the receiving side.
+// and an open wait is answered in the same commit. calls/context/task.ts is the receiving side.
 
 import { messageSignal, replySignal, checkSignal } from '../store/records/signal-names.ts'
 import { eventOf } from '../store/records/event.ts'

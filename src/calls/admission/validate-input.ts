@@ -33,7 +33,7 @@ import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { complete } from '../attempts/complete-call.ts'
 import { runBeforeHooks, hasBeforeHooks } from './run-hooks.ts'
 import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
-import { stepTooLarge } from '../context/run-step.ts'
+import { stepTooLarge } from '../context/steps.ts'
 import { checkInvalidCallsBudget } from '../authorization/check-budget.ts'
 
 /** Synchronous unless a hook, prepare or an asynchronous schema is involved. */

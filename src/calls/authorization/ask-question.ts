@@ -18,7 +18,7 @@ import { similarNames } from '../../core/similar-names.ts'
 import { withoutUsedSecrets } from './used-connections.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { QuestionHandle, registerWait } from '../context/deferred-result.ts'
-import type { CallEnvironment } from '../context/context-dependencies.ts'
+import type { CallEnvironment } from '../context/call-environment.ts'
 
 const defaultDeadline = '5m'
 const maxChoices = 50
@@ -33,17 +33,11 @@ const optionNames: readonly string[] = [
   'name',
 ] satisfies (keyof Question)[]
 
-/** The part of the ctx environment that a question uses. */
-interface BodyWaits {
-  /** Throws if the body may not wait now. */
-  awaited(): void
-  outside<T>(wait: () => Promise<T>): Promise<T>
-}
-
 export async function askQuestion(
   context: CallEnvironment,
   question: Question,
-  waits: BodyWaits,
+  /** Waits for the answer outside the attempt. Throws if the body may not wait now. */
+  waitOutside: <T>(wait: () => Promise<T>) => Promise<T>,
 ): Promise<AskedQuestion> {
   const { execution, tool, host, connections } = context
   const { request, options } = execution
@@ -80,8 +74,7 @@ export async function askQuestion(
     )
   }
   const handle = new QuestionHandle<QuestionAnswer>(wait, async () => {
-    waits.awaited()
-    const resolution = await waits.outside(() => execution.awaitAnswer(wait, context.signal))
+    const resolution = await waitOutside(() => execution.awaitAnswer(wait, context.signal))
     return answerOf(resolution, wait, context)
   })
   return registerWait(handle, wait, request.uid)

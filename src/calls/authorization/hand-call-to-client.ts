@@ -7,7 +7,7 @@ import { RecordedInput, noPayload } from '../admission/call-input.ts'
 import { withinDeadline } from '../attempts/attempt-timeouts.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { LaterHandle, registerWait } from '../context/deferred-result.ts'
-import type { CallEnvironment } from '../context/context-dependencies.ts'
+import type { CallEnvironment } from '../context/call-environment.ts'
 
 const defaultTimeoutMs = 300_000
 

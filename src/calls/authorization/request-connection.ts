@@ -18,7 +18,7 @@ import type { StageContext } from '../run-host-callback.ts'
 import { isPastDeadline, withinDeadline } from '../attempts/attempt-timeouts.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { buildInboxItem } from './inbox-item.ts'
-import type { CallEnvironment } from '../context/context-dependencies.ts'
+import type { CallEnvironment } from '../context/call-environment.ts'
 import { type UsedConnections, withoutUsedSecrets } from './used-connections.ts'
 
 /** Time for a person to connect; the same as for approvals. */

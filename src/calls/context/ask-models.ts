@@ -2,33 +2,22 @@
 // the same answer and joins the same agent.
 
 import { completionKey } from '../../store/records/model-completion-key.ts'
-import { isStoreOrLeaseLost } from '../../core/errors.ts'
 import { decode, encode } from '../../core/tool-value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../../tools/context/tool-context.ts'
-import type { CallEnvironment, ContextRules } from './context-dependencies.ts'
+import type { CallEnvironment } from './call-environment.ts'
 import { enclosingReporter } from '../task-execution/task-run.ts'
 
-export function contextModels(
-  { execution, host, signal }: CallEnvironment,
-  rules: ContextRules,
-): Pick<ToolContext, 'complete' | 'turn'> {
+export function models(context: CallEnvironment): Pick<ToolContext, 'complete' | 'turn'> {
+  const { execution, host, signal } = context
   let completions = 0
   let turns = 0
-  const endOnLoss = async <T>(run: () => Promise<T>): Promise<T> => {
-    try {
-      return await run()
-    } catch (error) {
-      if (isStoreOrLeaseLost(error)) execution.end(error) // the call is claimed again and asks again
-      throw error
-    }
-  }
   return {
     async complete(request) {
-      rules.assertUsable('complete')
-      rules.countEntry()
+      context.assertUsable('complete')
+      context.countEntry()
       const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
       const key = completionKey(given.name, () => ++completions)
-      return endOnLoss(async () => {
+      return context.endOnLoss(async () => {
         const end = await execution.runStep({ key, input: encode(given), once: false }, async () => {
           const { model, ...completion } = await host.complete(execution, given, signal)
           return {
@@ -40,15 +29,13 @@ export function contextModels(
       })
     },
     async turn(request: AgentTurn) {
-      rules.assertUsable('turn')
-      rules.requireRerun('turn')
-      rules.countEntry()
-      const session = `agent:${Buffer.from(execution.derive(`turn:${++turns}`))
-        .subarray(0, 18)
-        .toString('base64url')}`
+      context.assertUsable('turn')
+      context.requireRerun('turn')
+      context.countEntry()
+      const session = `agent:${context.derive(`turn:${++turns}`, 18).toString('base64url')}`
       enclosingReporter(execution, host)?.update({ links: { agents: [session] } })
-      return endOnLoss(() =>
-        rules.whileWaiting(() => execution.idleWhile(() => host.turn(execution, session, request, signal))),
+      return context.endOnLoss(() =>
+        context.whileWaiting(() => execution.idleWhile(() => host.turn(execution, session, request, signal))),
       )
     },
   }

@@ -8,7 +8,8 @@ import { PawlError } from '../../core/errors.ts'
 import { isName, maxNameLength } from '../../core/ids.ts'
 import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'
 import { type Attachment, isAttachment, mintAttachment } from '../../core/tool-value.ts'
-import type { Attachments } from '../../tools/context/tool-context.ts'
+import type { Attachments, ToolContext } from '../../tools/context/tool-context.ts'
+import type { CallEnvironment } from './call-environment.ts'
 
 /**
  * Content-addressed: equal bytes within a tenant are one attachment, on a replay too. For an encrypted call the id is
@@ -20,6 +21,10 @@ function attachmentId(execution: Execution, mediaType: string, bytes: Uint8Array
   const id = `att_${hash.update(mediaType).update('\0').update(bytes).digest('base64url')}`
   return sealed ? sealedUid(id) : id
 }
+
+export const attachments = (context: CallEnvironment): Pick<ToolContext, 'attachments'> => ({
+  attachments: attachmentsOf(context.execution, context.host.sizes, (what) => context.assertUsable(what)),
+})
 
 export function attachmentsOf(
   execution: Execution,

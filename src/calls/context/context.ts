@@ -1,23 +1,36 @@
-// The ctx of a body and its lifecycle: it can be aborted, and after the attempt has ended it records nothing more. The
-// methods (context-methods.ts) are created on first use, because most bodies never use them.
+// The ctx of a body: what its methods share, its lifecycle (it can be aborted, and after the attempt has ended it records
+// nothing more), and the table that composes it from the groups of methods in this folder.
 
 import type { Execution } from '../../engine/engine.ts'
-import type { SessionFiles } from '../../core/session-files-interface.ts'
 import type { Json } from '../../core/tool-value.ts'
-import { PawlError } from '../../core/errors.ts'
+import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
 import { isThenable } from '../../core/maybe-promise.ts'
 import type { App, ToolContext } from '../../tools/context/tool-context.ts'
+import { onCrashOf } from '../../tools/tool-hints.ts'
 import { defaultRetry } from '../../tools/tool-options.ts'
 import type { Tool } from '../../tools/tool.ts'
 import { type SearchContext, toolSearchKey } from '../../tools/tool-search.ts'
-import type { AttemptControl } from '../scheduling/nested-calls.ts'
-import type { CallHost } from '../ports.ts'
+import { scope } from '../async-context.ts'
 import type { UsedConnections } from '../authorization/used-connections.ts'
-import { contextFiles } from './session-files.ts'
-import { type LiveOutput, createLiveOutput } from './live-output.ts'
-import type { CallEnvironment } from './context-dependencies.ts'
+import type { CallHost } from '../ports.ts'
+import type { AttemptControl } from '../scheduling/nested-calls.ts'
+import { models } from './ask-models.ts'
+import { attachments } from './attachments.ts'
+import type { CallEnvironment } from './call-environment.ts'
+import { derivedValues } from './derived-values.ts'
+import { taskEvents, triggers } from './emit-event.ts'
+import { liveOutput, log } from './live-output.ts'
+import { otherCalls } from './other-calls.ts'
+import { sessionFiles } from './session-files.ts'
+import { sessionTasks } from './session-tasks.ts'
+import { steps } from './steps.ts'
+import { task } from './task.ts'
 import { searchTools } from './tool-search.ts'
-import { type ContextMethods, createContextMethods } from './context-methods.ts'
+import { sessionSecrets, sessionValues } from './values-and-secrets.ts'
+import { waits } from './waits.ts'
+
+/** Tools about which a warning was already logged, by logger. */
+const warned = new WeakMap<object, WeakSet<Tool>>()
 
 export class Context implements CallEnvironment {
   readonly execution: Execution
@@ -32,10 +45,9 @@ export class Context implements CallEnvironment {
   args: string | null = null
   #abort: AbortController | null = null
   #abortReason: Error | null = null
-  #live: LiveOutput | null = null
-  #files: SessionFiles | null = null
   #connections: UsedConnections | null = null
   #listeners: Set<() => void> | null = null
+  #entries = 0
 
   constructor(
     execution: Execution,
@@ -48,7 +60,7 @@ export class Context implements CallEnvironment {
     this.tool = tool
     this.host = host
     this.control = control
-    this.ctx = new BodyContext(this, prepared)
+    this.ctx = new BodyContext(this, prepared) as unknown as ToolContext
   }
 
   /** Runs the function with ctx.app set. Synchronous if the app value is available. */
@@ -85,16 +97,6 @@ export class Context implements CallEnvironment {
     return this.#connections
   }
 
-  get files(): SessionFiles {
-    this.#files ??= contextFiles(this)
-    return this.#files
-  }
-
-  get live(): LiveOutput {
-    this.#live ??= createLiveOutput(this.execution, this.host)
-    return this.#live
-  }
-
   /** Aborts the signal of the body. */
   abort(reason: string | Error): void {
     this.#abortReason ??= typeof reason === 'string' ? new DOMException(reason, 'AbortError') : reason
@@ -105,7 +107,6 @@ export class Context implements CallEnvironment {
   /** The attempt is over: from now on the ctx records nothing. */
   end(): void {
     this.ended = true
-    this.#live?.end()
     this.#notify()
   }
 
@@ -119,13 +120,105 @@ export class Context implements CallEnvironment {
     return () => void this.#listeners?.delete(listener)
   }
 
+  assertUsable(what: string): void {
+    if (this.ended) throw new PawlError('attempt_over')
+    const step = scope.getStore()?.step
+    if (step !== undefined) throw new PawlError('step_nested', `ctx.${what} was called in step '${step}'.`)
+  }
+
+  countEntry(): void {
+    const most = this.host.sizes.journal
+    if (++this.#entries > most) throw new PawlError('journal_full', `The limit is ${most} entries.`)
+  }
+
+  requireRerun(what: string): void {
+    if (onCrashOf(this.tool) !== 'rerun')
+      throw new PawlError('wait_needs_rerun', `Tool '${this.tool.name}' used ${what}.`)
+  }
+
+  warnIfNoRerun(what: string): void {
+    const { host, tool } = this
+    if (onCrashOf(tool) === 'rerun') return
+    const warnedTools = warned.get(host.logger) ?? new WeakSet<Tool>()
+    if (warnedTools.has(tool)) return
+    warned.set(host.logger, warnedTools.add(tool))
+    host.logger.warn(
+      `Tool '${tool.name}' uses ctx.${what} but is not rerun after a crash, so its records are never replayed. Set onCrash: 'rerun'.`,
+      { tool: tool.name },
+    )
+  }
+
+  async whileWaiting<T>(wait: () => Promise<T>): Promise<T> {
+    this.control?.pause()
+    try {
+      return await wait()
+    } finally {
+      await this.control?.resume()
+    }
+  }
+
+  async endOnLoss<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      if (isStoreOrLeaseLost(error)) this.execution.end(error)
+      throw error
+    }
+  }
+
+  derive(purpose: string, bytes: number): Buffer {
+    return Buffer.from(this.execution.derive(purpose)).subarray(0, bytes)
+  }
+
   #notify(): void {
     for (const listener of this.#listeners ?? []) listener()
   }
 }
 
-/** Uses getters so that bodies can destructure ctx and use its methods alone. */
-class BodyContext implements SearchContext {
+/** A group of methods for each member of ctx. A group is created when the body first uses one of its members. */
+const groups = {
+  idempotencyKey: derivedValues,
+  key: derivedValues,
+  now: derivedValues,
+  random: derivedValues,
+  uuid: derivedValues,
+  step: steps,
+  sleep: waits,
+  later: waits,
+  ask: waits,
+  connection: waits,
+  run: otherCalls,
+  call: otherCalls,
+  outputs: otherCalls,
+  progress: liveOutput,
+  output: liveOutput,
+  log,
+  attachments,
+  files: sessionFiles,
+  values: sessionValues,
+  secrets: sessionSecrets,
+  task,
+  tasks: sessionTasks,
+  emit: taskEvents,
+  triggers,
+  complete: models,
+  turn: models,
+} satisfies { [Name in keyof ToolContext]?: (context: CallEnvironment) => Pick<ToolContext, Name> }
+
+type Group = (context: CallEnvironment) => object
+
+/** Its members are getters, so that bodies can destructure ctx and use its methods alone. */
+class BodyContext implements Omit<SearchContext, keyof typeof groups> {
+  static {
+    for (const [name, group] of Object.entries<Group>(groups))
+      Object.defineProperty(this.prototype, name, {
+        configurable: true,
+        get(this: BodyContext): unknown {
+          return (this.#membersOf(group) as Record<string, unknown>)[name]
+        },
+      })
+  }
+
   readonly tenant: string
   readonly session: string
   readonly principal: string | null
@@ -136,7 +229,7 @@ class BodyContext implements SearchContext {
   readonly maxAttempts: number
   readonly prepared: Json
   readonly #context: Context
-  #made: ContextMethods | null = null
+  #made: Map<Group, object> | null = null
 
   constructor(context: Context, prepared: Json) {
     const { execution, tool } = context
@@ -153,9 +246,11 @@ class BodyContext implements SearchContext {
     this.#context = context
   }
 
-  get #methods(): ContextMethods {
-    this.#made ??= createContextMethods(this.#context)
-    return this.#made
+  #membersOf(group: Group): object {
+    this.#made ??= new Map()
+    let members = this.#made.get(group)
+    if (members === undefined) this.#made.set(group, (members = group(this.#context)))
+    return members
   }
 
   get app(): App {
@@ -164,85 +259,7 @@ class BodyContext implements SearchContext {
   get signal(): AbortSignal {
     return this.#context.signal
   }
-  get idempotencyKey(): string {
-    return this.#methods.idempotencyKey()
-  }
-  get key(): ToolContext['key'] {
-    return this.#methods.key
-  }
-  get step(): ToolContext['step'] {
-    return this.#methods.step
-  }
-  get sleep(): ToolContext['sleep'] {
-    return this.#methods.sleep
-  }
-  get later(): ToolContext['later'] {
-    return this.#methods.later
-  }
-  get ask(): ToolContext['ask'] {
-    return this.#methods.ask
-  }
-  get connection(): ToolContext['connection'] {
-    return this.#methods.connection
-  }
-  get now(): ToolContext['now'] {
-    return this.#methods.now
-  }
-  get random(): ToolContext['random'] {
-    return this.#methods.random
-  }
-  get uuid(): ToolContext['uuid'] {
-    return this.#methods.uuid
-  }
-  get run(): ToolContext['run'] {
-    return this.#methods.run
-  }
-  get call(): ToolContext['call'] {
-    return this.#methods.call
-  }
-  get progress(): ToolContext['progress'] {
-    return this.#methods.progress
-  }
-  get output(): ToolContext['output'] {
-    return this.#methods.output
-  }
-  get log(): ToolContext['log'] {
-    return this.#methods.log
-  }
-  get attachments(): ToolContext['attachments'] {
-    return this.#methods.attachments
-  }
-  get files(): ToolContext['files'] {
-    return this.#context.files
-  }
-  get values(): ToolContext['values'] {
-    return this.#methods.values
-  }
-  get secrets(): ToolContext['secrets'] {
-    return this.#methods.secrets
-  }
-  get task(): ToolContext['task'] {
-    return this.#methods.task
-  }
-  get tasks(): ToolContext['tasks'] {
-    return this.#methods.tasks
-  }
-  get triggers(): ToolContext['triggers'] {
-    return this.#methods.triggers
-  }
-  get emit(): ToolContext['emit'] {
-    return this.#methods.emit
-  }
-  get complete(): ToolContext['complete'] {
-    return this.#methods.complete
-  }
-  get turn(): ToolContext['turn'] {
-    return this.#methods.turn
-  }
   [toolSearchKey](query: string): Promise<Json> {
     return searchTools(this.#context, query)
-  }
-  get outputs(): ToolContext['outputs'] {
-    return this.#context.host.outputs({ tenant: this.tenant, session: this.session })
   }
 }

@@ -1,27 +1,29 @@
-// Live events of a running body, which are not stored: progress (at most ten times a second, the latest wins) and
-// output (collected and limited in size).
+// ctx.progress (at most ten times a second, the latest wins) and ctx.output (collected and limited in size) publish live
+// events that are not stored. ctx.log writes to the logger of the runtime.
 
-import type { Execution } from '../../engine/engine.ts'
 import type { RedactedStream } from '../../security/redact.ts'
-import type { Progress } from '../../tools/context/tool-context.ts'
-import type { CallHost } from '../ports.ts'
+import type { Logger, Progress, ToolContext } from '../../tools/context/tool-context.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
+import type { CallEnvironment } from './call-environment.ts'
 
 const everyMs = 100
 
-export interface LiveOutput {
-  progress(progress: Progress): void
-  output(text: string, stream: string): void
-  /** Flushes the rest; later output is ignored. */
-  end(): void
+export function log({ execution, tool, host }: CallEnvironment): Pick<ToolContext, 'log'> {
+  const { callId, request, attempt } = execution
+  const about = { tool: tool.name, callId, call: request.uid, attempt }
+  const at =
+    (level: keyof Logger) =>
+    (message: string, fields?: Record<string, unknown>): void =>
+      host.logger[level](message, { ...fields, ...about })
+  return { log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
 }
 
-export function createLiveOutput(execution: Execution, host: CallHost): LiveOutput {
+export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progress' | 'output'> {
+  const { execution, host, control } = context
   let progress: Progress | null = null
   let output: { stream: string; text: string }[] = []
   let characters = 0
   let cancelTimer: (() => void) | null = null
-  let ended = false
   /** One redactor per stream, because a secret may be split over two chunks. */
   const streams = new Map<string, RedactedStream>()
   const maxCharacters = host.sizes.event
@@ -39,7 +41,7 @@ export function createLiveOutput(execution: Execution, host: CallHost): LiveOutp
     flush()
     cancelTimer = host.clock.timer(everyMs, () => {
       cancelTimer = null
-      if (!ended && (progress || output.length > 0)) flushSoon()
+      if (!context.ended && (progress || output.length > 0)) flushSoon()
     })
   }
   /** Truncates after redaction: half of a secret would not be recognized. */
@@ -56,8 +58,17 @@ export function createLiveOutput(execution: Execution, host: CallHost): LiveOutp
     if (last?.stream === stream) last.text += shown
     else output.push({ stream, text: shown })
   }
+  // Flushes the rest when the attempt ends; later output is ignored.
+  context.onStopRequested(() => {
+    if (!context.ended) return
+    cancelTimer?.()
+    for (const [stream, redacted] of streams) add(redacted.end(), stream)
+    flush()
+  })
   return {
     progress(next) {
+      if (context.ended) return
+      control?.progress()
       try {
         const shown = host.redact.deep({ ...next }) // a copy: the body may change the object later
         const { label } = shown
@@ -75,18 +86,14 @@ export function createLiveOutput(execution: Execution, host: CallHost): LiveOutp
       }
       flushSoon()
     },
-    output(given, stream) {
-      if (ended || given === '' || (characters > maxCharacters && !task?.takesOutput)) return
+    output(given, stream = 'stdout') {
+      if (context.ended) return
+      control?.progress()
+      if (given === '' || (characters > maxCharacters && !task?.takesOutput)) return
       let redacted = streams.get(stream)
       if (!redacted) streams.set(stream, (redacted = host.redact.stream()))
       add(redacted.push(given), stream)
       flushSoon()
-    },
-    end() {
-      ended = true
-      cancelTimer?.()
-      for (const [stream, redacted] of streams) add(redacted.end(), stream)
-      flush()
     },
   }
 }

@@ -2,31 +2,24 @@
 // body waits for a task it holds no slot, and cancelling the body also cancels the task it waits for.
 
 import { milliseconds } from '../../core/duration.ts'
-import { isStoreOrLeaseLost } from '../../core/errors.ts'
 import type { StartTask, Task, Tasks, WaitForTask } from '../../tools/context/task-interfaces.ts'
-import type { CallEnvironment, ContextRules } from './context-dependencies.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import type { CallEnvironment } from './call-environment.ts'
 import { enclosingReporter } from '../task-execution/task-run.ts'
 
-export function contextTasks({ execution, host, signal }: CallEnvironment, rules: ContextRules): Tasks {
+export function sessionTasks(context: CallEnvironment): Pick<ToolContext, 'tasks'> {
+  const { execution, host, signal } = context
   const tasks = host.tasks(execution)
   let started = 0
   let scheduled = 0
   let sent = 0
   let waits = 0
 
-  /**
-   * If the store or the lease is lost, the execution ends without an outcome; the call is claimed again and asks again.
-   */
-  const endOnLoss = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
-    rules.assertUsable(`tasks.${what}`)
-    try {
-      return await work()
-    } catch (error) {
-      if (isStoreOrLeaseLost(error)) execution.end(error)
-      throw error
-    }
+  const use = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    context.assertUsable(`tasks.${what}`)
+    return context.endOnLoss(work)
   }
-  const derivedId = (what: string): string => Buffer.from(execution.derive(what)).subarray(0, 18).toString('base64url')
+  const derivedId = (what: string): string => context.derive(what, 18).toString('base64url')
   /** Adds a key, so that a rerun of the body does not send the same thing twice. */
   const withKey = <T extends { readonly key?: string }>(how: T): T & { key: string } => ({
     ...how,
@@ -34,7 +27,7 @@ export function contextTasks({ execution, host, signal }: CallEnvironment, rules
   })
 
   const wait = async (id: string, { timeout, until = 'end' }: WaitForTask = {}): Promise<Task> => {
-    rules.countEntry()
+    context.countEntry()
     const number = ++waits
     // A recorded instant: a rerun body waits only for the remaining time.
     const untilAt =
@@ -47,7 +40,7 @@ export function contextTasks({ execution, host, signal }: CallEnvironment, rules
     await run?.flush()
     const how = { until, ...who, ...(untilAt === undefined ? {} : { untilAt }) }
     try {
-      return await rules.whileWaiting(() =>
+      return await context.whileWaiting(() =>
         execution.idleWhile(async () => {
           try {
             return await tasks.wait(id, { ...how, signal })
@@ -65,29 +58,31 @@ export function contextTasks({ execution, host, signal }: CallEnvironment, rules
   }
 
   const start = async (task: StartTask): Promise<Task> => {
-    rules.countEntry()
+    context.countEntry()
     enclosingReporter(execution, host)?.markStartsTasks()
     return tasks.start({ ...task, id: task.id ?? `task_${derivedId(`task:${++started}`)}` })
   }
 
   const schedule: Tasks['schedule'] = (task, when) => {
-    rules.countEntry()
+    context.countEntry()
     const id = task.id ?? `task_${derivedId(`task:${++started}`)}`
     return tasks.schedule({ ...task, id }, when, { place: derivedId(`schedule:${++scheduled}`) })
   }
 
   return {
-    start: (task) => endOnLoss('start', () => start(task)),
-    schedule: (task, when) => endOnLoss('schedule', () => schedule(task, when)),
-    adopt: (...given) => endOnLoss('adopt', () => tasks.adopt(...given)),
-    get: (id) => endOnLoss('get', () => tasks.get(id)),
-    result: (id) => endOnLoss('result', () => tasks.result(id)),
-    list: (query) => endOnLoss('list', () => tasks.list(query)),
-    wait: (id, how) => endOnLoss('wait', () => wait(id, how)),
-    signal: (id, name, value, how = {}) => endOnLoss('signal', () => tasks.signal(id, name, value, withKey(how))),
-    message: (id, text, how = {}) => endOnLoss('message', () => tasks.message(id, text, withKey(how))),
-    events: (...given) => endOnLoss('events', () => tasks.events(...given)),
-    messages: (...given) => endOnLoss('messages', () => tasks.messages(...given)),
-    cancel: (...given) => endOnLoss('cancel', () => tasks.cancel(...given)),
+    tasks: {
+      start: (task) => use('start', () => start(task)),
+      schedule: (task, when) => use('schedule', () => schedule(task, when)),
+      adopt: (...given) => use('adopt', () => tasks.adopt(...given)),
+      get: (id) => use('get', () => tasks.get(id)),
+      result: (id) => use('result', () => tasks.result(id)),
+      list: (query) => use('list', () => tasks.list(query)),
+      wait: (id, how) => use('wait', () => wait(id, how)),
+      signal: (id, name, value, how = {}) => use('signal', () => tasks.signal(id, name, value, withKey(how))),
+      message: (id, text, how = {}) => use('message', () => tasks.message(id, text, withKey(how))),
+      events: (...given) => use('events', () => tasks.events(...given)),
+      messages: (...given) => use('messages', () => tasks.messages(...given)),
+      cancel: (...given) => use('cancel', () => tasks.cancel(...given)),
+    },
   }
 }

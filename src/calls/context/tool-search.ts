@@ -6,7 +6,7 @@ import { PawlError } from '../../core/errors.ts'
 import type { Json } from '../../core/tool-value.ts'
 import { findTools, searchResult, toolSearchTool } from '../../tools/tool-search.ts'
 import { restrictToolset } from '../../tools/toolset.ts'
-import type { CallEnvironment } from './context-dependencies.ts'
+import type { CallEnvironment } from './call-environment.ts'
 
 export async function searchTools(
   environment: Pick<CallEnvironment, 'execution' | 'host' | 'ended'>,

@@ -1,4 +1,4 @@
-// The public types of tasks. tasks/ implements them for sessions, calls/task-execution/task-context.ts for task bodies.
+// The public types of tasks. tasks/ implements them for sessions, calls/context/task.ts for task bodies.
 
 import type { Duration } from '../../core/duration.ts'
 import type { Outcome } from '../../core/outcome.ts'

@@ -1,35 +1,53 @@
-// Runs the function of a step: retries, timeout, and the recorded form of its result or error. Called by ctx.step.
+// ctx.step: no blank or duplicate id, retries, timeout, and the recorded form of the input, the result and the error, so
+// that the first run sees what a replay will see.
 
-import type { Execution, StepEnd } from '../../engine/engine.ts'
+import type { StepEnd } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
+import { isName } from '../../core/ids.ts'
 import { failure, type Failure, ToolFailure } from '../../core/outcome.ts'
 import { utf8Bytes, fits, truncateToBytes } from '../../core/size-limits.ts'
 import { decode, encode } from '../../core/tool-value.ts'
-import type { StepOptions } from '../../tools/context/tool-context.ts'
-import { type UsedConnections, withoutUsedSecrets } from '../authorization/used-connections.ts'
+import type { StepOptions, ToolContext } from '../../tools/context/tool-context.ts'
+import { scope } from '../async-context.ts'
+import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
+import type { CallEnvironment } from './call-environment.ts'
 
-/** The attempt in which a step runs. */
-export interface StepEnvironment {
-  readonly host: CallHost
-  readonly execution: Execution
-  /** The attempt is over. */
-  readonly ended: boolean
-  /** The attempt is over or was aborted. */
-  readonly stopRequested: boolean
-  /** Calls the listener when `stopRequested` becomes true. Returns a function that removes it. */
-  onStopRequested(listener: () => void): () => void
-  /** Tokens and secrets that the body has read. They are redacted from recorded errors. */
-  readonly usedConnections: UsedConnections | null
+export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
+  const { execution, tool, host, control } = context
+  const usedIds = new Set<string>()
+  const step = async (id: string, ...rest: unknown[]): Promise<unknown> => {
+    const withInput = typeof rest[0] !== 'function'
+    const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
+    if (typeof id !== 'string' || id.trim() === '') throw new PawlError('step_id_empty')
+    if (!isName(id)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(id).slice(0, 60))}.`)
+    context.assertUsable('step')
+    control?.assertInTime()
+    if (usedIds.has(id)) throw new PawlError('step_id_duplicate', `The id is '${id}'.`)
+    usedIds.add(id)
+    context.countEntry()
+    context.warnIfNoRerun('step')
+    const input = withInput ? encode(rest[0]) : null
+    if (input !== null && !fits(input, host.sizes.step)) throw stepTooLarge(id, 'input', input, host)
+    const spec = { key: `step:${id}`, input, once: options?.once ?? false }
+    const { callId, request } = execution
+    const about = { tool: tool.name, callId, call: request.uid, logger: host.logger, step: id }
+    const end = await execution.runStep(spec, () =>
+      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), id, options, context)),
+    )
+    if ('done' in end) return decode(end.done)
+    throw stepError(id, end.failed)
+  }
+  return { step: step as ToolContext['step'] }
 }
 
 /** Never throws what the step function throws: every result or error is returned as a value to record. */
-export async function runStep(
+async function runStep(
   run: () => unknown,
   id: string,
   options: StepOptions | undefined,
-  environment: StepEnvironment,
+  environment: CallEnvironment,
 ): Promise<StepEnd> {
   const { host, execution } = environment
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
@@ -58,7 +76,7 @@ export async function runStep(
 }
 
 /** Waits for the delay, or until the attempt is stopped. Leaves no timer behind. */
-async function waitForRetry(ms: number, environment: StepEnvironment): Promise<void> {
+async function waitForRetry(ms: number, environment: CallEnvironment): Promise<void> {
   let unsubscribe = (): void => {}
   let cancelTimer = (): void => {}
   await new Promise<void>((resolve) => {
@@ -97,7 +115,7 @@ export function stepTooLarge(id: string, what: 'input' | 'value', text: string, 
 }
 
 /** The recorded form of a step's error. If it is too large, only the code and the start of the message are kept. */
-function encodeFault(error: unknown, { host: { sizes }, usedConnections: told }: StepEnvironment): string {
+function encodeFault(error: unknown, { host: { sizes }, usedConnections: told }: CallEnvironment): string {
   const fault = withoutUsedSecrets(toFault(error), told)
   const text = encode(fault)
   if (fits(text, sizes.step)) return text
@@ -133,7 +151,7 @@ export class StepError extends Error {
   }
 }
 
-export function stepError(step: string, recorded: string): Error {
+function stepError(step: string, recorded: string): Error {
   const fault = decode(recorded) as unknown as StepFault
   return 'failure' in fault ? new ToolFailure(failure(fault.failure).failure, fault) : new StepError(step, fault)
 }

@@ -1,4 +1,4 @@
-// `ctx.emit`: a task emits an event that its tool declares, once per key or per position in the body, however often the
+// ctx.triggers.emit emits an event to the subscriptions of the tenant. With ctx.emit a task emits an event that its tool declares, once per key or per position in the body, however often the
 // body runs. A terminal event ends the task, even if its worker dies before the body has ended.
 
 import type { Execution, ToSettle } from '../../engine/engine.ts'
@@ -9,24 +9,42 @@ import { utf8Bytes, fits } from '../../core/size-limits.ts'
 import { decode, encode, type Json, parseJson } from '../../core/tool-value.ts'
 import { successOf } from '../../tools/result.ts'
 import type { ToolContext } from '../../tools/context/tool-context.ts'
-import type { CallEnvironment } from '../context/context-dependencies.ts'
 import { describeProblems } from '../admission/read-arguments.ts'
 import { withoutUsedSecrets } from '../authorization/used-connections.ts'
-import type { ContextRules } from '../context/context-dependencies.ts'
-import type { TaskReporter } from './task-run.ts'
+import { reporterOf } from '../task-execution/task-run.ts'
+import type { CallEnvironment } from './call-environment.ts'
 
 const terminalKey = 'emitted'
 
-export function createEmit(
-  environment: CallEnvironment,
-  reporter: TaskReporter | null,
-  rules: ContextRules,
-): ToolContext['emit'] {
-  const { execution, tool, host } = environment
+export function triggers(context: CallEnvironment): Pick<ToolContext, 'triggers'> {
+  const { execution, host } = context
   let count = 0
-  return async (type, payload, { key } = {}) => {
-    rules.assertUsable('emit')
-    rules.countEntry()
+  return {
+    triggers: {
+      async emit(event, payload, how = {}) {
+        context.assertUsable('triggers.emit')
+        context.countEntry()
+        const key = how?.key ?? context.derive(`trigger:${++count}`, 24).toString('base64url')
+        await context.endOnLoss(() =>
+          host.trigger(execution, event, payload, {
+            ...how,
+            key,
+            session: how?.session,
+            placed: how?.key === undefined,
+          }),
+        )
+      },
+    },
+  }
+}
+
+export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> {
+  const { execution, tool, host } = context
+  const reporter = reporterOf(execution)
+  let count = 0
+  const emit: ToolContext['emit'] = async (type, payload, { key } = {}) => {
+    context.assertUsable('emit')
+    context.countEntry()
     const index = ++count
     const declared = reporter && typeof type === 'string' ? tool.events.get(type) : undefined
     if (!reporter) throw new PawlError('emit_invalid', 'ctx.emit is only available in a task.')
@@ -50,7 +68,7 @@ export function createEmit(
         `The payload of '${type}' does not match its schema: ${describeProblems(checked.problems)}`,
       )
     // Like a result, the payload must not contain secrets that the body received.
-    const value = encode(withoutUsedSecrets(decode(encodedPayload), environment.connections))
+    const value = encode(withoutUsedSecrets(decode(encodedPayload), context.connections))
     if (!fits(value, host.sizes.step))
       throw new PawlError('emit_invalid', `The payload has ${utf8Bytes(value)} bytes; the limit is ${host.sizes.step}.`)
     const id = declared.terminal ? terminalKey : key === undefined ? `emit:${index}` : `emit:key:${key}`
@@ -58,7 +76,7 @@ export function createEmit(
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
       await execution.runStep({ key: id, input, once: false }, async () => {
-        rules.assertUsable('emit') // throws before anything is attached to the step
+        context.assertUsable('emit') // throws before anything is attached to the step
         const { position } = execution.request
         const { id: task } = reporter.terms
         // Numbered in order of emission over all attempts; a new attempt continues the numbers of the previous one.
@@ -80,7 +98,7 @@ export function createEmit(
       })
       // The task has ended, whatever its body still does.
       const end = declared.terminal ? emittedEnd(execution) : null
-      if (end) environment.control?.taskEnded(end)
+      if (end) context.control?.taskEnded(end)
     } catch (error) {
       if (error instanceof PawlError && error.code === 'replay_mismatch')
         throw new PawlError(
@@ -93,6 +111,7 @@ export function createEmit(
       throw error
     }
   }
+  return { emit }
 }
 
 /** The end that the task emitted with a terminal event, or null. */

@@ -15,9 +15,9 @@ import type { InputRequest, TaskArtifact } from '../../core/task-state.ts'
 import { decode, encode, fromRow, type Json, toRow } from '../../core/tool-value.ts'
 import type { TaskContext, TaskMessage } from '../../tools/context/task-interfaces.ts'
 import { WaitError } from '../../store/records/wait-resolution.ts'
-import type { CallEnvironment } from '../context/context-dependencies.ts'
-import type { ContextRules } from '../context/context-dependencies.ts'
-import type { TaskReporter } from './task-run.ts'
+import type { ToolContext } from '../../tools/context/tool-context.ts'
+import { reporterOf, type TaskReporter } from '../task-execution/task-run.ts'
+import type { CallEnvironment } from './call-environment.ts'
 
 const defaultDeadline = '7d'
 
@@ -42,8 +42,13 @@ function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): 
   return { name, type, url }
 }
 
-export function taskContext(environment: CallEnvironment, reporter: TaskReporter, rules: ContextRules): TaskContext {
-  const { execution, host } = environment
+export function task(context: CallEnvironment): Pick<ToolContext, 'task'> {
+  const reporter = reporterOf(context.execution)
+  return { task: reporter && taskContext(context, reporter) }
+}
+
+function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskContext {
+  const { execution, host } = context
   const { position } = execution.request
   const { id } = reporter.terms
   const counts = new Map<string, number>()
@@ -55,7 +60,7 @@ export function taskContext(environment: CallEnvironment, reporter: TaskReporter
 
   const waitForSignal = async <T>(name: string, deadline: Duration | undefined): Promise<T> => {
     const number = next(name)
-    rules.countEntry()
+    context.countEntry()
     const deadlineMs = milliseconds(deadline ?? defaultDeadline, 'The deadline of a signal')
     const wait = await execution.openWait({
       name: signalWait(name, number),
@@ -75,7 +80,7 @@ export function taskContext(environment: CallEnvironment, reporter: TaskReporter
     })
     const received = parseReceiveResult(mark)
     if ('have' in received) return fromRow(received.have) as T
-    const resolution = await rules.whileWaiting(() => execution.awaitAnswer(wait, environment.signal))
+    const resolution = await context.whileWaiting(() => execution.awaitAnswer(wait, context.signal))
     if ('value' in resolution) return resolution.value as T
     throw new WaitError(resolution)
   }
@@ -89,12 +94,12 @@ export function taskContext(environment: CallEnvironment, reporter: TaskReporter
   /** Sends the message once, however often the body runs. */
   const sendMessage = async (text: string, data: unknown, asks?: true): Promise<string> => {
     const number = next('message')
-    rules.countEntry()
+    context.countEntry()
     const message = `${id}.${number}`
     if (typeof text !== 'string') throw new PawlError('value_invalid', 'The `text` of a message must be a string.')
     await execution.runStep({ key: `message:${number}`, input: null, once: false }, async () => {
       // Checked again: if the step is not recorded, its attached writes must not be either.
-      rules.assertUsable('task.message')
+      context.assertUsable('task.message')
       const at = host.clock.now()
       const row: TaskMessage = {
         id: message,
@@ -133,28 +138,28 @@ export function taskContext(environment: CallEnvironment, reporter: TaskReporter
   return {
     id,
     status(text) {
-      if (!environment.ended) reporter.status(text)
+      if (!context.ended) reporter.status(text)
     },
     async artifact({ name, type = 'file', path, url }) {
-      rules.assertUsable('task.artifact')
+      context.assertUsable('task.artifact')
       reporter.update({ artifact: artifactOf(name, type, path, url) })
       execution.attached.appendEvent('task.artifact', { task: id, artifacts: reporter.run.artifacts.length })
       await reporter.flush()
     },
     async link(remote) {
-      rules.assertUsable('task.link')
+      context.assertUsable('task.link')
       if (typeof remote !== 'string' || remote === '' || remote.length > maxUrlChars || !remote.isWellFormed())
         throw new PawlError('task_invalid', `A link must be a string of 1 to ${maxUrlChars} characters.`)
       reporter.update({ links: { remote: [host.redact.text(remote)] } })
       await reporter.flush()
     },
     async message(text, data) {
-      rules.assertUsable('task.message')
+      context.assertUsable('task.message')
       await sendMessage(text, data)
     },
     async request(prompt, { expected, deadline } = {}) {
-      rules.assertUsable('task.request')
-      rules.requireRerun('ctx.task.request')
+      context.assertUsable('task.request')
+      context.requireRerun('ctx.task.request')
       const message = await sendMessage(prompt, expected, true)
       // The message was sent by an earlier attempt, and the open request was cleared when that attempt ended: show it
       // again.
@@ -167,13 +172,13 @@ export function taskContext(environment: CallEnvironment, reporter: TaskReporter
       return reply
     },
     async signal(name, { deadline } = {}) {
-      rules.assertUsable('task.signal')
-      rules.requireRerun('ctx.task.signal')
+      context.assertUsable('task.signal')
+      context.requireRerun('ctx.task.signal')
       return waitForSignal(checkSignal(name), deadline)
     },
     async receive({ deadline } = {}) {
-      rules.assertUsable('task.receive')
-      rules.requireRerun('ctx.task.receive')
+      context.assertUsable('task.receive')
+      context.requireRerun('ctx.task.receive')
       return waitForSignal(messageSignal, deadline)
     },
   }
