@@ -1,15 +1,14 @@
 // openRuntime() wires the parts of a runtime: the store, the engine, the call pipeline, turns and the feed. Called by
 // createRuntime() in index.ts.
 
-import { TimeoutTimers } from './calls/attempts/timeout-timers.ts'
+import { TimeoutTimers } from './calls/attempts/attempt-timeouts.ts'
 import { AppContexts } from './calls/context/app-context.ts'
 import { announceDriver } from './calls/deliver-wait-announcement.ts'
 import { callPipeline } from './calls/pipeline.ts'
 import { checkBudget } from './calls/output/truncate.ts'
 import { explainCall } from './calls/authorization/explain-decision.ts'
 import { checkHooks } from './calls/admission/hook-definition.ts'
-import { createAnswerValidator } from './calls/authorization/validate-answer.ts'
-import { createEditValidator } from './calls/authorization/validate-edit.ts'
+import { createAnswerValidator, createEditValidator } from './calls/authorization/validate-external-input.ts'
 import { Queue } from './calls/scheduling/queue.ts'
 import { checkLimits } from './calls/scheduling/limits.ts'
 import { consoleLogger, safeLogger } from './runtime/safe-logger.ts'

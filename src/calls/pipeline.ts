@@ -26,7 +26,7 @@ export const callPipeline =
     } finally {
       othersWait = leave(run, end)
     }
-    return othersWait || hasMoreToWrite(run, task, end) ? await conclude(run, task, end) : chargeCall(run, end)
+    return othersWait || hasMoreToWrite(run, task, end) ? await conclude(run, task, end) : end
   }
 
 /**
@@ -51,8 +51,13 @@ function leave({ execution, host, slot }: CallRun, end: Driven | null): boolean 
 }
 
 /** False if the outcome is all there is to write. */
-const hasMoreToWrite = ({ execution, host }: CallRun, task: TaskReporter | null, end: Driven): boolean =>
-  task !== null || 'park' in end || execution.stopped !== null || host.wakes.maxConsecutive > 0
+const hasMoreToWrite = ({ execution, host, cost }: CallRun, task: TaskReporter | null, end: Driven): boolean =>
+  task !== null ||
+  'park' in end ||
+  execution.stopped !== null ||
+  cost > 0 ||
+  host.budgets.length > 0 ||
+  host.wakes.maxConsecutive > 0
 
 /** Takes two microtasks at least: the next call of the batch starts in them and shares the commit of the outcome. */
 async function conclude(run: CallRun, task: TaskReporter | null, driven: Driven): Promise<Driven> {

@@ -17,6 +17,7 @@ import type {
   AgentTurn,
   Completion,
   CompletionRequest,
+  Connection,
   Logger,
   NestedOutcome,
   Outputs,
@@ -25,12 +26,16 @@ import type { SessionTasks } from '../tools/context/task-interfaces.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { OpenedSecrets } from '../storage/values/secrets.ts'
 import type { Writer } from '../storage/values/write-value.ts'
-import type { TimeoutTimers } from './attempts/timeout-timers.ts'
+import type { TimeoutTimers } from './attempts/attempt-timeouts.ts'
 import type { AppContexts } from './context/app-context.ts'
-import type { KnownConnection } from './authorization/used-connections.ts'
 import type { Hook } from './admission/hook-definition.ts'
 import type { AttemptControl } from './scheduling/nested-calls.ts'
 import type { Queue } from './scheduling/queue.ts'
+
+/** A connection with a unique mark, which changes when the provider is connected again. */
+export interface KnownConnection extends Connection {
+  readonly mark: string
+}
 
 export interface CallHost {
   /** The toolset of the call: the one that was current when its batch began. */

@@ -7,7 +7,7 @@
 //
 // No clock and no store: the caller must time out a policy function that never answers.
 
-import { isThenable } from '../core/maybe-promise.ts'
+import { chainCatch, isThenable } from '../core/maybe-promise.ts'
 import { toRecordedForm } from '../core/tool-value.ts'
 import {
   type ApprovalTerms,
@@ -331,7 +331,7 @@ function whenAllVoted<T>(
   then: (votes: readonly Vote[]) => T,
 ): T | Promise<T> {
   const present = (votes: readonly (Vote | undefined)[]): Vote[] => votes.filter((vote) => vote !== undefined)
-  if (pending.some((one) => one instanceof Promise))
+  if (pending.some(isThenable))
     return Promise.all(pending.map(async (one) => one)).then((votes) => then(present(votes)))
   return then(present(pending as readonly (Vote | undefined)[]))
 }
@@ -350,12 +350,7 @@ function denyOnError<T>(
       reason: 'The policy could not be evaluated, so the call is denied.',
     })
   }
-  try {
-    const result = evaluate()
-    return result instanceof Promise ? result.catch(failed) : result
-  } catch (error) {
-    return failed(error)
-  }
+  return chainCatch(evaluate, failed)
 }
 
 function reportError(report: Report | undefined, error: unknown, layer: number | undefined): void {

@@ -1,6 +1,7 @@
 // Wraps the host's logger: an error it throws or rejects with must not change the outcome of a call, and it never sees
 // secrets.
 
+import { isThenable } from '../core/maybe-promise.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Logger } from '../tools/context/tool-context.ts'
 
@@ -10,7 +11,7 @@ export function safeLogger(logger: Logger, redact: Redactor): Logger {
     (message: string, fields?: Record<string, unknown>): void => {
       try {
         const returned: unknown = logger[level](redact.text(message), redact.deep(fields))
-        if (returned instanceof Promise) returned.catch(() => {})
+        if (isThenable(returned)) returned.then(undefined, () => {})
       } catch {
         // There is no other place to report it.
       }

@@ -15,7 +15,7 @@ import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, type Ids } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
+import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import type { Scope } from '../core/scope.ts'
 import type { NestedOutcome } from '../tools/context/tool-context.ts'
 import type { Concurrency } from '../tools/tool-options.ts'
@@ -294,12 +294,8 @@ export class Batches {
       if (!batch.outcomeOf(order) && stopsBatch(ended.outcome, batch.options))
         batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
       const shown = this.#toCallOutcome(request, order, batch, ended, uid)
-      if (shown instanceof Promise)
-        shown.then(
-          (outcome) => batch.recordOutcome(order, outcome),
-          (error: unknown) => batch.fail(error),
-        )
-      else batch.recordOutcome(order, shown)
+      const recorded = chain(shown, (outcome) => batch.recordOutcome(order, outcome))
+      if (recorded) recorded.catch((error: unknown) => batch.fail(error))
     } catch (error) {
       batch.fail(error)
     } finally {
@@ -337,6 +333,6 @@ export class Batches {
       }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }
     }
-    return parts instanceof Promise ? parts.then(build) : build(parts)
+    return chain(parts, build)
   }
 }

@@ -9,7 +9,7 @@ import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } f
 import type { EventRecord, NewEvent } from './records/event.ts'
 import { isSealedUid } from './records/encrypted-call-id.ts'
 import { lengthPrefixed } from '../core/ids.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
+import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import { isSealedBytes, isSealedText, isUnreadable, type FieldLocation, type Seal } from '../security/seal.ts'
 import type { AttachmentRecord, Change, StoredDocument, DocumentName, Store } from './store.ts'
 
@@ -50,16 +50,16 @@ export function encryptedStore(store: Store, { seal, all, unreadable = () => {} 
     kind: store.kind,
     commit: (change) => store.commit(sealChange(change)),
     write: (change, onResult, how) => store.write(sealChange(change), onResult, how),
-    callAt: (position) => mapResult(store.callAt(position), maybeCall),
-    call: (uid) => mapResult(store.call(uid), maybeCall),
-    callsOf: (of, page) => mapResult(store.callsOf(of, page), calls),
-    steps: (call) => mapResult(store.steps(call), (steps) => steps.map((step) => sealer.openStep(step))),
-    waitsOf: (call) => mapResult(store.waitsOf(call), waits),
-    wait: (id) => mapResult(store.wait(id), maybeWait),
-    waitByKeyHash: (hash) => mapResult(store.waitByKeyHash(hash), maybeWait),
+    callAt: (position) => chain(store.callAt(position), maybeCall),
+    call: (uid) => chain(store.call(uid), maybeCall),
+    callsOf: (of, page) => chain(store.callsOf(of, page), calls),
+    steps: (call) => chain(store.steps(call), (steps) => steps.map((step) => sealer.openStep(step))),
+    waitsOf: (call) => chain(store.waitsOf(call), waits),
+    wait: (id) => chain(store.wait(id), maybeWait),
+    waitByKeyHash: (hash) => chain(store.waitByKeyHash(hash), maybeWait),
     // An unreadable wait must not block the deadlines of the others: it times out as well, without its terms.
     dueWaits: (now, limit) =>
-      mapResult(store.dueWaits(now, limit), (due) =>
+      chain(store.dueWaits(now, limit), (due) =>
         openEach(
           due,
           (wait) => sealer.openWait(wait),
@@ -68,10 +68,9 @@ export function encryptedStore(store: Store, { seal, all, unreadable = () => {} 
         ),
       ),
     nextDeadline: () => store.nextDeadline(),
-    attachment: (tenant, id) =>
-      mapResult(store.attachment(tenant, id), (found) => found && sealer.openAttachment(found)),
+    attachment: (tenant, id) => chain(store.attachment(tenant, id), (found) => found && sealer.openAttachment(found)),
     events: (query) =>
-      mapResult(store.events(query), (events) =>
+      chain(store.events(query), (events) =>
         openEach(
           events,
           (event) => sealer.openEvent(event),
@@ -79,12 +78,12 @@ export function encryptedStore(store: Store, { seal, all, unreadable = () => {} 
           ({ position }) => `event ${position}`,
         ),
       ),
-    document: (name) => mapResult(store.document(name), (found) => found && sealer.openDocument(found)),
+    document: (name) => chain(store.document(name), (found) => found && sealer.openDocument(found)),
     // Callers take a short page as the end of the collection, so unreadable documents are replaced by later ones.
     documentsOf: (query) => {
       const fillPage = (earlier: readonly StoredDocument[], after: string): MaybePromise<StoredDocument[]> => {
         const limit = query.limit - earlier.length
-        return chainResult(store.documentsOf({ ...query, after, limit }), (found) => {
+        return chain(store.documentsOf({ ...query, after, limit }), (found) => {
           const opened = openEach(
             found,
             (one) => sealer.openDocument(one),
@@ -137,13 +136,6 @@ export function encryptedStore(store: Store, { seal, all, unreadable = () => {} 
 }
 
 const unreadableReason = '[sealed, and cannot be opened]'
-
-/** Maps a store's result; stays synchronous if the store is. */
-const mapResult = <A, B>(result: MaybePromise<A>, then: (value: A) => B): MaybePromise<B> =>
-  result instanceof Promise ? result.then(then) : then(result)
-
-const chainResult = <A, B>(result: MaybePromise<A>, then: (value: A) => MaybePromise<B>): MaybePromise<B> =>
-  result instanceof Promise ? result.then(then) : then(result)
 
 /** The uid of the call that a change is about; '' if it is about none. */
 function callOf({ guards, insertCall, updateCall, steps, events }: Change): string {

@@ -6,6 +6,7 @@
 // or `lingerMs` has passed. The queue keeps its order, so a riding change is durable no later than the changes behind
 // it.
 
+import { isThenable } from '../core/maybe-promise.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { CallState } from './records/call-record.ts'
@@ -113,8 +114,8 @@ export class GroupCommit {
     let isAsync = false
     try {
       const written = this.#write(entries.map((entry) => entry.change))
-      isAsync = written instanceof Promise
-      results = written instanceof Promise ? await written : written
+      isAsync = isThenable(written)
+      results = isAsync ? await written : (written as readonly Written[])
     } catch (cause) {
       results = { failed: unavailable(cause) }
     }

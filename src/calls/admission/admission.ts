@@ -6,14 +6,20 @@ import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
 import { isUnanswered } from '../../store/records/approval-request.ts'
 import { outcomeOf } from '../../store/records/wait-resolution.ts'
 import { approvalEnd, noteOfEdit, type Permit } from '../authorization/approval-request.ts'
-import { keepUnknown, shouldAskAboutUnknown, unresolvedFinding } from '../authorization/ask-about-unknown-outcome.ts'
-import { authorize, withNote } from '../authorization/authorize.ts'
+import {
+  askIfUnknown,
+  keepUnknown,
+  readFinding,
+  shouldAskAboutUnknown,
+  unresolvedFinding,
+} from '../authorization/ask-about-unknown-outcome.ts'
+import { checkPolicy } from '../authorization/check-policy.ts'
+import { connectionDecision } from '../authorization/request-connection.ts'
 import { checkCallBudget } from '../authorization/check-budget.ts'
-import { complete } from '../attempts/complete-call.ts'
+import { complete, limitOutcomeSize, withNote } from '../attempts/complete-call.ts'
 import { isPastDeadline } from '../attempts/attempt-timeouts.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import type { CallRun } from '../call-run.ts'
-import { limitOutcomeSize } from '../output/limit-outcome-size.ts'
 import { awaitPredecessors, markAwayBeforeSlot } from '../scheduling/enter-queue.ts'
 import { emittedEnd } from '../context/emit-event.ts'
 import type { ValidatedInput } from './call-input.ts'
@@ -71,6 +77,7 @@ function useTool(resolved: ResolvedTool, run: CallRun): ToSettle | null {
 }
 
 function detectPoison(run: CallRun): ToSettle | null {
+  if (run.execution.deaths < run.host.poisonAfter) return null
   run.verdict = checkPoisoned(run)
   return run.verdict && !shouldAskAboutUnknown(run, run.verdict) ? run.verdict : null
 }
@@ -86,7 +93,7 @@ function useInput(validated: ValidatedInput | ToSettle, run: CallRun): ToSettle 
 }
 
 function applyEmittedEnd(run: CallRun): StageEnd {
-  const emitted = emittedEnd(run.execution)
+  const emitted = run.execution.options.task ? emittedEnd(run.execution) : null
   return emitted && complete(run, run.input, emitted)
 }
 
@@ -100,7 +107,7 @@ function applyAnswer(run: CallRun): StageEnd {
 }
 
 function recover(run: CallRun): StageEnd {
-  return run.verdict ? null : chain(recoverInterrupted(run, run.input), keepVerdict, run)
+  return run.verdict || !run.execution.interrupted ? null : chain(recoverInterrupted(run, run.input), keepVerdict, run)
 }
 
 /** Not an end yet: the next stage may ask a person about an unknown outcome. */
@@ -110,7 +117,21 @@ function keepVerdict(recovered: ToSettle | null, run: CallRun): null {
 }
 
 function requestPermission(run: CallRun): StageEnd {
-  return chain(authorize(run, run.input, run.verdict), usePermit, run)
+  // Only a claimed call can have been interrupted or have an earlier request.
+  const isNew = !run.verdict && !run.execution.claimed
+  return chain(isNew ? permitByPolicy(run) : permitRecovered(run), usePermit, run)
+}
+
+/** A stopped call requests no approval; the attempt loop ends it. */
+const permitByPolicy = (run: CallRun): MaybePromise<Permit> =>
+  run.execution.stopped ? { input: run.input } : checkPolicy(run, run.input)
+
+async function permitRecovered(run: CallRun): Promise<Permit> {
+  const { input, verdict } = run
+  const connection = await connectionDecision(run)
+  const end = connection ?? (verdict ? await askIfUnknown(run, input, verdict) : await readFinding(run, input))
+  if (!end) return permitByPolicy(run)
+  return 'park' in end ? end : withNote(end, noteOfEdit(run, input))
 }
 
 function usePermit(permit: Permit, run: CallRun): Driven | null {
@@ -122,5 +143,5 @@ function usePermit(permit: Permit, run: CallRun): Driven | null {
 }
 
 function countCall(run: CallRun): StageEnd {
-  return run.execution.stopped ? null : checkCallBudget(run)
+  return run.execution.stopped || run.host.budgets.length === 0 ? null : checkCallBudget(run)
 }

@@ -1,6 +1,7 @@
 // Parses arguments, given as the model's JSON text or as a host value, into the recorded form. Values that the recorded
 // form cannot hold exactly are refused. Refusals say what to change, because a model reads them.
 
+import { isThenable } from '../../core/maybe-promise.ts'
 import { PawlError } from '../../core/errors.ts'
 import { hasSortedKeys } from '../../core/canonical-json.ts'
 import { sizeTable } from '../../core/size-limits.ts'
@@ -46,7 +47,7 @@ export function repairArguments(
     return readArguments(raw, limits) // most repairs end in their own JSON.parse, which may throw
   }
   if (repaired === undefined) return readArguments(raw, limits)
-  if (repaired instanceof Promise) {
+  if (isThenable(repaired)) {
     throw new PawlError('tool_invalid', '`repair` returned a promise. It must return text or a value synchronously.')
   }
   const read = readArguments(repaired, limits)

@@ -37,7 +37,6 @@ const restingDeathFactor = 10
 /** The outcome of a poisoned call: too many workers died while running it. Null if it may still run. */
 export function checkPoisoned({ execution, host, tool }: StageContext): ToSettle | null {
   const { deaths, interrupted, landed, attempt } = execution
-  if (deaths < host.poisonAfter) return null
   if (deaths < host.poisonAfter * restingDeathFactor && !landed && execution.isSuspended) return null
   const evidence = { deaths, attempt, startedAt: interrupted?.startedAt ?? null }
   host.logger.error('Call poisoned: too many workers died while running it. It will not run again', {

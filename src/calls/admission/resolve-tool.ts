@@ -1,6 +1,7 @@
 // First stage: finds the tool of a call. Internal tools are visible to the host and to other tools only; for a model
 // they do not exist. This stage waits only for a provider's tool whose contract has not been loaded yet.
 
+import { isThenable } from '../../core/maybe-promise.ts'
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { failure } from '../../core/outcome.ts'
 import { ToolQuarantined } from '../../tools/pinned-definition.ts'
@@ -26,7 +27,7 @@ export function resolveTool(execution: Execution, host: CallHost): ResolvedTool 
     // definition.
     const started = execution.landed !== null || execution.interrupted !== null
     const now = tool ? ((started ? undefined : remote?.accepted()) ?? tool) : undefined
-    if (now && !(now instanceof Promise)) return { tool: now }
+    if (now && !isThenable(now)) return { tool: now }
     if (remote)
       return loadRemoteTool(
         entry.name,

@@ -1,21 +1,22 @@
 // Runs attempts until one is final: retry delay, queue, body, then an end or another round. Between attempts the call
 // keeps only its position in the batch order. Called by the pipeline after admission.
 
-import type { Driven, ToSettle } from '../../engine/engine.ts'
-import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
+import type { Driven, ToSettle, Execution } from '../../engine/engine.ts'
+import { type MaybePromise, chain, isThenable } from '../../core/maybe-promise.ts'
 import { remoteToolUnavailable, untilStopped } from '../admission/resolve-tool.ts'
 import { askIfUnknown } from '../authorization/ask-about-unknown-outcome.ts'
-import { withNote } from '../authorization/authorize.ts'
 import { requestConnection } from '../authorization/request-connection.ts'
 import type { CallRun } from '../call-run.ts'
 import { enterAgain, enterQueue } from '../scheduling/enter-queue.ts'
 import type { Slot } from '../scheduling/slot.ts'
 import { emittedEnd } from '../context/emit-event.ts'
 import { effectiveDeadline } from './attempt-timeouts.ts'
-import { complete } from './complete-call.ts'
+import { complete, withNote } from './complete-call.ts'
 import { executeAttempt, type MissingConnection, type NoRoomResult } from './execute-attempt.ts'
 import { mayStillBeRunning, notStarted, withMayStillRun } from './outcome-when-stopped.ts'
-import { decideRetry } from './retry.ts'
+import type { Failure, FailureClass, Outcome } from '../../core/outcome.ts'
+import { defaultRetry } from '../../tools/tool-options.ts'
+import type { Tool } from '../../tools/tool.ts'
 
 /** `rejected`: the call ends without another attempt. `missing`: the body needs a connection to a provider. */
 type AttemptResult = Driven | MissingConnection | { readonly rejected: ToSettle }
@@ -66,7 +67,7 @@ function runAcceptedDefinition(run: CallRun): MaybePromise<AttemptResult | NoRoo
   const { request } = run.execution
   const remote = run.tool.remote && run.host.toolsOf(request).findByKey(request.tool)?.remote
   const checking = remote?.accepted()
-  if (!remote || !(checking instanceof Promise)) return executeAttempt(run)
+  if (!remote || !isThenable(checking)) return executeAttempt(run)
   return untilStopped(run.execution, checking).then((checked) =>
     // If the call was stopped during the check, the attempt reports that and does not begin.
     'failed' in checked && !run.execution.stopped
@@ -85,12 +86,17 @@ function classify(result: AttemptResult, run: CallRun): MaybePromise<Driven | nu
     slot.parked()
     return result
   }
-  const last = emittedEnd(execution) ?? result // an emitted end wins over a later cancel
+  const emitted = execution.options.task ? emittedEnd(execution) : null
+  const last = emitted ?? result // an emitted end wins over a later cancel
   const retry = decideRetry(execution, tool, last.settle)
   run.abandoned ||= mayStillBeRunning(last)
   run.mayStillRun = run.abandoned
-  if ('settle' in retry)
-    return chain(askIfUnknown(run, run.input, retry.settle === last.settle ? last : retry), completeLast, run)
+  if ('settle' in retry) {
+    const end = retry.settle === last.settle ? last : retry
+    return end.settle.status === 'unknown'
+      ? chain(askIfUnknown(run, run.input, end), completeLast, run)
+      : completeLast(end, run)
+  }
   if (isLate(run, retry.delayMs)) return notStarted('total', run.mayStillRun)
   slot.release()
   const code = last.settle.status === 'failure' ? last.settle.failure.code : ''
@@ -114,3 +120,40 @@ function completeLast(end: Driven, run: CallRun): MaybePromise<Driven> {
 }
 
 const addNote = (end: ToSettle, { note }: CallRun): ToSettle => withNote(end, note)
+
+/** Failure classes that a retry may fix. A failure declared with fail() is final unless it says otherwise. */
+const transientClasses = new Set<FailureClass>(['timeout', 'external', 'unavailable', 'internal'])
+
+export type RetryDecision = { readonly delayMs: number } | { readonly settle: Outcome }
+
+/** The delay before the next attempt, or the outcome to settle with. */
+export function decideRetry(execution: Execution, tool: Tool, outcome: Outcome): RetryDecision {
+  if (outcome.status !== 'failure') return { settle: outcome }
+  const { failure } = outcome
+  const harmless = tool.hints.readOnly === true || tool.hints.idempotent === true
+  const declared = failure.retry.when === 'safe'
+  const policy = tool.retry ?? defaultRetry
+  const attempts = declared || tool.retry ? policy.attempts : 1
+  // A retry after the deadline would be too late as well.
+  const isTransient =
+    failure.source !== 'tool' && transientClasses.has(failure.class) && failure.code !== 'deadline_exceeded'
+  const mayRetry = declared || (harmless && tool.retry !== undefined && isTransient)
+  // If the failed attempt may still be running, a second one is started only if running both is harmless.
+  if (!mayRetry || (failure.mayStillRun && !harmless)) return { settle: outcome }
+  const round = execution.retries + 1
+  if (round >= attempts) return { settle: attempts > 1 ? exhausted(failure, round) : outcome }
+  if (failure.retry.when === 'safe' && failure.retry.afterMs !== undefined)
+    return { delayMs: Math.min(failure.retry.afterMs, policy.capMs) }
+  return { delayMs: jitter(execution, round) * Math.min(policy.capMs, policy.baseMs * 2 ** (round - 1)) }
+}
+
+const exhausted = (failure: Failure, attempts: number): Outcome => ({
+  status: 'failure',
+  failure: { ...failure, retry: { when: 'exhausted', attempts } },
+})
+
+/** Full jitter, derived from the call: it differs between calls and is reproducible in tests. */
+function jitter(execution: Execution, round: number): number {
+  const [a = 0, b = 0, c = 0] = execution.derive(`retry:${round}`)
+  return (a * 65536 + b * 256 + c) / 16777216
+}

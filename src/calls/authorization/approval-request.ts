@@ -43,8 +43,6 @@ export interface ApprovalState {
   readonly open?: { readonly wait: ApprovalWait; readonly name: string; withdraw(): Promise<boolean> }
 }
 
-export const noApprovals = (input: ValidatedInput): ApprovalState => ({ input, approvals: [], next: 1 })
-
 /** Reads the recorded decisions; returns the end of the call if one of them ends it. */
 export async function readApprovals(stage: StageContext, input: ValidatedInput): Promise<ApprovalState | ToSettle> {
   const { execution, tool } = stage

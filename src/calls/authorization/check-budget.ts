@@ -16,10 +16,10 @@ import { withCost } from '../attempts/complete-call.ts'
 import type { CallRun } from '../call-run.ts'
 import type { CallHost } from '../ports.ts'
 
-/** Counts the call; null if it is within the budgets, else the refusal. */
+/** Counts the call, if there are budgets; null if it is within the budgets, else the refusal. */
 export function checkCallBudget({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
   // A call whose body has begun was counted before.
-  return host.budgets.length === 0 || execution.attempt > 0 ? null : countCall(execution, host, true)
+  return execution.attempt > 0 ? null : countCall(execution, host, true)
 }
 
 /** Counts a call with invalid arguments; returns a refusal once a model has sent too many. */

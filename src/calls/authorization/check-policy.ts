@@ -10,7 +10,7 @@ import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from
 import { chain, chainCatch, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
 import type { ValidatedInput } from '../admission/call-input.ts'
-import { requestApproval, type ApprovalState, readApprovals, noApprovals, type Permit } from './approval-request.ts'
+import { requestApproval, type ApprovalState, readApprovals, type Permit } from './approval-request.ts'
 import { runCallback, type StageContext, outcomeOfAbandoned, CallbackAbandoned } from '../run-host-callback.ts'
 import { approvalFacts } from './approval-preview.ts'
 import type { CallHost } from '../ports.ts'
@@ -21,7 +21,7 @@ export function checkPolicy(stage: StageContext, input: ValidatedInput): MaybePr
   // Only a claimed call can have an earlier approval request.
   if (execution.claimed && execution.approvals.any)
     return readApprovals(stage, input).then((found) => ('settle' in found ? found : applyPolicy(stage, found)))
-  return applyPolicy(stage, noApprovals(input))
+  return applyPolicy(stage, { input, approvals: [], next: 1 })
 }
 
 function applyPolicy(stage: StageContext, state: ApprovalState): MaybePromise<Permit> {

@@ -1,12 +1,6 @@
-// Connection types of the pipeline, and the removal of secrets that one execution of a body received.
+// The connections that one execution of a body has used, and the removal of secrets that one execution of a body received.
 
 import { Redactor } from '../../security/redact.ts'
-import type { Connection } from '../../tools/context/tool-context.ts'
-
-/** A connection with a unique mark, which changes when the provider is connected again. */
-export interface KnownConnection extends Connection {
-  readonly mark: string
-}
 
 /** Connections and secrets that one execution of a body has received. */
 export interface UsedConnections {

@@ -114,9 +114,9 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
   return { emit }
 }
 
-/** The end that the task emitted with a terminal event, or null. */
+/** The end that a task emitted with a terminal event, or null. */
 export function emittedEnd(execution: Execution): ToSettle | null {
-  const recorded = execution.options.task ? execution.recordedStep(terminalKey) : null
+  const recorded = execution.recordedStep(terminalKey)
   if (!recorded || !('done' in recorded)) return null
   const { ended, payload } = decode(recorded.done) as { ended: 'succeeded' | 'failed'; payload: Json }
   if (ended === 'succeeded') return { settle: successOf(payload) }

@@ -8,15 +8,12 @@ import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Engine } from '../../engine/engine.ts'
 import type { Rate } from '../../tools/tool-options.ts'
-import { DeadlockDetector } from './deadlock.ts'
 import { NestedCallGroups } from './nested-calls.ts'
-import { CountGate, type Gate, LendingGate, RateGate, type Waiter } from './semaphore-gates.ts'
-import { fleetSlotRequests } from './fleet-limits.ts'
+import { CountGate, type Gate, LendingGate, RateGate, type Waiter, type Acquirer } from './semaphore-gates.ts'
+import { fleetSlotRequests, checkLimits, defaultLimits, type Limits } from './limits.ts'
 import { PoisonSuspects } from './run-poison-suspects-alone.ts'
-import { checkLimits, defaultLimits, type Limits } from './limits.ts'
-import type { BatchEntry } from './batch-order.ts'
+import { type BatchEntry, BatchPositions } from './batch-order.ts'
 import { type QueueEntry, type QueueRefusal, Slot } from './slot.ts'
-import { BatchPositions } from './track-batch-order.ts'
 
 const none: readonly Gate[] = []
 
@@ -186,7 +183,7 @@ export class Queue {
     if (isRoot) {
       if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
       if (perTenant !== Infinity) gates.push(this.#count(lengthPrefixed('tenant', tenant), perTenant))
-      // Also counted across workers (fleet-limits.ts). The local gate avoids store requests within this process.
+      // Also counted across workers (limits.ts). The local gate avoids store requests within this process.
       if (task && tasksPerSession !== Infinity)
         gates.push(this.#count(lengthPrefixed('tasks', tenant, session), tasksPerSession))
       if (task) gates.push(this.#count(lengthPrefixed('tasks of', tenant), this.#tasksPerTenant), this.#tasks)
@@ -251,4 +248,53 @@ function tryEnterAll(slot: Slot, granted: number): number {
     return at
   }
   return -1
+}
+
+/**
+ * Deadlock detection for nested calls. A waiting call holds nothing itself, but its ancestors hold their keys and tool
+ * slots and wait for it. A wait that can only end when those ancestors end would never end, so it is rejected.
+ */
+class DeadlockDetector {
+  /** Waiting calls, by the uid of each of their ancestors. */
+  readonly #waitersByAncestor = new Map<string, Map<Acquirer, LendingGate>>()
+
+  addWaiter(acquirer: Acquirer, gate: Gate): void {
+    if (!(gate instanceof LendingGate)) return
+    for (const uid of acquirer.ancestors) {
+      let waiting = this.#waitersByAncestor.get(uid)
+      if (!waiting) this.#waitersByAncestor.set(uid, (waiting = new Map()))
+      waiting.set(acquirer, gate)
+    }
+  }
+
+  removeWaiter(acquirer: Acquirer): void {
+    for (const uid of acquirer.ancestors) {
+      const waiting = this.#waitersByAncestor.get(uid)
+      if (waiting?.delete(acquirer) && waiting.size === 0) this.#waitersByAncestor.delete(uid)
+    }
+  }
+
+  /** True if every slot of the gate has a holder that waits, directly or through a chain, for this call. */
+  wouldDeadlock(acquirer: Acquirer, gate: Gate): boolean {
+    if (acquirer.ancestors.length === 0 || !(gate instanceof LendingGate)) return false
+    const stuck = new Set([acquirer.uid, ...acquirer.ancestors])
+    const visiting = new Set<string>()
+    const isStuck = ({ uid }: Acquirer): boolean => {
+      if (stuck.has(uid)) return true
+      if (visiting.has(uid)) return false
+      visiting.add(uid)
+      for (const [waiter, at] of this.#waitersByAncestor.get(uid) ?? []) {
+        if (!isBlocked(waiter, at)) continue
+        stuck.add(uid)
+        break
+      }
+      visiting.delete(uid)
+      return stuck.has(uid)
+    }
+    const isBlocked = (waiter: Acquirer, at: LendingGate): boolean => {
+      const units = at.blockers(waiter)
+      return units.length > 0 && units.every((holders) => holders.some(isStuck))
+    }
+    return isBlocked(acquirer, gate)
+  }
 }

@@ -1,6 +1,7 @@
 // Turns SQLite errors into PawlErrors that say what happened to the file and what to do. The low byte of an extended
 // SQLite code is the primary code.
 
+import { chainCatch } from '../../core/maybe-promise.ts'
 import { dirname } from 'node:path'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../store.ts'
@@ -45,12 +46,7 @@ export function withSqliteErrors<T>(file: string, work: () => T): T {
   const rethrow = (cause: unknown): never => {
     throw sqliteError(file, cause)
   }
-  try {
-    const result = work()
-    return result instanceof Promise ? (result.catch(rethrow) as T) : result
-  } catch (cause) {
-    return rethrow(cause)
-  }
+  return chainCatch(work, rethrow) as T
 }
 
 /** Methods that translate their own errors or have none. */

@@ -6,6 +6,7 @@
 // the loop. Several processes may share one file: writers use BEGIN IMMEDIATE with a busy timeout, and data_version
 // shows writes of other processes.
 
+import { chain } from '../../core/maybe-promise.ts'
 import {
   accessSync,
   closeSync,
@@ -175,9 +176,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     if (now === seenVersion) return
     seenVersion = now
     const notify = (isRemote: boolean): void => void (isRemote && !closed && group.hint({ wakes: true, outside: true }))
-    const found = groupWriter.hasRemoteWrites()
-    if (found instanceof Promise) void found.then(notify)
-    else notify(found)
+    void chain(groupWriter.hasRemoteWrites(), notify)
   }
   const cancelPoll = clock.every(pollMs, () => {
     checkRemoteWrites()

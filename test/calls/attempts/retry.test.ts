@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Execution } from '../../../src/engine/engine.ts'
 import { failure, type Outcome } from '../../../src/core/outcome.ts'
 import type { Tool } from '../../../src/tools/tool.ts'
-import { decideRetry } from '../../../src/calls/attempts/retry.ts'
+import { decideRetry } from '../../../src/calls/attempts/attempt-loop.ts'
 
 const input = { type: 'object' } as const
 const reads = (more: object): Tool =>

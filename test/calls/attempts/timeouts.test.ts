@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { TimeoutTimers } from '../../../src/calls/attempts/timeout-timers.ts'
-import { AttemptTimeouts } from '../../../src/calls/attempts/attempt-timeouts.ts'
+import { TimeoutTimers, AttemptTimeouts } from '../../../src/calls/attempts/attempt-timeouts.ts'
 
 function watching(timeout: { attempt: number; idle?: number; total?: number }) {
   const clock = manualClock()
