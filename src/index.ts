@@ -40,6 +40,7 @@ export type {
 } from './core/outcome.ts'
 export type { Sizes } from './core/size-limits.ts'
 export type { Clock } from './core/clock.ts'
+export type { ObservedCall, ObservedEvent, ObservedUsage, Observer } from './core/observer.ts'
 export type { Ids } from './core/ids.ts'
 export type { Answer } from './store/records/wait-resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './core/tool-value.ts'

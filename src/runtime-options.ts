@@ -24,6 +24,7 @@ import type { Quarantine } from './approvals/definition-pins.ts'
 import type { Secrets } from './security/redact.ts'
 import type { Sizes } from './core/size-limits.ts'
 import type { Clock } from './core/clock.ts'
+import type { Observer } from './core/observer.ts'
 import type { Capability } from './sessions/define-capability.ts'
 import type { Model } from './models/model.ts'
 import type { Frame } from './models/turn-interface.ts'
@@ -126,6 +127,11 @@ export interface RuntimeOptions {
   readonly announce?: Announce
   /** Receives log lines, without secrets. Default: warnings and errors go to the console. */
   readonly logger?: Logger
+  /**
+   * Receives what calls, attempts, waits and model calls do on this worker, for metrics and traces: ids, names, numbers
+   * and states, never arguments or outputs. It is called synchronously, so it must be fast.
+   */
+  readonly observer?: Observer
   /** Source of time, for tests. Default: the system clock. */
   readonly clock?: Clock
   /** Source of ids, for tests. Default: ids that sort by time. */
@@ -204,6 +210,7 @@ const optionNames: readonly (keyof RuntimeOptions)[] = [
   'announce',
   'wake',
   'logger',
+  'observer',
   'clock',
   'ids',
 ]
@@ -221,7 +228,7 @@ export function checkOptions(options: RuntimeOptions): void {
   const { poisonAfter = 3 } = options
   if (!Number.isInteger(poisonAfter) || poisonAfter < 1)
     throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be an integer of at least 1.`)
-  for (const name of ['announce', 'app'] as const)
+  for (const name of ['announce', 'app', 'observer'] as const)
     if (options[name] !== undefined && typeof options[name] !== 'function')
       throw new PawlError('config_invalid', `${name} is not a function.`)
 }

@@ -28,6 +28,7 @@ import { PinStore } from './approvals/definition-pins.ts'
 import { checkSecrets, Redactor } from './security/redact.ts'
 import { resolveSizes } from './core/size-limits.ts'
 import { systemClock } from './core/clock.ts'
+import { safeObserver } from './core/observer.ts'
 import { defineBudgets } from './policy/budgets.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Capabilities } from './sessions/define-capability.ts'
@@ -83,6 +84,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const ids = options.ids ?? { next: timeOrderedId }
   const redact = new Redactor(checkSecrets(options.secrets ?? []), redactWaitKeys)
   const logger = safeLogger(options.logger ?? consoleLogger, redact)
+  const observer = safeObserver(options.observer, logger)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   if (leaseMs < 100) throw new PawlError('config_invalid', `\`lease\` is ${leaseMs} ms; it must be at least 100 ms.`)
   const { poisonAfter = 3, worker: works = true } = options
@@ -136,7 +138,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const loadSecrets = (of: Scope): Promise<void> => learnSecrets(store, of, (secret) => redact.learn(secret))
     const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: toolsetOf }), loadSecrets)
     const records = new RecordReader(store, output, clock, redact)
-    const engine = new LocalEngine({ store, clock, ids, keys, logger, leaseMs, works })
+    const engine = new LocalEngine({ store, clock, ids, keys, logger, observer, leaseMs, works })
     const queue = new Queue(clock, options.limits, engine)
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
     const moves = new BackgroundMoves({
@@ -214,6 +216,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       renderer,
       sizes,
       poisonAfter,
+      observer,
       sealAll,
       models: options.models ?? [],
       frames: options.frames ?? [],
@@ -228,6 +231,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       unreachableSources: () => registry.away,
       clock,
       logger,
+      observer,
       redact,
       timeoutTimers: new TimeoutTimers(clock),
       queue,

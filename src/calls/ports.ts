@@ -8,6 +8,7 @@ import type { Redactor } from '../security/redact.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Budget } from '../policy/budgets.ts'
@@ -44,6 +45,7 @@ export interface CallHost {
   unreachableSources(): readonly string[]
   readonly clock: Clock
   readonly logger: Logger
+  readonly observer: Observer | null
   readonly redact: Redactor
   readonly timeoutTimers: TimeoutTimers
   readonly queue: Queue

@@ -13,6 +13,7 @@ import { isTurn, turnTool } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Sizes } from '../core/size-limits.ts'
+import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import { chargeModel } from '../models/cost-ledger.ts'
 import { checkModel, type Model } from '../models/model.ts'
@@ -44,6 +45,7 @@ interface TurnsHost {
   readonly renderer: CallRenderer
   readonly sizes: Sizes
   readonly poisonAfter: number
+  readonly observer: Observer | null
   readonly sealAll: boolean
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
@@ -91,6 +93,7 @@ export function openTurns(host: TurnsHost): Turns {
     ...parts,
     messageWatcher,
     poisonAfter: host.poisonAfter,
+    observer: host.observer,
     deferFrom: host.deferThreshold,
     inBackground: (of, uid) => isInBackground(store, of, uid),
     loadSecrets,

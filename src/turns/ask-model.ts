@@ -3,8 +3,10 @@
 
 import { attachmentsOf } from '../calls/context/attachments.ts'
 import type { Execution } from '../engine/engine.ts'
+import { observedCall } from '../engine/observed-call.ts'
 import { maxNameLength } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Observer } from '../core/observer.ts'
 import { encode, toRecordedForm } from '../core/tool-value.ts'
 import type { AssistantPart } from '../models/message.ts'
 import {
@@ -52,6 +54,7 @@ export async function askModel(
     hasStreamed = false
     // Deltas that arrive after the answer ended or was cut off are dropped.
     let isClosed = false
+    const observed = host.observer && observeModelCall(host.observer, host.clock, execution, model.name, tries)
     const stream = redactedStream(host, (delta) => host.emitLive(execution, 'turn.delta', { ...about, ...delta }))
     try {
       const answer = await awaitModel(host.clock, { signal, idleMs: idleTimeoutOf(model) }, (own, alive) =>
@@ -70,9 +73,12 @@ export async function askModel(
       )
       isClosed = true
       stream.end()
-      return checkAnswer(answer, step)
+      const checked = checkAnswer(answer, step)
+      observed?.('success', checked.usage)
+      return checked
     } catch (error) {
       isClosed = true
+      observed?.(signal.aborted ? 'cancelled' : 'failure', null)
       if (hasStreamed) host.emitLive(execution, 'turn.retracted', about)
       hasStreamed = false
       if (signal.aborted) throw error
@@ -88,6 +94,23 @@ export async function askModel(
       })
       await delay(host.clock, delayMs, signal)
     }
+  }
+}
+
+/** Reports the start of a model request; the returned function reports its end. */
+function observeModelCall(
+  observer: Observer,
+  clock: Clock,
+  { request }: Execution,
+  model: string,
+  attempt: number,
+): (status: 'success' | 'failure' | 'cancelled', usage: Usage | null) => void {
+  const subject = observedCall(request)
+  const startedAt = clock.monotonic()
+  observer({ type: 'modelCallStarted', ...subject, model, attempt })
+  return (status, usage) => {
+    const durationMs = clock.monotonic() - startedAt
+    observer({ type: 'modelCallEnded', ...subject, model, attempt, status, durationMs, usage })
   }
 }
 

@@ -6,6 +6,7 @@ import type { CallRecord } from '../store/records/call-record.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { Clock } from '../core/clock.ts'
+import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Model } from '../models/model.ts'
 import type { Frame } from '../models/turn-interface.ts'
@@ -24,6 +25,7 @@ export interface TurnHost {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
+  readonly observer: Observer | null
   readonly sizes: Sizes
   readonly poisonAfter: number
   /** The smallest number of tools for which schemas are deferred; null: never. */

@@ -431,7 +431,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `CLI: \`pawl serve | worker | call | tools | sessions | inbox | approve | deny | tasks | schedules | tail | export | mcp | migrate | doctor | demo\`; \`--json\`, exit codes, NO_COLOR, help with examples; progress where work is long.`,
   },
   'DOOR-3': {
-    state: 'not yet',
+    state: { missing: 'spans, metrics and trace context; the observer port that they will use is there' },
     says: `OpenTelemetry spans and metrics by the GenAI conventions, trace context stored with the call; logs structured; a trace links model call, tool call, step, task.`,
   },
   'DOOR-4': {

@@ -111,6 +111,7 @@ const tools = toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, ca
 const quiet = (): void => {}
 const host = {
   toolsOf: () => tools,
+  observer: null,
   redact: new Redactor([]),
   unreachableSources: () => [],
   apps: null,

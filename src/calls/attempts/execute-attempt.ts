@@ -21,6 +21,7 @@ import type { AttemptControl } from '../scheduling/nested-calls.ts'
 import type { CallHost } from '../ports.ts'
 import { scope } from '../async-context.ts'
 import { outcomeOfThrown } from './error-to-outcome.ts'
+import { observeAttempt } from './observe-attempt.ts'
 import type { Slot } from '../scheduling/slot.ts'
 import {
   isAbort,
@@ -42,8 +43,11 @@ export type NoRoomResult = { readonly noRoom: NoSlotFree }
 export type MissingConnection = { readonly missing: RequiredConnection; readonly seen: string }
 
 /** Synchronous if the body is. */
-export const executeAttempt = (run: CallRun): MaybePromise<Driven | NoRoomResult | MissingConnection> =>
-  new Attempt(run).start()
+export const executeAttempt = (run: CallRun): MaybePromise<Driven | NoRoomResult | MissingConnection> => {
+  const { execution, host } = run
+  const attempt = new Attempt(run)
+  return host.observer ? observeAttempt(host.observer, host.clock, execution, attempt) : attempt.start()
+}
 
 class Attempt implements AttemptControl {
   readonly #run: CallRun
@@ -56,6 +60,8 @@ class Attempt implements AttemptControl {
   readonly #timeouts: AttemptTimeouts
   readonly #offStop: () => void
   #context: Context | null = null
+  /** Set only if there is an observer. */
+  onStart: (() => void) | null = null
   /** The first reason; later ones are ignored. */
   #stopReason: StopReason | null = null
   #onStop: ((reason: StopReason) => void) | null = null
@@ -180,6 +186,7 @@ class Attempt implements AttemptControl {
   #body(): unknown {
     // Stopped while its start was being written: the body must not start after a cancel.
     if (this.#stopReason !== null) throw new PawlError('attempt_over')
+    this.onStart?.()
     const execution = this.#execution
     this.#context = new Context(execution, this.#tool, this.#host, this, this.#input.prepared)
     const about = {

@@ -25,6 +25,7 @@ import type {
   StartResult,
   Wait,
 } from '../engine.ts'
+import { observeSettled, observeStarted } from '../observed-call.ts'
 import { Cancellations } from './cancellation/cancellation.ts'
 import { stopChildren } from './cancellation/stop-children.ts'
 import { type EngineState, type LocalEngineOptions, openEngineState } from './engine-state.ts'
@@ -254,6 +255,7 @@ export class LocalEngine implements Engine {
   /** Runs the pipeline until the call settles, parks or is lost to another worker. */
   #run(active: ActiveCall, execution: LocalExecution): void {
     active.setExecution(execution)
+    if (this.#host.observer) observeStarted(this.#host.observer, execution)
     active.driving = this.#host.drivers.drive(execution).then(
       (driven) => this.#onDriven(active, execution, driven),
       (error: unknown) => this.#onDriveError(active, execution, error),
@@ -269,11 +271,11 @@ export class LocalEngine implements Engine {
     try {
       execution.settle(status, text, (how) => {
         const { request, attempt, leased } = execution
-        if (how === 'written' && (status === 'cancelled' || status === 'unknown'))
-          stopChildren(execution, this.#host, this.#cancellations)
-        if (how === 'written')
+        if (how === 'written') {
+          if (status === 'cancelled' || status === 'unknown') stopChildren(execution, this.#host, this.#cancellations)
+          if (this.#host.observer) observeSettled(this.#host.observer, request, status, leased.progress)
           this.#activeCalls.settle(active, request, attempt, text, timesOf(request.createdAt, leased.progress))
-        else if (how === 'unwritable' && !isSecondTry)
+        } else if (how === 'unwritable' && !isSecondTry)
           this.#onDriveError(active, execution, new Error('The store rejected the outcome'), true)
         else this.#onExecutionFailed(active, endError(execution), execution)
       })

@@ -2,6 +2,7 @@
 // get the recorded one.
 
 import type { Clock } from '../../../core/clock.ts'
+import type { Observer } from '../../../core/observer.ts'
 import { encode } from '../../../core/tool-value.ts'
 import {
   type CallRecord,
@@ -24,6 +25,7 @@ import {
 } from '../../../store/records/wait-resolution.ts'
 import type { ExtraWrites, ResolveAnswer } from '../../engine.ts'
 import type { Drivers } from '../../drivers.ts'
+import { observedCall } from '../../observed-call.ts'
 import { announceTool } from './announce-tool-name.ts'
 import { cancelKey, cancelChange, remoteCancelChange, type CancelReason } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
@@ -34,6 +36,7 @@ interface WaitAnswersHost {
   readonly clock: Clock
   readonly waiters: Waiters
   readonly drivers: Drivers
+  readonly observer: Observer | null
 }
 
 export class WaitAnswers {
@@ -137,7 +140,7 @@ export class WaitAnswers {
     extra?: Partial<Pick<Change, 'guards' | 'steps' | 'documents'>> & Pick<Change, 'events'>,
     text = encodeResolution(resolution),
   ): Promise<boolean> {
-    const { store, clock, waiters } = this.#host
+    const { store, clock, waiters, observer } = this.#host
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const attachments = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: resolutionKind(resolution) })
@@ -159,8 +162,19 @@ export class WaitAnswers {
       waiters.markUncertain(wait.id)
       throw error
     })
-    if (committed.ok) waiters.deliver(wait.id, decodeResolution(text))
-    return committed.ok
+    if (!committed.ok) return false
+    waiters.deliver(wait.id, decodeResolution(text))
+    if (observer) {
+      const durationMs = clock.now() - wait.createdAt
+      observer({
+        type: 'waitResolved',
+        ...observedCall(call),
+        wait: wait.id,
+        by: resolutionKind(resolution),
+        durationMs,
+      })
+    }
+    return true
   }
 }
 

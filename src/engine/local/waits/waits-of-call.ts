@@ -10,6 +10,7 @@ import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
 import type { Wait, WaitSpec } from '../../engine.ts'
+import { observedCall } from '../../observed-call.ts'
 import { announceTool, type Announced } from './announce-tool-name.ts'
 import type { LeasedCall } from '../leases/leased-call.ts'
 import type { EngineState } from '../engine-state.ts'
@@ -73,6 +74,14 @@ export class CallWaits {
       }),
     )
     timers.wakeAt(deadline)
+    const { observer } = this.#host
+    if (observer)
+      observer({
+        type: 'waitOpened',
+        ...observedCall(this.#leased.request),
+        wait: id,
+        kind: asks?.kind ?? 'external',
+      })
     return this.#toWait(record)
   }
 

@@ -1,0 +1,88 @@
+// The observer port: what metrics and traces are made from. Events carry ids, names, numbers and states, never
+// arguments, outputs or texts. Without an observer each place costs one check.
+
+import { isThenable } from './maybe-promise.ts'
+import type { OutcomeStatus } from './outcome.ts'
+
+/** The call that an event is about. */
+export interface ObservedCall {
+  /** The uid of the call. */
+  readonly call: string
+  /** The name of its tool; `pawl:absent` if there is no such tool, `pawl:turn:<model>` for a turn. */
+  readonly tool: string
+  readonly tenant: string
+  readonly session: string
+}
+
+export type ObservedEvent =
+  /** This worker starts to drive the call. `resumed`: it was driven before, here or on another worker. */
+  | (ObservedCall & { readonly type: 'callStarted'; readonly resumed: boolean })
+  /** The outcome is recorded. Durations count from the creation of the call, across workers. */
+  | (ObservedCall & {
+      readonly type: 'callSettled'
+      readonly status: OutcomeStatus
+      readonly attempts: number
+      readonly queuedMs: number
+      readonly runningMs: number
+      readonly waitingMs: number
+    })
+  /** The body of a tool starts. */
+  | (ObservedCall & { readonly type: 'attemptStarted'; readonly attempt: number })
+  /** It has ended. `parked`: the call waits without its body. `lost`: this worker may no longer run it. */
+  | (ObservedCall & {
+      readonly type: 'attemptEnded'
+      readonly attempt: number
+      readonly status: OutcomeStatus | 'parked' | 'lost'
+      readonly durationMs: number
+    })
+  /** A wait is recorded. `kind`: what is asked of people, or `external` for a wait with a key. */
+  | (ObservedCall & { readonly type: 'waitOpened'; readonly wait: string; readonly kind: string })
+  /** Its answer is recorded by this worker. */
+  | (ObservedCall & {
+      readonly type: 'waitResolved'
+      readonly wait: string
+      readonly by: 'value' | 'failure' | 'cancelled' | 'timeout'
+      readonly durationMs: number
+    })
+  /** A model is asked, for a turn, a summary or `ctx.complete`. `attempt`: more than 1 after a retryable failure. */
+  | (ObservedCall & { readonly type: 'modelCallStarted'; readonly model: string; readonly attempt: number })
+  | (ObservedCall & {
+      readonly type: 'modelCallEnded'
+      readonly model: string
+      readonly attempt: number
+      readonly status: 'success' | 'failure' | 'cancelled'
+      readonly durationMs: number
+      /** Null unless the model answered. */
+      readonly usage: ObservedUsage | null
+    })
+
+export interface ObservedUsage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedTokens: number
+  readonly reasoningTokens: number
+}
+
+/** Called synchronously while calls run, so it must be fast. An error that it throws changes nothing. */
+export type Observer = (event: ObservedEvent) => void
+
+/** Contains the errors of an observer; only the first is logged. */
+export function safeObserver(
+  observer: Observer | undefined,
+  logger: { error(message: string, fields: Record<string, unknown>): void },
+): Observer | null {
+  if (!observer) return null
+  let isReported = false
+  const fail = (error: unknown): void => {
+    if (!isReported) logger.error('The observer threw; further errors of it are not logged', { error })
+    isReported = true
+  }
+  return (event) => {
+    try {
+      const returned: unknown = observer(event)
+      if (isThenable(returned)) returned.then(undefined, fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+}
