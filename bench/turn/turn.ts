@@ -10,13 +10,13 @@ import { cpus, loadavg, release } from 'node:os'
 import { join, resolve } from 'node:path'
 import { createRuntime, type Runtime, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
-import { messageName } from '../../src/store/records/conversation.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import type { Store } from '../../src/store/store.ts'
 import { countCommits } from '../../test/kit/stores/count-commits.ts'
 import { bareSqlite } from '../kit/bare-commit.ts'
 import { median } from '../kit/statistics.ts'
+import { collections } from '../../src/store/collections.ts'
 
 const answers = 10
 const tries = 40
@@ -102,7 +102,7 @@ async function fill(store: Store, session: string, messages: number): Promise<vo
       const role = number % 2 === 1 ? 'user' : 'assistant'
       const message = { role, parts: [{ type: 'text', text: `Something that was said a while ago, number ${number}` }] }
       return {
-        ...messageName({ tenant: 'default', session }, number),
+        ...collections.message.name({ tenant: 'default', session }, number),
         value: JSON.stringify({ number, at: 0, turn: `old${number >> 1}`, step: 1, message }),
       }
     })

@@ -1,7 +1,7 @@
 // Provider tokens that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
 // bodies. Storing a token resumes the calls that wait for it.
 
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
@@ -9,10 +9,10 @@ import { lengthPrefixed, isName, type Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { DocumentName, Store } from '../store/store.ts'
 import { parseItem } from './inbox.ts'
 import { isPerson } from './decision-input.ts'
+import { collections } from '../store/collections.ts'
 
 export interface ConnectionOf {
   readonly provider: string
@@ -57,14 +57,11 @@ export interface ConnectionsHost {
 }
 
 /** The key is a digest, because names may be long and may identify a person. */
-const connectionName = (tenant: string, principal: string | null, provider: string): DocumentName => ({
-  of: 'connection',
-  tenant,
-  session: '',
-  key: createHash('sha256')
-    .update(lengthPrefixed(principal === null ? 'tenant' : 'person', principal ?? '', provider))
-    .digest('base64url'),
-})
+const connectionName = (tenant: string, principal: string | null, provider: string): DocumentName =>
+  collections.connection.name(
+    { tenant, session: '' },
+    hash('sha256', lengthPrefixed(principal === null ? 'tenant' : 'person', principal ?? '', provider), 'base64url'),
+  )
 
 /** The principal's own connection, else the tenant's. An expired one is ignored. */
 export async function connectionFor(
@@ -74,7 +71,7 @@ export async function connectionFor(
 ): Promise<StoredConnection | null> {
   for (const owner of principal === null ? [null] : [principal, null]) {
     const document = await store.document(connectionName(tenant, owner, provider))
-    const found = document && (JSON.parse(document.value) as StoredConnection)
+    const found = document && (collections.connection.parse(document.value) as StoredConnection)
     if (found && (found.expiresAt === null || found.expiresAt > clock.now())) return found
   }
   return null
@@ -123,8 +120,8 @@ export function openConnections(host: ConnectionsHost): Connections {
     },
     async list({ tenant = 'default' } = {}) {
       const found: ConnectionListed[] = []
-      for await (const { value } of iterateDocuments(store, { of: 'connection', tenant, session: '' })) {
-        const { token: _, mark: __, ...listed } = JSON.parse(value) as StoredConnection
+      for await (const { value } of collections.connection.iterate(store, { tenant, session: '' })) {
+        const { token: _, mark: __, ...listed } = collections.connection.parse(value) as StoredConnection
         found.push(listed)
       }
       return found.toSorted((a, b) => (a.provider < b.provider ? -1 : 1))
@@ -154,7 +151,7 @@ async function resumeWaitingCalls(
   vote: Vote,
 ): Promise<number> {
   let resumed = 0
-  for await (const document of iterateDocuments(store, { of: 'inbox', tenant })) {
+  for await (const document of collections.inbox.iterate(store, { tenant })) {
     const item = parseItem(document)
     if (
       item.kind !== 'connection' ||

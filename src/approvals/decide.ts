@@ -2,13 +2,7 @@
 // its wait, and a later decision gets `already_decided`. With a quorum, an approval is a vote until enough people have
 // approved. Every decision and every refused attempt is recorded as an event.
 
-import {
-  type AskItem,
-  type DecisionRecord,
-  decisionOf,
-  itemName,
-  type Vote,
-} from '../store/records/approval-request.ts'
+import { type AskItem, type DecisionRecord, decisionOf, type Vote } from '../store/records/approval-request.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
 import { type EventBodies, eventOf } from '../store/records/event.ts'
 import type { Ids } from '../core/ids.ts'
@@ -23,8 +17,8 @@ import { decodeResolution, timeoutResolution } from '../store/records/wait-resol
 import type { Engine } from '../engine/engine.ts'
 import { parseItem, verbsFor } from './inbox.ts'
 import { checkAnswer } from './check-question-answer.ts'
-import { ruleName } from './remembered-rules.ts'
 import { type InboxDecision, type ParsedDecision, parseDecision } from './decision-input.ts'
+import { itemsOf, collections } from '../store/collections.ts'
 
 export type DecisionStatus = 'approved' | 'denied' | 'edited' | 'answered'
 
@@ -113,7 +107,7 @@ async function findOpenItem(
     await engine.answer(wait, call, timeoutResolution(wait), { events: [] })
     return alreadyDecided((await store.wait(wait.id))?.resolution ?? null)
   }
-  const document = await store.document(itemName(asks.kind, position, wait.id))
+  const document = await store.document(itemsOf(asks.kind).name(position, wait.id))
   if (document) return { wait, call, document, item: parseItem(document) }
   // The item was answered between the two reads, or its call ended.
   const now = await store.wait(wait.id)
@@ -179,7 +173,7 @@ async function tryDecide(host: DecideHost, found: OpenItem, decision: ParsedDeci
   const { tenant } = found.call.position
   const attached = {
     guards: [revisionGuard(found.document)],
-    ...(rule ? { documents: [{ ...ruleName(tenant, rule.session ?? '', rule.id), value: JSON.stringify(rule) }] } : {}),
+    ...(rule ? { documents: [collections.rule.write(rule, { tenant, session: rule.session ?? '' }, rule.id)] } : {}),
     events: [decisionEvent(found, decision, votes, rule?.id)],
   }
   if (!(await host.engine.answer(found.wait, found.call, { value: decided }, attached))) return null

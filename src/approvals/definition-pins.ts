@@ -7,11 +7,11 @@ import { createHash } from 'node:crypto'
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard, StoredDocument, DocumentName, Store } from '../store/store.ts'
 import type { Logger } from '../tools/context/tool-context.ts'
 import { differenceOf } from '../tools/definition-difference.ts'
 import type { Definition, Pins } from '../tools/pinned-definition.ts'
+import { collections } from '../store/collections.ts'
 
 /** A remote tool whose definition differs from the accepted one. */
 export interface QuarantinedTool {
@@ -64,7 +64,7 @@ interface Pin {
  */
 type QuarantinedDefinition = Omit<Pin, 'by' | 'at'> & { readonly word: string; readonly since: number }
 
-type Collection = 'pin' | 'quarantine'
+type PinCollection = 'pin' | 'quarantine'
 type Versioned = { readonly v: 1 }
 
 interface DocumentRead<T> {
@@ -115,7 +115,7 @@ export class PinStore implements Pins, Quarantine {
 
   async list(): Promise<readonly QuarantinedTool[]> {
     const found: QuarantinedTool[] = []
-    for await (const each of iterateDocuments(this.#store, { of: 'quarantine', tenant: '', session: '' })) {
+    for await (const each of collections.quarantine.iterate(this.#store, { tenant: '', session: '' })) {
       const { provider, word: tool, fingerprint: now, definition, since } = parseRow<QuarantinedDefinition>(each)
       const pin = (await this.#read<Pin>('pin', provider, tool)).value
       // Accepted or removed between the two reads.
@@ -166,16 +166,16 @@ export class PinStore implements Pins, Quarantine {
   }
 
   #readAll<T extends Versioned>(
-    of: Collection,
+    of: PinCollection,
     provider: string,
     aliases: readonly string[],
   ): Promise<DocumentRead<T>[]> {
     return Promise.all(aliases.map((alias) => this.#read<T>(of, provider, alias)))
   }
 
-  async #read<T extends Versioned>(of: Collection, provider: string, word: string): Promise<DocumentRead<T>> {
+  async #read<T extends Versioned>(of: PinCollection, provider: string, word: string): Promise<DocumentRead<T>> {
     const key = createHash('sha256').update(lengthPrefixed(provider, word)).digest('base64url')
-    const name = { of, tenant: '', session: '', key }
+    const name = collections[of].name({ tenant: '', session: '' }, key)
     const document = await this.#store.document(name)
     return {
       word,
@@ -205,7 +205,7 @@ export class PinStore implements Pins, Quarantine {
 
 /** An unknown version is an error: a pin written by a newer release may mean more than this one understands. */
 function parseRow<T extends Versioned>({ value: text }: StoredDocument): T {
-  const value = JSON.parse(text) as T
+  const value = collections.pin.parse(text) as T
   if (value.v !== 1)
     throw new PawlError(
       'store_newer',

@@ -7,9 +7,8 @@ import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/app
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Redactor } from '../security/redact.ts'
-import { workingName } from '../store/records/conversation.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
+import { collections } from '../store/collections.ts'
 
 export type InboxKind = Exclude<AskKind, 'client'>
 
@@ -93,11 +92,7 @@ export async function inbox(
 async function sessionWithAgents(store: Store, tenant: string, session: string): Promise<string[]> {
   const found = [session]
   for (const each of found)
-    for await (const { key } of iterateDocuments(store, {
-      of: workingName({ tenant, session: each }, '').of,
-      tenant,
-      session: each,
-    }))
+    for await (const { key } of collections.sessionWorking.iterate(store, { tenant, session: each }))
       if (!found.includes(key)) found.push(key)
   return found
 }
@@ -107,7 +102,7 @@ async function listItems(
   scope: { tenant?: string; session?: string },
   { kind, after, limit, redact }: { kind: InboxKind | undefined; after: string; limit: number; redact: Redactor },
 ): Promise<InboxItem[]> {
-  const of = { of: 'inbox', ...scope }
+  const of = { of: collections.inbox.of, ...scope }
   const found: InboxItem[] = []
   for (let from = after; ;) {
     const page = await store.documentsOf({
@@ -126,7 +121,7 @@ async function listItems(
   }
 }
 
-export const parseItem = ({ value }: StoredDocument): AskItem => JSON.parse(value) as AskItem
+export const parseItem = ({ value }: StoredDocument): AskItem => collections.inbox.parse(value)
 
 /** Verbs that apply to each kind. */
 export const verbsFor: Readonly<Record<AskKind, readonly InboxVerb[]>> = {

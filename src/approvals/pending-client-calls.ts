@@ -6,10 +6,10 @@ import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Engine, ResolveAnswer } from '../engine/engine.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { type Answer, parseAnswer } from '../store/records/wait-resolution.ts'
 import { parseItem } from './inbox.ts'
+import { collections } from '../store/collections.ts'
 
 /** A call for the caller to run. */
 export interface ClientCall {
@@ -80,7 +80,7 @@ export function openClientCalls(host: {
 
 async function readPending(store: Store, of: Scope): Promise<PendingClientCall[]> {
   const found: PendingClientCall[] = []
-  for await (const document of iterateDocuments(store, { of: 'client', ...of })) {
+  for await (const document of collections.client.iterate(store, of)) {
     const item = parseItem(document)
     const [wait, record] = await Promise.all([store.wait(document.key), store.call(item.call)])
     if (!wait || !record || wait.resolution !== null) continue

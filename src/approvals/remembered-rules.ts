@@ -6,16 +6,9 @@ import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
-import type { StoredDocument, DocumentName, Store } from '../store/store.ts'
+import type { StoredDocument, Store } from '../store/store.ts'
 import { isPerson } from './decision-input.ts'
-
-export const ruleName = (tenant: string, session: string, id: string): DocumentName => ({
-  of: 'rule',
-  tenant,
-  session,
-  key: id,
-})
+import { collections } from '../store/collections.ts'
 
 export interface RememberedRules {
   /** Rules that apply in a session, or all rules of the tenant. `all` includes revoked and expired rules. */
@@ -27,11 +20,11 @@ export interface RememberedRules {
   ): Promise<boolean>
 }
 
-const parseRule = ({ value }: StoredDocument): RememberedRule => JSON.parse(value) as RememberedRule
+const parseRule = ({ value }: StoredDocument): RememberedRule => collections.rule.parse(value) as RememberedRule
 
 async function readRules(store: Store, of: { tenant: string; session?: string }): Promise<StoredDocument[]> {
   const found: StoredDocument[] = []
-  for await (const document of iterateDocuments(store, { of: 'rule', ...of })) found.push(document)
+  for await (const document of collections.rule.iterate(store, of)) found.push(document)
   return found
 }
 

@@ -6,9 +6,9 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Redactor } from '../security/redact.ts'
 import { decode, fromRow, type Json } from '../core/tool-value.ts'
 import type { EventRecord } from '../store/records/event.ts'
-import { emittedName } from '../store/records/task-record.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery, Store } from '../store/store.ts'
+import { collections } from '../store/collections.ts'
 
 /** Human-readable text about an event. */
 export interface EventNarration {
@@ -215,8 +215,10 @@ export class Feed {
   /** Payload of an event a task emitted; null if it is unreadable or erased. */
   async #payloadOf({ tenant, session, body }: Extract<EventRecord, { type: 'task.event' }>): Promise<Json> {
     try {
-      const document = await this.#store.document(emittedName({ tenant, session }, body.task, body.number))
-      return document ? fromRow((JSON.parse(document.value) as { payload: unknown }).payload) : null
+      const document = await this.#store.document(
+        collections.taskEvent.name({ tenant, session }, body.task, body.number),
+      )
+      return document ? fromRow(collections.taskEvent.parse(document.value).payload) : null
     } catch (error) {
       if (!isUnreadable(error)) throw error
       return null

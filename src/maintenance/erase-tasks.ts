@@ -3,24 +3,11 @@
 
 import type { Scope } from '../core/scope.ts'
 import { removedFileRows, readStoredFile } from '../storage/files/file-rows.ts'
-import {
-  childName,
-  childrenOf,
-  logPath,
-  messageName,
-  orderName,
-  resultPath,
-  runName,
-  signalsOf,
-  taskName,
-  type TaskRow,
-  wakeName,
-} from '../store/records/task-record.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
+import { childrenOf, logPath, resultPath, signalsOf } from '../store/records/task-record.ts'
 import { isThere, unlessUnreadable } from '../store/skip-unreadable.ts'
-import type { Change, Store } from '../store/store.ts'
-
-type Deletion = NonNullable<Change['documents']>[number]
+import type { Store } from '../store/store.ts'
+import { collections } from '../store/collections.ts'
+import { deletionOf, type DocumentWrite } from '../store/collection.ts'
 
 /** Tasks per page. */
 const pageSize = 100
@@ -31,13 +18,7 @@ const pageSize = 100
  */
 export async function pruneTasks(store: Store, before: number, tenant: string | undefined): Promise<number> {
   let pruned = 0
-  for (let after = ''; ;) {
-    const rows = await store.documentsOf({
-      of: 'task-order',
-      ...(tenant === undefined ? {} : { tenant }),
-      after,
-      limit: pageSize,
-    })
+  for await (const rows of collections.taskOrder.pages(store, tenant === undefined ? {} : { tenant }, pageSize)) {
     const calls = await Promise.all(rows.map(async ({ key }) => isThere(() => store.call(key))))
     for (const [order, { tenant: owner, session, key, value: id }] of rows.entries()) {
       if (calls[order] || (await keepsMonitor(store, { tenant: owner, session }, id, before))) continue
@@ -48,10 +29,8 @@ export async function pruneTasks(store: Store, before: number, tenant: string | 
       })
       pruned++
     }
-    const last = rows.at(-1)
-    if (!last || rows.length < pageSize) return pruned
-    after = last.key
   }
+  return pruned
 }
 
 /**
@@ -61,20 +40,21 @@ export async function pruneTasks(store: Store, before: number, tenant: string | 
 async function keepsMonitor(store: Store, of: Scope, id: string, before: number): Promise<boolean> {
   let isUnreadable = false
   const document = await unlessUnreadable(
-    () => store.document(taskName(of, id)),
+    () => store.document(collections.task.name(of, id)),
     () => (isUnreadable = true),
   )
   if (isUnreadable) return true
-  const { kind = '', ended, links } = document ? (JSON.parse(document.value) as TaskRow) : {}
+  const { kind = '', ended, links } = document ? collections.task.parse(document.value) : {}
   if (kind !== 'monitor' || (ended && ended.at < before)) return false
-  const schedule = ended ? undefined : await store.document({ of: 'schedule', ...of, key: links?.schedule ?? '' })
-  if (!ended && (schedule === undefined || (JSON.parse(schedule.value) as { monitor?: string }).monitor !== id))
-    return false
-  const { key: until } = messageName(of, id, before, '')
-  const deletions: Deletion[] = []
-  for await (const { key } of iterateDocuments(store, { of: 'task-message', ...of }, `${id}:`)) {
-    if (key >= until) break
-    deletions.push({ of: 'task-message', ...of, key, value: null })
+  const schedule = ended
+    ? undefined
+    : ((await collections.schedule.read(store, of, links?.schedule ?? '')) as { monitor?: string } | undefined)
+  if (!ended && schedule?.monitor !== id) return false
+  const { key: until } = collections.taskMessage.name(of, id, before, '')
+  const deletions: DocumentWrite[] = []
+  for await (const message of collections.taskMessage.iterate(store, of, `${id}:`)) {
+    if (message.key >= until) break
+    deletions.push(deletionOf(message))
   }
   if (deletions.length > 0) await store.commit({ guards: [], documents: deletions, events: [] })
   return true
@@ -82,54 +62,46 @@ async function keepsMonitor(store: Store, of: Scope, id: string, before: number)
 
 /** Deletes events emitted to this session only; their payload belongs to the session. */
 export async function eraseEmittedEvents(store: Store, { tenant, session }: Scope): Promise<void> {
-  for await (const { of, key, value } of iterateDocuments(store, { of: 'occurrence', tenant, session: '' }))
-    if ((JSON.parse(value) as { only: string | null }).only === session)
-      await store.commit({ guards: [], documents: [{ of, tenant, session: '', key, value: null }], events: [] })
+  for await (const event of collections.occurrence.iterate(store, { tenant, session: '' }))
+    if ((collections.occurrence.parse(event.value) as { only: string | null }).only === session)
+      await store.commit({ guards: [], documents: [deletionOf(event)], events: [] })
 }
 
 /** Deletes events emitted before `before` that have no pending delivery and whose emitting call has settled. */
 export async function pruneEmittedEvents(store: Store, before: number, tenant: string | undefined): Promise<void> {
   const tenantFilter = tenant === undefined ? {} : { tenant }
   const undelivered = new Set<string>()
-  for await (const { value } of iterateDocuments(store, { of: 'due', ...tenantFilter })) {
-    const { delivery } = JSON.parse(value) as { delivery?: { occurrence: string } }
+  for await (const { value } of collections.due.iterate(store, tenantFilter)) {
+    const { delivery } = collections.due.parse(value) as { delivery?: { occurrence: string } }
     if (delivery) undelivered.add(delivery.occurrence)
   }
-  for await (const { of, tenant: own, session, key, value } of iterateDocuments(store, {
-    of: 'occurrence',
-    ...tenantFilter,
-  })) {
-    const { at, call } = JSON.parse(value) as { at: number; call?: string }
-    if (at >= before || undelivered.has(key)) continue
+  for await (const event of collections.occurrence.iterate(store, tenantFilter)) {
+    const { at, call } = collections.occurrence.parse(event.value) as { at: number; call?: string }
+    if (at >= before || undelivered.has(event.key)) continue
     // While the call is open, its body may run again and emit the same event: it must then find the recorded one.
     const emitter = call === undefined ? undefined : await unlessUnreadable(() => store.call(call))
     if (emitter && emitter.state !== 'settled') continue
-    await store.commit({ guards: [], documents: [{ of, tenant: own, session, key, value: null }], events: [] })
+    await store.commit({ guards: [], documents: [deletionOf(event)], events: [] })
   }
 }
 
-async function deletionsOfTask(store: Store, of: Scope, id: string, uid: string): Promise<Deletion[]> {
-  const deletions: Deletion[] = [taskName(of, id), runName(of, id), wakeName(of, id), orderName(of, uid)].map(
-    (name) => ({
-      ...name,
-      value: null,
-    }),
-  )
-  const document = await store.document(taskName(of, id))
-  const { parent } = document ? (JSON.parse(document.value) as TaskRow) : { parent: null }
-  if (parent !== null) deletions.push({ ...childName(of, parent, id), value: null })
-  const collections = [
-    ['task-message', `${id}:`],
-    ['task-event', `${id}:`],
-    ['task-child', childrenOf(id)],
-    ['task-signals', signalsOf(id)],
-  ] as const
-  for (const [collection, prefix] of collections) {
-    for await (const { key } of iterateDocuments(store, { of: collection, ...of }, prefix)) {
-      if (!key.startsWith(prefix)) break
-      deletions.push({ of: collection, ...of, key, value: null })
-    }
-  }
+async function deletionsOfTask(store: Store, of: Scope, id: string, uid: string): Promise<DocumentWrite[]> {
+  const deletions: DocumentWrite[] = [
+    collections.task.remove(of, id),
+    collections.taskRun.remove(of, id),
+    collections.taskWake.remove(of, id),
+    collections.taskOrder.remove(of, uid),
+  ]
+  const { parent = null } = (await collections.task.read(store, of, id)) ?? {}
+  if (parent !== null) deletions.push(collections.taskChild.remove(of, parent, id))
+  const { taskMessage, taskEvent, taskChild, taskSignals } = collections
+  for (const documents of [
+    taskMessage.startingWith(store, of, `${id}:`),
+    taskEvent.startingWith(store, of, `${id}:`),
+    taskChild.startingWith(store, of, childrenOf(id)),
+    taskSignals.startingWith(store, of, signalsOf(id)),
+  ])
+    for await (const document of documents) deletions.push(deletionOf(document))
   for (const path of [logPath(id), resultPath(id)]) {
     const file = await readStoredFile(store, of, path)
     if (file) deletions.push(...removedFileRows(of, path, file))

@@ -8,6 +8,8 @@ import type { Clock } from '../core/clock.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
 import type { ScopeFilter, Store, Unsettled } from '../store/store.ts'
 import { iterateAgentSessions } from '../store/iterate-agent-sessions.ts'
+import { collections } from '../store/collections.ts'
+import { deletionOf } from '../store/collection.ts'
 
 export interface PruneOptions {
   /** Deletes calls that settled longer ago than this … */
@@ -90,28 +92,13 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
  * them.
  */
 async function pruneRules(store: Store, before: number, tenant: string | undefined): Promise<void> {
-  for (let after = ''; ;) {
-    const page = await store.documentsOf({
-      of: 'rule',
-      ...(tenant === undefined ? {} : { tenant }),
-      after,
-      limit: pageSize,
-    })
+  for await (const page of collections.rule.pages(store, tenant === undefined ? {} : { tenant }, pageSize)) {
     const expired = page.filter(({ value }) => {
-      const { until, revoked } = JSON.parse(value) as { until: number; revoked?: { at: number } }
+      const { until, revoked } = collections.rule.parse(value) as { until: number; revoked?: { at: number } }
       return Math.min(until, revoked?.at ?? until) < before
     })
-    const documents = expired.map(({ of, tenant: owner, session, key }) => ({
-      of,
-      tenant: owner,
-      session,
-      key,
-      value: null,
-    }))
+    const documents = expired.map(deletionOf)
     if (documents.length > 0) await store.commit({ guards: [], documents, events: [] })
-    const last = page.at(-1)
-    if (!last || page.length < pageSize) return
-    after = last.key
   }
 }
 

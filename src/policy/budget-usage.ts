@@ -5,6 +5,7 @@
 // every worker.
 
 import type { Glob } from './rules.ts'
+import { collections } from '../store/collections.ts'
 
 export type UsageFact =
   /** The call passed the budget and runs. */
@@ -114,7 +115,7 @@ export function serializeUsage({ per, repeats, exempt, invalid }: CountedLimits,
 
 /** The usage at `now`. Usage of an expired window is dropped. */
 export function parseUsage({ per }: Pick<CountedLimits, 'per'>, text: string | null, now: number): Usage {
-  const stored = text === null ? undefined : (JSON.parse(text) as StoredUsage)
+  const stored = text === null ? undefined : (collections.usage.parse(text) as StoredUsage)
   const since = per === undefined ? 0 : windowStart(now, per, stored?.since)
   if (!stored || (stored.since ?? 0) !== since) return newUsage(since)
   const { calls, time, cost, rounds = [], invalid = [] } = stored

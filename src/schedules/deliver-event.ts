@@ -5,7 +5,7 @@ import { decode, encode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
-import { endName, noticeKey } from '../store/records/task-record.ts'
+import { noticeKey } from '../store/records/task-record.ts'
 import type { Change, Guard, StoredDocument } from '../store/store.ts'
 import { type FireResult, type FireHost, isStartError } from './fire-schedule.ts'
 import type { Owner } from '../tasks/ports.ts'
@@ -17,9 +17,9 @@ import {
   occurrenceName,
   type OccurrenceRow,
   readSubscription,
-  subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
+import { collections } from '../store/collections.ts'
 
 const nullPayload = encode(null)
 const baseMs = 1_000
@@ -36,19 +36,19 @@ export async function deliver(
 ): Promise<FireResult> {
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
-  const name = { of: 'due', ...of, key: due.key }
+  const name = collections.due.name(of, due.key)
   const removed = { ...name, value: null }
-  const subscriptionDocument = subscriptionName(of, subscription)
+  const subscriptionDocument = collections.subscription.name(of, subscription)
   const [stored, occurrenceRow, sessionEnd] = await Promise.all([
     store.document(subscriptionDocument),
     store.document(occurrenceName(of.tenant, occurrence)),
-    store.document(endName(of, '')),
+    store.document(collections.sessionEnd.name(of)),
   ])
   const guards: Guard[] = [
     { kind: 'kept', ...name, revision: due.revision },
     // After unsubscribe nothing may be delivered.
     { kind: 'kept', ...subscriptionDocument, revision: stored?.revision ?? 0 },
-    ...(sessionEnd ? [] : [{ kind: 'kept', ...endName(of, ''), revision: 0 } as const]),
+    ...(sessionEnd ? [] : [{ kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 } as const]),
   ]
   /** A rejected commit means that another worker processed the row. */
   const done = async (documents: DocumentWrites = [], events: readonly NewEvent[] = []): Promise<FireResult> => {
@@ -58,7 +58,7 @@ export async function deliver(
   const row = stored && readSubscription(stored)
   // The subscription or the session is gone: drop the delivery.
   if (!row || row.born !== born || !occurrenceRow || sessionEnd) return done()
-  const { event, key, payload } = JSON.parse(occurrenceRow.value) as OccurrenceRow
+  const { event, key, payload } = collections.occurrence.parse(occurrenceRow.value) as OccurrenceRow
   const at = clock.now()
   const delivered = (task: string | null): NewEvent =>
     eventOf(sessionSubject(of), 'trigger.delivered', at, { trigger: subscription, event, key, task })
@@ -111,12 +111,7 @@ export async function deliver(
 /** The `due` row of a delivery. */
 export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): DocumentWrites[number] => {
   const { occurrence, subscription, born } = row.delivery
-  return {
-    of: 'due',
-    ...of,
-    key: dueKey(at, of.tenant, of.session, occurrence, subscription, born),
-    value: JSON.stringify(row),
-  }
+  return collections.due.write(row, of, dueKey(at, of.tenant, of.session, occurrence, subscription, born))
 }
 
 function inputOf({ input, payloadTo }: SubscriptionRow, payload: Json): Json {

@@ -10,7 +10,6 @@ import { encode, containsAttachment } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Execution } from '../engine/engine.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
 import { dueDelivery } from './deliver-event.ts'
@@ -23,11 +22,11 @@ import {
   occurrenceName,
   type OccurrenceRow,
   readSubscription,
-  subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
 import type { DueSignal } from './due-signal.ts'
 import { checkFields, rejectWith } from './start-target.ts'
+import { collections } from '../store/collections.ts'
 
 /** A recorded event. */
 export interface EmittedEvent {
@@ -101,7 +100,12 @@ export async function emit(
   const name = occurrenceName(tenant, occurrenceKey(event, key))
   for (;;) {
     const stored = await store.document(name)
-    if (stored) return sameOccurrence(JSON.parse(stored.value) as OccurrenceRow, by?.placed ? null : text, session)
+    if (stored)
+      return sameOccurrence(
+        collections.occurrence.parse(stored.value) as OccurrenceRow,
+        by?.placed ? null : text,
+        session,
+      )
     const at = clock.now()
     const { deliveries, documents } = await planDeliveries(host, { tenant, session }, event, {
       occurrence: name.key,
@@ -174,9 +178,9 @@ async function planDeliveries(
 ): Promise<{ deliveries: Delivery[]; documents: NonNullable<Change['documents']>[number][] }> {
   const deliveries: Delivery[] = []
   const documents: NonNullable<Change['documents']>[number][] = []
-  const query = { of: 'subscribed', tenant, ...(session === undefined ? {} : { session }) }
-  for await (const { key, session: of, value: id } of iterateDocuments(host.store, query, `${event}:`)) {
-    if (!key.startsWith(`${event}:`)) break
+  const receivers = { tenant, ...(session === undefined ? {} : { session }) }
+  const subscribed = collections.subscribed.startingWith(host.store, receivers, `${event}:`)
+  for await (const { session: of, value: id } of subscribed) {
     const scope = { tenant, session: of }
     const row = await readSubscriber(host, scope, id)
     if (!row || !row.enabled || row.event !== event) continue
@@ -198,7 +202,7 @@ async function readSubscriber(
   id: string,
 ): Promise<SubscriptionRow | undefined> {
   try {
-    const stored = await store.document(subscriptionName(of, id))
+    const stored = await store.document(collections.subscription.name(of, id))
     return stored && readSubscription(stored)
   } catch (error) {
     if (!isStartError(error) && !(error instanceof SyntaxError)) throw error

@@ -8,16 +8,16 @@ import { decode } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { sessionSubject } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
-import { endName, noticeKey } from '../store/records/task-record.ts'
+import { noticeKey } from '../store/records/task-record.ts'
 import type { Guard, StoredDocument } from '../store/store.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { monitorFiredWrites } from './monitor-task-writes.ts'
 import { readTask } from '../tasks/read-task.ts'
-import { scheduleName } from '../store/records/task-record.ts'
 import { advanceSchedule, isCurrentDueRow, readRow, type ScheduleRow, type ScheduleSlot } from './schedule-row.ts'
 import { scheduleTransition, type ScheduleWrites } from './schedule-events.ts'
 import { maxCatchUp, type Plan, planSlots } from './due-slots.ts'
 import { startTask } from '../tasks/start-task.ts'
+import { collections } from '../store/collections.ts'
 
 /** `left`: the row stays, for another worker or for later. `done`: this `due` row needs no more work. */
 export type FireResult = 'done' | 'left'
@@ -44,17 +44,20 @@ export async function fireSchedule(host: FireHost, due: StoredDocument, id: stri
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
   const [stored, sessionEnd] = await Promise.all([
-    store.document(scheduleName(of, id)),
-    store.document(endName(of, '')),
+    store.document(collections.schedule.name(of, id)),
+    store.document(collections.sessionEnd.name(of)),
   ])
   const row = stored && readRow(stored)
   const guards: Guard[] = [
-    { kind: 'kept', ...scheduleName(of, id), revision: stored?.revision ?? 0 },
-    { kind: 'kept', of: 'due', ...of, key: due.key, revision: due.revision },
+    { kind: 'kept', ...collections.schedule.name(of, id), revision: stored?.revision ?? 0 },
+    { kind: 'kept', ...collections.due.name(of, due.key), revision: due.revision },
   ]
   // The `due` row is stale: it belongs to no current schedule. Remove it.
   if (!row || row.state !== 'active' || !isCurrentDueRow(due, id, row))
-    return commitOnce(host, guards, { documents: [{ of: 'due', ...of, key: due.key, value: null }], events: [] })
+    return commitOnce(host, guards, {
+      documents: [collections.due.remove(of, due.key)],
+      events: [],
+    })
   const at = clock.now()
   // The clock was set back since this worker read the row.
   if ((row.nextAt as number) > at) return 'left'
@@ -68,7 +71,7 @@ export async function fireSchedule(host: FireHost, due: StoredDocument, id: stri
   const advance = async (fired: ScheduleSlot | null, also = noWrites): Promise<FireResult> => {
     const after = advanceSchedule(row, plan, at, fired)
     const transition = await scheduleTransition(store, of, id, { before: row, after, at })
-    const notEnded = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+    const notEnded = { kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 } as const
     return commitOnce(host, [...guards, notEnded], mergeWrites(transition, also))
   }
   if (slot === null) return advance(null)

@@ -3,15 +3,16 @@
 // end is recorded in the commit that ends the schedule. tasks/read-schedule-monitor.ts reads it.
 
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
-import { messageName, orderName, taskName, type TaskRow } from '../store/records/task-record.ts'
+import { type TaskRow } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard, Store } from '../store/store.ts'
 import type { TaskMessage } from '../tools/context/task-interfaces.ts'
 import { monitorKind } from '../core/task-state.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Monitor } from '../tasks/read-schedule-monitor.ts'
 import type { ScheduleRow } from './schedule-row.ts'
+import { collections } from '../store/collections.ts'
+import { deletionOf } from '../store/collection.ts'
 
 type DocumentWrites = NonNullable<Change['documents']>
 
@@ -34,15 +35,13 @@ export async function monitorRows(
   about: { schedule: string; order: string; title: string; tool: string; at: number; secret: boolean },
 ): Promise<{ guards: Guard[] } & MonitorWrites> {
   const { schedule, order, title, tool, at, secret } = about
-  const stored = await store.document(taskName(of, id))
-  const before = stored && (JSON.parse(stored.value) as TaskRow)
+  const stored = await store.document(collections.task.name(of, id))
+  const before = stored && collections.task.parse(stored.value)
   if (before && before.kind !== monitorKind) throw new PawlError('task_conflict', `The id is '${id}'.`)
   // A monitor that replaces an ended one starts without its messages.
-  const removed: DocumentWrites[number][] = before ? [{ ...orderName(of, before.uid), value: null }] : []
-  for await (const { key } of before ? iterateDocuments(store, { of: 'task-message', ...of }, `${id}:`) : []) {
-    if (!key.startsWith(`${id}:`)) break
-    removed.push({ of: 'task-message', ...of, key, value: null })
-  }
+  const removed: DocumentWrites[number][] = before ? [collections.taskOrder.remove(of, before.uid)] : []
+  for await (const message of before ? collections.taskMessage.startingWith(store, of, `${id}:`) : [])
+    removed.push(deletionOf(message))
   const row: TaskRow = {
     uid: order,
     kind: monitorKind,
@@ -56,11 +55,11 @@ export async function monitorRows(
     ...(place === undefined ? {} : { place }),
   }
   return {
-    guards: [{ kind: 'kept', ...taskName(of, id), revision: stored?.revision ?? 0 }],
+    guards: [{ kind: 'kept', ...collections.task.name(of, id), revision: stored?.revision ?? 0 }],
     documents: [
       ...removed,
-      { ...taskName(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
-      { ...orderName(of, order), value: id },
+      { ...collections.task.name(of, id), ...(secret ? { secret } : {}), value: JSON.stringify(row) },
+      { ...collections.taskOrder.name(of, order), value: id },
     ],
     events: [
       eventOf({ ...sessionSubject(of), call: call ?? '' }, 'task.created', at, { task: id, kind: monitorKind, tool }),
@@ -78,7 +77,7 @@ export function monitorFiredWrites(of: Scope, { monitor }: ScheduleRow, slot: nu
     at,
   }
   return {
-    documents: [{ ...messageName(of, monitor, at, `out.${slot}`), value: JSON.stringify(message) }],
+    documents: [collections.taskMessage.write(message, of, monitor, at, `out.${slot}`)],
     events: [eventOf(sessionSubject(of), 'task.message', at, { task: monitor, message: message.id, direction: 'out' })],
   }
 }
@@ -93,14 +92,14 @@ export async function monitorEndWrites(
 ): Promise<MonitorWrites> {
   const { monitor } = before
   if (monitor === undefined || before.state === 'ended' || (after && after.state !== 'ended')) return noWrites
-  const stored = await store.document(taskName(of, monitor))
-  const row = stored && (JSON.parse(stored.value) as TaskRow)
+  const stored = await store.document(collections.task.name(of, monitor))
+  const row = stored && collections.task.parse(stored.value)
   if (!row || row.kind !== monitorKind || row.ended) return noWrites
   const ended = { state: after ? ('succeeded' as const) : ('cancelled' as const), at, runs: (after ?? before).runs }
   return {
     documents: [
       {
-        ...taskName(of, monitor),
+        ...collections.task.name(of, monitor),
         ...(before.secret ? { secret: true as const } : {}),
         value: JSON.stringify({ ...row, ended }),
       },

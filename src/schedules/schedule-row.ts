@@ -4,7 +4,6 @@
 import { hash } from 'node:crypto'
 import { canonicalJson, canonicalText } from '../core/canonical-json.ts'
 import { lengthPrefixed } from '../core/ids.ts'
-import { messageName, scheduleName } from '../store/records/task-record.ts'
 import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
@@ -12,6 +11,7 @@ import { lastSlots, nextAfter, type Timing } from './next-cron-times.ts'
 import type { Change, StoredDocument, DocumentName } from '../store/store.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { type CatchUp, maxHistory, type Plan } from './due-slots.ts'
+import { collections } from '../store/collections.ts'
 
 /** If the previous run is still open, the next one is skipped, queued behind it, or started in parallel. */
 export type Overlap = 'skip' | 'queue' | 'parallel'
@@ -96,27 +96,13 @@ export interface Schedule extends Pick<
   readonly timezone: string
 }
 
-/**
- * Every API change to the schedules of a session compares and sets this document, so that limits are counted exactly.
- */
-export const gateName = ({ tenant, session }: Scope): DocumentName => ({
-  of: 'schedule-gate',
-  tenant,
-  session,
-  key: 'gate',
-})
-
 /** `due` rows are read in time order across all tenants, so the part after the time is unique across all of them. */
 export const dueKey = (at: number, ...what: readonly string[]): string =>
   `${String(at).padStart(15, '0')}:${hash('sha256', lengthPrefixed(...what), 'base64url')}`
 export const dueAt = ({ key }: Pick<StoredDocument, 'key'>): number => Number(key.slice(0, 15))
 
-const dueName = ({ tenant, session }: Scope, id: string, { born }: ScheduleRow, at: number): DocumentName => ({
-  of: 'due',
-  tenant,
-  session,
-  key: dueKey(at, tenant, session, id, born),
-})
+const dueName = (of: Scope, id: string, { born }: ScheduleRow, at: number): DocumentName =>
+  collections.due.name(of, dueKey(at, of.tenant, of.session, id, born))
 
 type DocumentWrites = NonNullable<Change['documents']>
 
@@ -127,13 +113,13 @@ export function scheduleRows(
   before: ScheduleRow | null,
   row: ScheduleRow | null,
 ): DocumentWrites {
-  const name = scheduleName(of, id)
+  const name = collections.schedule.name(of, id)
   const sealed = row?.secret ? { secret: true as const } : {}
   // Messages of a monitor are removed together with the slots they report.
   const dropped =
     row?.monitor === undefined ? [] : (before?.history ?? []).filter((slot) => !row.history.includes(slot))
   const droppedMessages = dropped.map(({ firedAt, slot }) => ({
-    ...messageName(of, row?.monitor ?? '', firedAt, `out.${slot}`),
+    ...collections.taskMessage.name(of, row?.monitor ?? '', firedAt, `out.${slot}`),
     value: null,
   }))
   const documents: DocumentWrites[number][] = [
@@ -192,7 +178,7 @@ export function withHistory(row: ScheduleRow, slots: readonly ScheduleSlot[], ru
   }
 }
 
-export const readRow = ({ value }: StoredDocument): ScheduleRow => JSON.parse(value) as ScheduleRow
+export const readRow = ({ value }: StoredDocument): ScheduleRow => collections.schedule.parse(value) as ScheduleRow
 
 export function toSchedule(id: string, row: ScheduleRow): Schedule {
   const { tool, message, title, catchUp, cap, overlap, wake, state, nextAt, lastAt, runs, createdAt, timing, input } =

@@ -9,6 +9,7 @@ import { type FireResult, type FireHost, fireSchedule } from './fire-schedule.ts
 import { dueAt } from './schedule-row.ts'
 import type { DeliveryRow } from './trigger-row.ts'
 import { fireWake, type WakeRow } from './wake-session.ts'
+import { collections } from '../store/collections.ts'
 
 const page = 100
 /** Rows fired in parallel, so that the store can group their commits. */
@@ -116,7 +117,7 @@ export class Scheduler {
     const { store, clock } = this.#host
     let any = false
     for (let after = ''; !this.#stopped;) {
-      const rows = await store.documentsOf({ of: 'due', after, limit: page })
+      const rows = await store.documentsOf({ of: collections.due.of, after, limit: page })
       const now = clock.now()
       const due = rows.filter((row) => dueAt(row) <= now)
       for (let from = 0; from < due.length && !this.#stopped; from += batchSize) {
@@ -137,7 +138,7 @@ export class Scheduler {
   async #fire(row: StoredDocument): Promise<FireResult> {
     const { logger } = this.#host
     try {
-      const what = JSON.parse(row.value) as { readonly schedule: string } | DeliveryRow | WakeRow
+      const what = collections.due.parse(row.value) as { readonly schedule: string } | DeliveryRow | WakeRow
       if ('wake' in what) return await fireWake(this.#host, row, what.wake)
       return await ('schedule' in what
         ? fireSchedule(this.#host, row, what.schedule)

@@ -6,9 +6,8 @@ import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
-import { endName, noticeKey } from '../store/records/task-record.ts'
+import { noticeKey } from '../store/records/task-record.ts'
 import { nextAfter, nextTimes, checkTiming } from './next-cron-times.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Guard } from '../store/store.ts'
 import { taskOrigin, taskSpec, openRuns } from './fire-schedule.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
@@ -16,7 +15,6 @@ import type { Monitor } from '../tasks/read-schedule-monitor.ts'
 import { monitorFiredWrites, monitorRows } from './monitor-task-writes.ts'
 import {
   type ScheduleDefinition,
-  gateName,
   scheduleRows,
   type Overlap,
   pauseSchedule,
@@ -33,10 +31,10 @@ import { scheduleTransition } from './schedule-events.ts'
 import { type CatchUp, maxCatchUp } from './due-slots.ts'
 import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from '../tasks/start-task.ts'
-import { scheduleName } from '../store/records/task-record.ts'
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
 import type { DueSignal } from './due-signal.ts'
 import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
+import { collections } from '../store/collections.ts'
 
 export interface CreateSchedule extends StartSpec {
   /** Five fields: minute, hour, day of month, month, day of week; or '@daily' and the like. Either this or `at`. */
@@ -130,14 +128,17 @@ export function openSchedules(
 ): Schedules {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
-  const gate = gateName(of)
+  const gate = collections.scheduleGate.name(of)
 
   const find = async (id: string): Promise<Found | undefined> => {
     if (typeof id !== 'string' || id === '') return undefined
-    const [stored, gateRow] = await Promise.all([store.document(scheduleName(of, id)), store.document(gate)])
+    const [stored, gateRow] = await Promise.all([
+      store.document(collections.schedule.name(of, id)),
+      store.document(gate),
+    ])
     if (!stored) return undefined
     const guards: Guard[] = [
-      { kind: 'kept', ...scheduleName(of, id), revision: stored.revision },
+      { kind: 'kept', ...collections.schedule.name(of, id), revision: stored.revision },
       { kind: 'kept', ...gate, revision: gateRow?.revision ?? 0 },
     ]
     return { row: readRow(stored), guards }
@@ -149,7 +150,7 @@ export function openSchedules(
   }
   const rows = async (): Promise<{ id: string; row: ScheduleRow }[]> => {
     const all: { id: string; row: ScheduleRow }[] = []
-    for await (const stored of iterateDocuments(store, { of: 'schedule', ...of }))
+    for await (const stored of collections.schedule.iterate(store, of))
       all.push({ id: stored.key, row: readRow(stored) })
     return all.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
@@ -176,7 +177,7 @@ export function openSchedules(
         'Too many concurrent changes to the schedules; nothing was written. Try again.',
       )
     })
-  const notEnded = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+  const notEnded = { kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 } as const
   /** Throws for a rejection that a retry cannot resolve. */
   const throwIfPermanent = (refused: Guard): undefined => {
     if (refused.kind === 'holds') throw new PawlError('lease_lost')
@@ -207,7 +208,7 @@ export function openSchedules(
       const id = checkStartId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
       const now = clock.now()
       // A repeated request is validated as of the first creation: its instant may have passed since.
-      const before = await store.document(scheduleName(of, id))
+      const before = await store.document(collections.schedule.name(of, id))
       const { secret, ...definition } = await checkDefinition(
         host,
         owner,
@@ -231,7 +232,7 @@ export function openSchedules(
         history: [],
       }
       return retryUntilCommitted(async () => {
-        const stored = await store.document(scheduleName(of, id))
+        const stored = await store.document(collections.schedule.name(of, id))
         if (stored) {
           const existing = readRow(stored)
           if (!sameDefinition(existing, definition) || (monitor && existing.monitor !== monitor.id))
@@ -250,7 +251,7 @@ export function openSchedules(
         const written = await store.commit({
           guards: [
             notEnded,
-            { kind: 'kept', ...scheduleName(of, id), revision: 0 },
+            { kind: 'kept', ...collections.schedule.name(of, id), revision: 0 },
             { kind: 'kept', ...gate, revision: gateRow?.revision ?? 0 },
             ...(monitorWrites?.guards ?? []),
             ...(fence?.() ?? []),

@@ -8,6 +8,7 @@ import type { Scope } from '../core/scope.ts'
 import type { StoredDocument, DocumentName } from '../store/store.ts'
 import type { StartIdentity } from './schedule-row.ts'
 import type { CheckedStart } from './start-target.ts'
+import { collections } from '../store/collections.ts'
 
 export interface SubscriptionRow extends Omit<CheckedStart, 'secret'> {
   /** Unique id of this subscription, to distinguish it from an earlier one with the same id. */
@@ -63,28 +64,13 @@ export interface DeliveryRow {
   }
 }
 
-export const subscriptionName = ({ tenant, session }: Scope, id: string): DocumentName => ({
-  of: 'subscription',
-  tenant,
-  session,
-  key: id,
-})
-
 /** Event names contain no colon, so the prefix `event:` matches exactly one event. */
-export const subscriptionIndexName = ({ tenant, session }: Scope, id: string, event: string): DocumentName => ({
-  of: 'subscribed',
-  tenant,
-  session,
-  key: `${event}:${digest(session, id)}`,
-})
+export const subscriptionIndexName = (of: Scope, id: string, event: string): DocumentName =>
+  collections.subscribed.name(of, `${event}:${digest(of.session, id)}`)
 
 export const occurrenceKey = (event: string, key: string): string => digest(event, key)
-export const occurrenceName = (tenant: string, key: string): DocumentName => ({
-  of: 'occurrence',
-  tenant,
-  session: '',
-  key,
-})
+export const occurrenceName = (tenant: string, key: string): DocumentName =>
+  collections.occurrence.name({ tenant, session: '' }, key)
 
 /** Deterministic, so that a repeated delivery finds the task it started before. */
 export const deliveryTask = (occurrence: string, id: string, born: string): string =>
@@ -92,7 +78,8 @@ export const deliveryTask = (occurrence: string, id: string, born: string): stri
 
 const digest = (...what: readonly string[]): string => hash('sha256', lengthPrefixed(...what), 'base64url')
 
-export const readSubscription = ({ value }: StoredDocument): SubscriptionRow => JSON.parse(value) as SubscriptionRow
+export const readSubscription = ({ value }: StoredDocument): SubscriptionRow =>
+  collections.subscription.parse(value) as SubscriptionRow
 
 export function toSubscription(id: string, row: SubscriptionRow): Subscription {
   const { event, tool, input, payloadTo, message, title, wake, enabled, createdAt } = row

@@ -6,9 +6,7 @@ import { canonicalText } from '../core/canonical-json.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
 import { decode } from '../core/tool-value.ts'
-import { endName } from '../store/records/task-record.ts'
 import { eventOf, sessionSubject, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Guard } from '../store/store.ts'
 import { checkEmitOptions, checkEvent, emit, type EmitHost, type EmittedEvent } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
@@ -17,11 +15,11 @@ import {
   readSubscription,
   toSubscription,
   type Subscription,
-  subscriptionName,
   type SubscriptionRow,
 } from './trigger-row.ts'
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
 import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
+import { collections } from '../store/collections.ts'
 
 export interface Subscribe extends StartSpec {
   /** The name of the event. */
@@ -68,14 +66,14 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
   /** Every change compares and sets this document, so that the limit is counted exactly. */
-  const gate = { of: 'trigger-gate', ...of, key: 'gate' }
+  const gate = collections.triggerGate.name(of)
   const bump = { ...gate, value: '1' }
 
   const sessionEvent = <T extends EventType>(type: T, body: EventBodies[T]): NewEvent =>
     eventOf(sessionSubject(of), type, clock.now(), body)
   const all = async (): Promise<{ id: string; row: SubscriptionRow }[]> => {
     const found: { id: string; row: SubscriptionRow }[] = []
-    for await (const stored of iterateDocuments(store, { of: 'subscription', ...of }))
+    for await (const stored of collections.subscription.iterate(store, of))
       found.push({ id: stored.key, row: readSubscription(stored) })
     return found.toSorted((a, b) => a.row.createdAt - b.row.createdAt || (a.row.born < b.row.born ? -1 : 1))
   }
@@ -95,14 +93,15 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
   const subscriptionRows = (id: string, row: SubscriptionRow): NonNullable<Change['documents']> => {
     const sealed = row.secret ? { secret: true as const } : {}
     return [
-      { ...subscriptionName(of, id), ...sealed, value: JSON.stringify(row) },
+      { ...collections.subscription.name(of, id), ...sealed, value: JSON.stringify(row) },
       { ...subscriptionIndexName(of, id, row.event), value: id },
       bump,
     ]
   }
   const enable = (id: string, enabled: boolean): Promise<Subscription> =>
     retryUntilCommitted(async (guards) => {
-      const stored = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+      const stored =
+        typeof id === 'string' && id !== '' ? await store.document(collections.subscription.name(of, id)) : undefined
       if (!stored) throw new PawlError('trigger_unknown', `The id is ${formatValue(id)}.`)
       const before = readSubscription(stored)
       if (before.enabled === enabled) return toSubscription(id, before)
@@ -146,7 +145,7 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         }
         if (existing.length >= maxSubscriptions)
           throw new PawlError('triggers_full', `The session has ${existing.length} subscriptions.`)
-        const ended = { kind: 'kept', ...endName(of, ''), revision: 0 } as const
+        const ended = { kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 } as const
         const events = [sessionEvent('trigger.subscribed', { trigger: id, event })]
         const written = await store.commit({ guards: [...guards, ended], documents: subscriptionRows(id, row), events })
         if (!written.ok && written.refused.kind === 'kept' && written.refused.of === ended.of)
@@ -156,9 +155,13 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
     },
     unsubscribe: (id) =>
       retryUntilCommitted(async (guards) => {
-        const stored = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+        const stored =
+          typeof id === 'string' && id !== '' ? await store.document(collections.subscription.name(of, id)) : undefined
         if (!stored) return false
-        const names = [subscriptionName(of, id), subscriptionIndexName(of, id, readSubscription(stored).event)]
+        const names = [
+          collections.subscription.name(of, id),
+          subscriptionIndexName(of, id, readSubscription(stored).event),
+        ]
         const removed = names.map((name) => ({
           ...name,
           value: null,
@@ -167,7 +170,8 @@ export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
         return (await store.commit({ guards, documents: [...removed, bump], events })).ok ? true : undefined
       }),
     async get(id) {
-      const stored = typeof id === 'string' && id !== '' ? await store.document(subscriptionName(of, id)) : undefined
+      const stored =
+        typeof id === 'string' && id !== '' ? await store.document(collections.subscription.name(of, id)) : undefined
       return stored && toSubscription(id, readSubscription(stored))
     },
     list: async () => (await all()).map(({ id, row }) => toSubscription(id, row)),

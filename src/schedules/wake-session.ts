@@ -3,8 +3,7 @@
 // notice; the commit that removes it records the turn, so a session is woken exactly once, across workers and crashes.
 
 import type { NewCall } from '../engine/engine.ts'
-import { lastTurnName, type LastTurnRow, parentName, turnBatch, wokenId } from '../store/records/conversation.ts'
-import { endName } from '../store/records/task-record.ts'
+import { turnBatch, wokenId } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
@@ -14,6 +13,7 @@ import type { Wakes } from '../tasks/ports.ts'
 import { openNotices } from '../tasks/notices.ts'
 import type { DueSignal } from './due-signal.ts'
 import { dueKey, overdueTime } from './schedule-row.ts'
+import { collections } from '../store/collections.ts'
 
 type DocumentWrites = NonNullable<Change['documents']>
 
@@ -60,12 +60,8 @@ export function openWakes(
   }
 }
 
-const dueWake = (of: Scope, at: number, wake: WakeRow['wake']): DocumentWrites[number] => ({
-  of: 'due',
-  ...of,
-  key: dueKey(at, of.tenant, of.session, 'wake', wake.what),
-  value: JSON.stringify({ wake } satisfies WakeRow),
-})
+const dueWake = (of: Scope, at: number, wake: WakeRow['wake']): DocumentWrites[number] =>
+  collections.due.write({ wake } satisfies WakeRow, of, dueKey(at, of.tenant, of.session, 'wake', wake.what))
 
 /**
  * Backoff for polling a moved call. Normally the worker that settles it wakes the session; polling covers a move that
@@ -79,7 +75,7 @@ const maxWaitMs = 24 * 60 * 60_000
 export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRow['wake']): Promise<FireResult> {
   const { store, clock, logger } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
-  const name = { of: 'due', ...of, key: due.key }
+  const name = collections.due.name(of, due.key)
   const guards: Guard[] = [{ kind: 'kept', ...name, revision: due.revision }]
   const removed = { ...name, value: null }
   /** A rejected commit means that another worker processed the row. */
@@ -94,15 +90,18 @@ export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRo
         tries: wake.tries + 1,
       }),
     )
-  const [last, sessionEnd] = await Promise.all([store.document(lastTurnName(of)), store.document(endName(of, ''))])
+  const [last, sessionEnd] = await Promise.all([
+    store.document(collections.turnLast.name(of)),
+    store.document(collections.sessionEnd.name(of)),
+  ])
   if (sessionEnd) return done()
   const call = wake.call === undefined ? undefined : await store.call(wake.call)
   if (call && call.state !== 'settled') return later()
   // No turn was ever requested here, or an agent owns the session.
-  if (!last || (await store.document(parentName(of)))) return done()
+  if (!last || (await store.document(collections.sessionParent.name(of)))) return done()
   // An open turn reads the notices itself, or writes its own wake row when it ends.
   if ((await openNotices(host, of).list()).length === 0 || (await hasOpenTurn(store, of))) return done()
-  const row = JSON.parse(last.value) as LastTurnRow
+  const row = collections.turnLast.parse(last.value)
   // Leave the row to a worker that can drive this turn; give up if none has taken it within a day.
   if (host.wakes.maxConsecutive === 0 || !host.engine.canDrive(row.asked.tool))
     return clock.now() - wake.at < maxWaitMs ? 'left' : done()
@@ -118,12 +117,12 @@ export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRo
     position: { ...of, batch: turnBatch, id: wokenId(due.key), occurrence: 0 },
     line: null,
   }
-  const lastTurn = lastTurnName(of)
+  const lastTurn = collections.turnLast.name(of)
   const put = await host.engine.submit(request, () => ({
     guards: [
       ...guards,
       { kind: 'kept', ...lastTurn, revision: last.revision },
-      { kind: 'kept', ...endName(of, ''), revision: 0 },
+      { kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 },
     ],
     documents: [
       removed,

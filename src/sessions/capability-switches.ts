@@ -5,9 +5,9 @@ import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.t
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Capabilities } from './define-capability.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
+import { collections } from '../store/collections.ts'
 
 /** Capabilities of one session. */
 export interface SessionCapabilities {
@@ -18,9 +18,6 @@ export interface SessionCapabilities {
   /** Returns false if it was not on. Capabilities it required stay on. */
   switchOff(name: string): Promise<boolean>
 }
-
-const collection = 'capability'
-const documentName = ({ tenant, session }: Scope, key: string) => ({ of: collection, tenant, session, key })
 
 export class CapabilitySwitches {
   readonly #store: () => Store
@@ -36,12 +33,12 @@ export class CapabilitySwitches {
   async enabledIn({ tenant, session }: Scope): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     if (!this.all.any) return found
-    for await (const { key } of iterateDocuments(this.#store(), { of: collection, tenant, session })) found.add(key)
+    for await (const { key } of collections.capability.iterate(this.#store(), { tenant, session })) found.add(key)
     return found
   }
 
   async isOn(of: Scope, name: string): Promise<boolean> {
-    return (await this.#store().document(documentName(of, name))) !== undefined
+    return (await this.#store().document(collections.capability.name(of, name))) !== undefined
   }
 
   /** The hooks of all capabilities. `toolsetOf` returns the current toolset of a session. */
@@ -54,7 +51,7 @@ export class CapabilitySwitches {
 
   /** Documents that record these capabilities as switched on. */
   documents(of: Scope, names: Iterable<string>): NonNullable<Change['documents']> {
-    return [...names].map((name) => ({ ...documentName(of, name), value: '1' }))
+    return [...names].map((name) => ({ ...collections.capability.name(of, name), value: '1' }))
   }
 
   /** Events that announce the switch. */
@@ -77,7 +74,7 @@ export class CapabilitySwitches {
     if (!(await this.isOn(of, name))) return false
     await this.#store().commit({
       guards: [],
-      documents: [{ ...documentName(of, name), value: null }],
+      documents: [{ ...collections.capability.name(of, name), value: null }],
       events: this.events(of, [name], false),
     })
     return true

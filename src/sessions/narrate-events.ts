@@ -5,7 +5,7 @@ import { argumentLimits, readArguments } from '../calls/admission/read-arguments
 import type { Narrator } from '../feed/event-feed.ts'
 import { type CallOptions, type CallRecord, parseCallOptions, parseCallTerms } from '../store/records/call-record.ts'
 import type { EventRecord } from '../store/records/event.ts'
-import { isTurn, messageName } from '../store/records/conversation.ts'
+import { isTurn } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { isThenable } from '../core/maybe-promise.ts'
@@ -26,6 +26,7 @@ import { hiddenValue } from '../tools/narration/secret-fields.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
 import { isSensitive } from './sensitive-tools.ts'
+import { collections } from '../store/collections.ts'
 
 interface NarratorHost {
   readonly store: Pick<Store, 'call' | 'document'>
@@ -132,7 +133,7 @@ async function narrateAnswer(
   about: NarrationContext,
 ): Promise<string> {
   const { tenant, session, body } = event
-  const document = await host.store.document(messageName({ tenant, session }, body.message))
+  const document = await host.store.document(collections.message.name({ tenant, session }, body.message))
   const { message } = (document ? decode(document.value) : {}) as { message?: Message }
   if (message?.role !== 'assistant') return ''
   const tools = host.tools(tenant, session)

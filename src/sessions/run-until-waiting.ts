@@ -3,7 +3,6 @@
 
 import { PendingAsks } from '../tasks/pending-questions.ts'
 import type { NewCall } from '../engine/engine.ts'
-import { type AskItem, itemName } from '../store/records/approval-request.ts'
 import { waitTermsOf } from '../store/records/call-record.ts'
 import { decode } from '../core/tool-value.ts'
 import { milliseconds } from '../core/duration.ts'
@@ -12,6 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { CallAsk, CallOutcome, OpenCall, Until } from './call-request.ts'
 import type { Batch } from './collect-outcomes.ts'
 import { placeholder } from './placeholder-result.ts'
+import { collections } from '../store/collections.ts'
 
 export async function waitUntil(
   batch: Batch,
@@ -100,8 +100,10 @@ async function openCall({ calls, requests }: Batch, order: number, store: Store)
   if (!wait || wait.resolution !== null) return { status: 'running', ...identity, parts: placeholder('running') }
   const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
   const document =
-    waitsFor === 'client' && record ? await store.document(itemName('client', record.position, wait.id)) : undefined
-  const input = document ? { input: decode((JSON.parse(document.value) as AskItem).args) } : {}
+    waitsFor === 'client' && record
+      ? await store.document(collections.client.name(record.position, wait.id))
+      : undefined
+  const input = document ? { input: decode(collections.inbox.parse(document.value).args) } : {}
   return {
     status: 'waiting',
     for: waitsFor,

@@ -8,17 +8,16 @@ import {
   type WaitRecord,
   parseCallOptions,
 } from '../store/records/call-record.ts'
-import { usageName } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { UsageOf } from '../models/turn-interface.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/records/wait-resolution.ts'
 import { keyBatch } from './call-request.ts'
+import { collections } from '../store/collections.ts'
 
 export interface CallSummary {
   /** Unique in the store and ordered by creation. Events name the call by it, and it is the cursor of `list`. */
@@ -138,18 +137,11 @@ export function callsOf(store: Store, of: Scope): Calls {
 }
 
 async function readUsage(store: Store, of: Scope, uid: string): Promise<UsageOf | null> {
-  const turnRow = await store.document(usageName(of, uid))
-  let account = turnRow ? (JSON.parse(turnRow.value) as UsageRow).models : {}
+  const turnRow = await store.document(collections.modelUsage.name(of, uid))
+  let account = turnRow ? (collections.modelUsage.parse(turnRow.value) as UsageRow).models : {}
   // One row per completion of the body, keyed by call uid and name.
-  const { tenant, session } = of
-  for await (const { key, value } of iterateDocuments(
-    store,
-    { of: usageName(of, '').of, tenant, session },
-    `${uid}:`,
-  )) {
-    if (!key.startsWith(`${uid}:`)) break
-    account = mergeUsage(account, (JSON.parse(value) as UsageRow).models)
-  }
+  for await (const { value } of collections.modelUsage.startingWith(store, of, `${uid}:`))
+    account = mergeUsage(account, (collections.modelUsage.parse(value) as UsageRow).models)
   return Object.keys(account).length === 0 ? null : totalUsage(account)
 }
 

@@ -4,19 +4,10 @@
 import type { NewCall, Driver, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
-import { agentName, isTurn, parentName, type ParentRow, turnBatch } from '../store/records/conversation.ts'
-import {
-  childrenOf,
-  choreName,
-  endName,
-  type EndRow,
-  movedId,
-  type TaskRow,
-  wakeName,
-} from '../store/records/task-record.ts'
+import { isTurn, turnBatch } from '../store/records/conversation.ts'
+import { childrenOf, type EndRow, movedId } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import type { OnEnd } from '../core/task-state.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, StoredDocument, Store } from '../store/store.ts'
 import { isBusy } from '../store/iterate-agent-sessions.ts'
@@ -27,6 +18,7 @@ import { iterateOpenTasks, taskDocument } from '../tasks/read-task.ts'
 import { openSchedules, type SchedulesHost } from '../schedules/schedules.ts'
 import { openTriggers } from '../schedules/triggers.ts'
 import { checkCancelReason } from '../tasks/cancel-reason.ts'
+import { collections } from '../store/collections.ts'
 
 /** The tool name under which the chore is recorded. */
 const endTool = 'pawl:end'
@@ -61,12 +53,12 @@ export interface ChoreToPut {
 function createChore(of: Scope, name: string, chore: Chore): ChoreToPut {
   const position = { tenant: of.tenant, session: `${endTool}:${name}`, batch: endTool, id: name, occurrence: 0 }
   const call = { position, principal: null, tool: endTool, input: 'null', hash: name, options: null, line: null }
-  return { call, documents: [{ ...choreName(of, name), value: JSON.stringify(chore) }] }
+  return { call, documents: [collections.endChore.write(chore, of, name)] }
 }
 
 /** Undefined if it was erased with its session. */
 async function findChore(store: Store, tenant: string, name: string): Promise<StoredDocument | undefined> {
-  for await (const document of iterateDocuments(store, { of: 'end-chore', tenant }, name.slice(0, -1)))
+  for await (const document of collections.endChore.iterate(store, { tenant }, name.slice(0, -1)))
     if (document.key >= name) return document.key === name ? document : undefined
   return undefined
 }
@@ -79,7 +71,7 @@ export async function endSession(host: BackgroundHost, owner: Owner, options: Se
     throw new PawlError('task_invalid', `\`tasks\` is ${JSON.stringify(tasks)}; it must be 'cancel' or 'abandon'.`)
   const at = host.clock.now()
   const row: EndRow = { at, reason, by, ...(tasks === undefined ? {} : { tasks }) }
-  const name = endName(owner, '')
+  const name = collections.sessionEnd.name(owner)
   const chore = createChore(owner, `s.${host.ids.next()}`, { reason, by, ...(tasks === undefined ? {} : { tasks }) })
   const put = await host.engine.submit(chore.call, () => ({
     guards: [{ kind: 'kept', ...name, revision: 0 }],
@@ -96,7 +88,13 @@ export async function taskEndChore(
 ): Promise<ChoreToPut | null> {
   const parent = options.task?.id as string
   const { tenant, session } = position
-  const [first] = await store.documentsOf({ of: 'task-child', tenant, session, after: childrenOf(parent), limit: 1 })
+  const [first] = await store.documentsOf({
+    of: collections.taskChild.of,
+    tenant,
+    session,
+    after: childrenOf(parent),
+    limit: 1,
+  })
   if (!first?.key.startsWith(childrenOf(parent))) return null
   return createChore(position, `t.${uid}`, { parent, reason: 'The task that started it has ended', by: null })
 }
@@ -147,7 +145,10 @@ async function runChore(
 ): Promise<{ count: number; chore?: StoredDocument }> {
   const chore = await findChore(host.store, tenant, name)
   if (!chore) return { count: 0 }
-  return { count: await endTasks(host, { tenant, session: chore.session }, JSON.parse(chore.value) as Chore), chore }
+  return {
+    count: await endTasks(host, { tenant, session: chore.session }, collections.endChore.parse(chore.value) as Chore),
+    chore,
+  }
 }
 
 /** Cancels open turns of the session and their calls. */
@@ -173,7 +174,7 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
   for await (const { key, value } of chore.parent === undefined
     ? iterateOpenTasks(store, of)
     : childTasks(store, of, chore.parent)) {
-    const row = JSON.parse(value) as TaskRow
+    const row = collections.task.parse(value)
     if (row.kind === monitorKind) continue // a monitor ends with its schedule
     if ((chore.tasks ?? row.onEnd) === 'cancel') {
       // An unreadable task cannot run, and must not block the others.
@@ -181,11 +182,10 @@ async function endTasks(host: SchedulesHost, of: Scope, chore: Chore): Promise<n
     }
     // A task that keeps running has no session left to notify.
     else if (chore.parent === undefined)
-      await store.commit({ guards: [], documents: [{ ...wakeName(of, key), value: null }], events: [] })
+      await store.commit({ guards: [], documents: [collections.taskWake.remove(of, key)], events: [] })
   }
   if (chore.parent === undefined)
-    for await (const { key } of iterateDocuments(store, { of: agentName(of, '').of, ...of }))
-      await endAgent(host, of, key, chore)
+    for await (const { key } of collections.sessionAgent.iterate(store, of)) await endAgent(host, of, key, chore)
   return count
 }
 
@@ -198,8 +198,8 @@ async function endAgent(
 ): Promise<void> {
   const { store } = host
   const agentScope = { tenant: of.tenant, session: agent }
-  const document = await store.document(parentName(agentScope))
-  const call = document && (await readCall(store, (JSON.parse(document.value) as ParentRow).call))
+  const document = await store.document(collections.sessionParent.name(agentScope))
+  const call = document && (await readCall(store, collections.sessionParent.parse(document.value).call))
   if (call && (await survivesEnd(store, of, call, tasks))) return
   // Most agents have finished and left nothing to end.
   if ((call && call.state !== 'settled') || (await isBusy(store, agentScope)))
@@ -221,7 +221,7 @@ async function survivesEnd(store: Store, of: Scope, call: CallRecord, tasks: OnE
   const isOpen = async (uid: string): Promise<boolean> =>
     ((await readCall(store, uid))?.state ?? 'settled') !== 'settled'
   const document = await taskDocument(store, of, inTask ?? task?.id ?? movedId(root))
-  const row = document && (JSON.parse(document.value) as TaskRow)
+  const row = document && collections.task.parse(document.value)
   if (row) return (tasks ?? row.onEnd) === 'abandon' && isOpen(row.uid)
   const turnCall = turn !== undefined && (await store.callAt({ ...of, batch: turnBatch, id: turn, occurrence: 0 }))
   return !turnCall && isOpen(root)
@@ -230,8 +230,8 @@ async function survivesEnd(store: Store, of: Scope, call: CallRecord, tasks: OnE
 /** Ends an agent that started while its session was ending: the chore may have listed the agents before it started. */
 export async function endLateAgent(host: BackgroundHost, { tenant, session }: Scope, agent: string): Promise<void> {
   const of = { tenant, session }
-  const sessionEnd = await host.store.document(endName(of, ''))
-  if (sessionEnd) await endAgent(host, of, agent, JSON.parse(sessionEnd.value) as EndRow)
+  const sessionEnd = await host.store.document(collections.sessionEnd.name(of))
+  if (sessionEnd) await endAgent(host, of, agent, collections.sessionEnd.parse(sessionEnd.value))
 }
 
 /** A session that has ended must not start work by itself. */
@@ -244,8 +244,7 @@ async function cancelSchedulesAndTriggers(host: SchedulesHost, owner: Owner): Pr
 
 async function* childTasks(store: Store, of: Scope, parent: string): AsyncGenerator<StoredDocument, void> {
   const prefix = childrenOf(parent)
-  for await (const { key } of iterateDocuments(store, { of: 'task-child', ...of }, prefix)) {
-    if (!key.startsWith(prefix)) return
+  for await (const { key } of collections.taskChild.startingWith(store, of, prefix)) {
     const document = await taskDocument(store, of, key.slice(prefix.length))
     if (document) yield document
   }

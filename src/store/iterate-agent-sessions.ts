@@ -2,9 +2,8 @@
 // session.
 
 import type { Scope } from '../core/scope.ts'
-import { agentName, workingName } from './records/conversation.ts'
-import { iterateDocuments } from './iterate-documents.ts'
 import type { Store } from './store.ts'
+import { collections } from './collections.ts'
 
 /**
  * Yields the session itself, then its agents' sessions, parents before children. Each session's agents are looked up
@@ -18,12 +17,7 @@ export async function* iterateAgentSessions(
   const sessions = new Set([session]) // the loop below also visits sessions added while it runs
   for (const each of sessions) {
     yield { tenant, session: each }
-    for await (const { key } of iterateDocuments(store, {
-      of: agentName({ tenant, session: each }, '').of,
-      tenant,
-      session: each,
-    }))
-      sessions.add(key)
+    for await (const { key } of collections.sessionAgent.iterate(store, { tenant, session: each })) sessions.add(key)
   }
 }
 
@@ -33,6 +27,7 @@ export async function isBusy(
   { tenant, session }: Scope,
 ): Promise<boolean> {
   const of = { tenant, session }
-  const collections = await store.nonEmptyCollections(['schedule', 'subscription', workingName(of, '').of], of)
-  return collections.length > 0 || (await store.unsettled({ of, after: '', limit: 1 })).length > 0
+  const { schedule, subscription, sessionWorking } = collections
+  const found = await store.nonEmptyCollections([schedule.of, subscription.of, sessionWorking.of], of)
+  return found.length > 0 || (await store.unsettled({ of, after: '', limit: 1 })).length > 0
 }

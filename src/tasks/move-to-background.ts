@@ -4,14 +4,15 @@
 import { eventOf } from '../store/records/event.ts'
 import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { isStepBatch } from '../store/records/conversation.ts'
-import { endName, movedId, orderName, taskName, type TaskRow, wakeName } from '../store/records/task-record.ts'
+import { movedId, type TaskRow } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import type { Store } from '../store/store.ts'
 import type { AdoptTask, Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { movedKind, readTask } from './read-task.ts'
-import { backgroundTool, checkTaskPolicies, reserveModelSlot, startsCollection, taskTitle } from './start-task.ts'
+import { backgroundTool, checkTaskPolicies, reserveModelSlot, taskTitle } from './start-task.ts'
+import { collections } from '../store/collections.ts'
 
 /** Null if the call has already settled: the caller can read its outcome directly. */
 export async function adoptTask(
@@ -44,9 +45,9 @@ export async function adoptTask(
     links: { call: call.uid },
   }
   checkTaskPolicies({ wake })
-  const taskDocumentName = taskName(owner, id)
+  const taskDocumentName = collections.task.name(owner, id)
   const slot = byModel && !(await store.document(taskDocumentName)) ? await reserveModelSlot(host, owner) : null
-  const ended = endName(owner, '')
+  const ended = collections.sessionEnd.name(owner)
   const committed = await store.commit({
     guards: [
       { kind: 'unsettled', call: call.uid },
@@ -57,10 +58,10 @@ export async function adoptTask(
     ],
     documents: [
       { ...taskDocumentName, value: JSON.stringify(row) },
-      { ...orderName(owner, call.uid), value: id },
+      { ...collections.taskOrder.name(owner, call.uid), value: id },
       // Listed whatever its wake policy: the worker that settles the call does not know of the move, and a task lost
       // with its worker must be reported even if it is silent.
-      { ...wakeName(owner, id), value: '1' },
+      { ...collections.taskWake.name(owner, id), value: '1' },
       ...(wake === 'silent' ? [] : host.wakes.rows(owner, id, call.uid)),
       ...(slot?.documents ?? []),
     ],
@@ -74,7 +75,7 @@ export async function adoptTask(
   })
   if (!committed.ok && committed.refused.kind === 'unsettled') return null
   // Another start won the race: count the open tasks again.
-  if (!committed.ok && committed.refused.kind === 'kept' && committed.refused.of === startsCollection)
+  if (!committed.ok && committed.refused.kind === 'kept' && committed.refused.of === collections.taskStarts.of)
     return adoptTask(host, owner, call, { ...(title === undefined ? {} : { title }), wake, byModel })
   host.onMovedToBackground(call.uid)
   const found = await readTask(host, owner, id)

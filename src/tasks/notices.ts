@@ -11,13 +11,13 @@ import { isTerminal } from '../core/task-state.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { noticePrefix } from '../store/records/notice.ts'
-import { endName, type EndRow, noticeName, type NoticeRow, wakeName } from '../store/records/task-record.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
+import { type NoticeRow } from '../store/records/task-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, DocumentName } from '../store/store.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, TaskReadPorts } from './ports.ts'
 import { readMovedTask, readTask, taskResult, modelSummary } from './read-task.ts'
+import { collections } from '../store/collections.ts'
 
 export interface Notice {
   /** Pass it to `acknowledge` after delivery. */
@@ -44,7 +44,7 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
     await host.loadSecrets(of)
-    for await (const { key, revision } of iterateDocuments(store, { of: 'task-wake', ...of })) {
+    for await (const { key, revision } of collections.taskWake.iterate(store, of)) {
       // One unreadable task must not hide the notices of the others.
       const task = await unlessUnreadable(() => readTask(host, of, key))
       if (!task || !isTerminal(task.state)) continue
@@ -56,15 +56,15 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
       // A moved call is listed whatever its policy, in case its worker is lost. It was not lost: remove it.
       else
         await store.commit({
-          guards: [{ kind: 'kept', ...wakeName(of, key), revision }],
-          documents: [{ ...wakeName(of, key), value: null }],
+          guards: [{ kind: 'kept', ...collections.taskWake.name(of, key), revision }],
+          documents: [collections.taskWake.remove(of, key)],
           events: [],
         })
     }
-    const end = await store.document(endName(of, ''))
-    const until = end ? (JSON.parse(end.value) as EndRow).at : Infinity
-    for await (const { key, value } of iterateDocuments(store, { of: 'notice', ...of })) {
-      const row = JSON.parse(value) as NoticeRow
+    const end = await store.document(collections.sessionEnd.name(of))
+    const until = end ? collections.sessionEnd.parse(end.value).at : Infinity
+    for await (const { key, value } of collections.notice.iterate(store, of)) {
+      const row = collections.notice.parse(value)
       // Tasks that outlive their session do not report to it any more.
       if (row.task === undefined || row.at <= until) found.push(noticeFromRow(key, row))
     }
@@ -105,8 +105,8 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
 
 function noticeDocument(of: Scope, id: string): DocumentName | null {
   if (!isName(id)) return null
-  if (id.startsWith(endPrefix)) return wakeName(of, id.slice(endPrefix.length))
-  return id.startsWith(noticePrefix) ? noticeName(of, id.slice(noticePrefix.length)) : null
+  if (id.startsWith(endPrefix)) return collections.taskWake.name(of, id.slice(endPrefix.length))
+  return id.startsWith(noticePrefix) ? collections.notice.name(of, id.slice(noticePrefix.length)) : null
 }
 
 /**
@@ -121,7 +121,9 @@ export async function movedCallNotice(
   const of = { tenant, session }
   const task = await unlessUnreadable(() => readMovedTask(host, of, uid))
   if (!task || !announcesEnd(task)) return null
-  return (await unlessUnreadable(() => host.store.document(wakeName(of, task.id)))) ? 'to come' : 'told'
+  return (await unlessUnreadable(() => host.store.document(collections.taskWake.name(of, task.id))))
+    ? 'to come'
+    : 'told'
 }
 
 const announcesEnd = ({ wake, state }: Task): boolean => wake !== 'silent' || state === 'abandoned'

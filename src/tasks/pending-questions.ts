@@ -3,12 +3,12 @@
 
 import type { AskItem } from '../store/records/approval-request.ts'
 import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
-import { agentWorking, parentName, type ParentRow, workingName } from '../store/records/conversation.ts'
+import { agentWorking } from '../store/records/conversation.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import type { Scope } from '../core/scope.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Store } from '../store/store.ts'
 import { isInBackground } from './is-background.ts'
+import { collections } from '../store/collections.ts'
 
 /** An item of the inbox. */
 export interface InboxEntry {
@@ -53,14 +53,14 @@ export class PendingAsks {
 
   async #itemsOf(of: Scope): Promise<InboxEntry[]> {
     const found: InboxEntry[] = []
-    for await (const { key, value } of iterateDocuments(this.#store, { of: 'inbox', ...of }))
-      found.push({ id: key, item: JSON.parse(value) as AskItem })
+    for await (const { key, value } of collections.inbox.iterate(this.#store, of))
+      found.push({ id: key, item: collections.inbox.parse(value) })
     return found
   }
 
   async #agentsOf(of: Scope): Promise<Scope[]> {
     const found: Scope[] = []
-    for await (const { key, value } of iterateDocuments(this.#store, { of: workingName(of, '').of, ...of }))
+    for await (const { key, value } of collections.sessionWorking.iterate(this.#store, of))
       if (value === agentWorking) found.push({ tenant: of.tenant, session: key })
     return found
   }
@@ -70,8 +70,8 @@ export class PendingAsks {
    * background.
    */
   async #worksFor(of: Scope, agent: Scope, call: string | null): Promise<boolean> {
-    const stored = await this.#store.document(parentName(agent))
-    const parent = stored && (JSON.parse(stored.value) as ParentRow).call
+    const stored = await this.#store.document(collections.sessionParent.name(agent))
+    const parent = stored && collections.sessionParent.parse(stored.value).call
     if (parent === undefined || parent === call) return parent === call
     if (call === null) return !(await isInBackground(this.#store, of, parent))
     const options = (await this.#store.call(parent))?.options ?? null

@@ -2,9 +2,10 @@
 // from the schedule. schedules/monitor-task-writes.ts writes it together with the schedule.
 
 import type { Outcome } from '../core/outcome.ts'
-import { scheduleName, type TaskRow } from '../store/records/task-record.ts'
+import { type TaskRow } from '../store/records/task-record.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
+import { collections } from '../store/collections.ts'
 
 /** The monitor to create with a schedule. */
 export interface Monitor {
@@ -31,8 +32,10 @@ const cancelled: Outcome = {
 
 export async function readMonitor(store: Store, stored: StoredDocument, row: TaskRow): Promise<Task> {
   const of = { tenant: stored.tenant, session: stored.session }
-  const scheduleRow = row.ended ? undefined : await store.document(scheduleName(of, row.links.schedule ?? ''))
-  const found = scheduleRow && (JSON.parse(scheduleRow.value) as MonitoredSchedule)
+  const scheduleRow = row.ended
+    ? undefined
+    : await store.document(collections.schedule.name(of, row.links.schedule ?? ''))
+  const found = scheduleRow && (collections.schedule.parse(scheduleRow.value) as MonitoredSchedule)
   // The id may belong to a later schedule with another monitor.
   const schedule = found?.monitor === stored.key ? found : undefined
   const {

@@ -6,10 +6,8 @@ import {
   movedId,
   newRun,
   resultPath,
-  runName,
   stateOf,
   taskBatch,
-  taskName,
   type TaskRow,
   type TaskRun,
 } from '../store/records/task-record.ts'
@@ -17,7 +15,6 @@ import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { type TaskState, taskStates } from '../core/task-state.ts'
 import { decode } from '../core/tool-value.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
 import type { Task, TaskQuery } from '../tools/context/task-interfaces.ts'
@@ -26,13 +23,14 @@ import type { TaskReadPorts } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import type { Scope } from '../core/scope.ts'
 import { readMonitor } from './read-schedule-monitor.ts'
+import { collections } from '../store/collections.ts'
 
 const page = 100
 const maxListed = 500
 
 export async function readTask(host: TaskReadPorts, { tenant, session }: Scope, id: string): Promise<Task | undefined> {
   if (typeof id !== 'string' || id === '') return undefined
-  const stored = await host.store.document(taskName({ tenant, session }, id))
+  const stored = await host.store.document(collections.task.name({ tenant, session }, id))
   return stored && taskFromDocument(host, stored)
 }
 
@@ -46,13 +44,16 @@ export async function taskFromDocument(
   stored: StoredDocument,
   pendingAsks: PendingAsks = new PendingAsks(store),
 ): Promise<Task | undefined> {
-  const row = JSON.parse(stored.value) as TaskRow
+  const row = collections.task.parse(stored.value)
   if (row.kind === monitorKind) return readMonitor(store, stored, row)
-  const [call, run] = await Promise.all([store.call(row.uid), store.document(runName(stored, stored.key))])
+  const [call, run] = await Promise.all([
+    store.call(row.uid),
+    store.document(collections.taskRun.name(stored, stored.key)),
+  ])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
   const outcome = call.outcome === null ? null : redactOutcome(decode(call.outcome) as unknown as Outcome)
-  const ran = run ? (JSON.parse(run.value) as TaskRun) : newRun
+  const ran = run ? collections.taskRun.parse(run.value) : newRun
   const own = stateOf(call, waits, ran.request)
   // A nested call of the task, or an agent that works for it, may wait for people.
   const state = own === 'running' && (await unlessUnreadable(() => pendingAsks.of(call))) ? 'awaiting_input' : own
@@ -63,8 +64,10 @@ export async function taskFromDocument(
 /** The result text as a model reads it; null while the task is open, and for a monitor. */
 export async function taskResult(host: TaskReadPorts, { tenant, session }: Scope, id: string): Promise<string | null> {
   const stored =
-    typeof id === 'string' && id !== '' ? await host.store.document(taskName({ tenant, session }, id)) : undefined
-  const call = stored && (await host.store.call((JSON.parse(stored.value) as TaskRow).uid))
+    typeof id === 'string' && id !== ''
+      ? await host.store.document(collections.task.name({ tenant, session }, id))
+      : undefined
+  const call = stored && (await host.store.call(collections.task.parse(stored.value).uid))
   return call?.state === 'settled' ? host.resultText(call) : null
 }
 
@@ -168,9 +171,9 @@ export async function listTasks(host: TaskReadPorts, of: Scope, query: TaskQuery
   const pendingAsks = new PendingAsks(store)
   // A filter on open states reads only open calls; any other filter pages through all tasks, newest first.
   const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
-  const from = after === undefined ? undefined : await store.document(taskName(of, after))
+  const from = after === undefined ? undefined : await store.document(collections.task.name(of, after))
   if (after !== undefined && !from) throw new PawlError('task_unknown', `\`after\` is ${JSON.stringify(after)}.`)
-  const uid = from ? (JSON.parse(from.value) as TaskRow).uid : ''
+  const uid = from ? collections.task.parse(from.value).uid : ''
   for await (const some of inBatches(isOpen ? iterateOpenTasks(store, of, uid) : newestTasks(store, of, uid)))
     for (const task of await Promise.all(
       some.map((stored) => unlessUnreadable(() => taskFromDocument(host, stored, pendingAsks))),
@@ -181,7 +184,7 @@ export async function listTasks(host: TaskReadPorts, of: Scope, query: TaskQuery
 
 /** Undefined for a row that cannot be read, so that one unreadable task does not hide the others. */
 export const taskDocument = (store: Store, of: Scope, id: string): Promise<StoredDocument | undefined> =>
-  unlessUnreadable(() => store.document(taskName(of, id)))
+  unlessUnreadable(() => store.document(collections.task.name(of, id)))
 
 /** Rows read in parallel, to save round trips to a remote store. */
 const batchSize = 20
@@ -199,7 +202,7 @@ async function* inBatches<T>(all: AsyncIterable<T>): AsyncGenerator<T[], void> {
 async function* newestTasks(store: Store, of: Scope, after: string): AsyncGenerator<StoredDocument, void> {
   for (let before = after; ;) {
     const rows = await store.documentsOf({
-      of: 'task-order',
+      of: collections.taskOrder.of,
       tenant: of.tenant,
       session: of.session,
       after: before,
@@ -231,10 +234,10 @@ export async function* iterateOpenTasks(store: Store, of: Scope, after = ''): As
     from = last.uid
   }
   // Monitors have no call: they are found through their schedules.
-  for await (const { value } of iterateDocuments(store, { of: 'schedule', tenant, session })) {
-    const { monitor, state } = JSON.parse(value) as { monitor?: string; state: string }
+  for await (const { value } of collections.schedule.iterate(store, { tenant, session })) {
+    const { monitor, state } = collections.schedule.parse(value) as { monitor?: string; state: string }
     const stored = monitor === undefined || state === 'ended' ? undefined : await taskDocument(store, of, monitor)
-    const uid = stored && (JSON.parse(stored.value) as TaskRow).uid
+    const uid = stored && collections.task.parse(stored.value).uid
     if (stored && uid !== undefined && (after === '' || uid < after)) open.push({ uid, stored })
   }
   for (const { stored } of open.toSorted((a, b) => (a.uid < b.uid ? 1 : -1))) yield stored

@@ -4,7 +4,6 @@
 import { messageSignal, replySignal, checkSignal } from '../store/records/signal-names.ts'
 import { eventOf } from '../store/records/event.ts'
 import { addSignal, type SignalEntry, bufferedCharacters, noSignals, type Signals } from '../store/records/signals.ts'
-import { emittedName, messageName, runName, signalsName, type TaskRun } from '../store/records/task-record.ts'
 import { hash } from 'node:crypto'
 import type { WaitRecord } from '../store/records/call-record.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
@@ -13,12 +12,12 @@ import { isName } from '../core/ids.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { isTerminal } from '../core/task-state.ts'
 import { decode, encode, fromRow, type Json, toRow } from '../core/tool-value.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Guard, Store } from '../store/store.ts'
 import type { TaskEventRecord, SignalAnswer, Task, TaskMessage } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { movedKind } from './read-task.ts'
+import { collections } from '../store/collections.ts'
 
 interface Signal {
   readonly name: string
@@ -63,7 +62,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     throw new PawlError('task_invalid', 'A monitor represents a schedule and cannot receive signals.')
   if (task.kind === movedKind)
     throw new PawlError('task_invalid', 'The task is a call moved to the background and cannot receive signals.')
-  const documentName = signalsName(owner, task.id, name)
+  const documentName = collections.taskSignals.name(owner, task.id, name)
   const { tenant, session } = owner
   const row = toRow(value)
   const dedup = key === undefined ? {} : { key, hash: hash('sha256', canonicalJson(row), 'base64url') }
@@ -74,7 +73,7 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
   }
   for (let tries = 0; tries < maxAttempts; tries++) {
     const stored = await store.document(documentName)
-    const signals = stored ? (JSON.parse(stored.value) as Signals) : noSignals
+    const signals = stored ? collections.taskSignals.parse(stored.value) : noSignals
     const before = key === undefined ? -1 : signals.came.findIndex((each) => each.key === key)
     // A sender that lost the response may retry with its key, even after the task has continued or ended.
     const same = signals.came[before]
@@ -98,7 +97,12 @@ async function send(host: BackgroundHost, owner: Owner, task: Task, signal: Sign
     const documents = [
       { ...documentName, value: JSON.stringify(next) },
       ...(message
-        ? [{ ...messageName(owner, task.id, message.at, message.id), value: JSON.stringify(messageRow(message)) }]
+        ? [
+            {
+              ...collections.taskMessage.name(owner, task.id, message.at, message.id),
+              value: JSON.stringify(messageRow(message)),
+            },
+          ]
         : []),
     ]
     const events = [
@@ -152,8 +156,8 @@ async function checkReply(
   inReplyTo: string,
   { came }: Signals,
 ): Promise<void> {
-  const run = await store.document(runName(owner, id))
-  const request = run ? (JSON.parse(run.value) as TaskRun).request : null
+  const run = await store.document(collections.taskRun.name(owner, id))
+  const request = run ? collections.taskRun.parse(run.value).request : null
   if (request?.id === inReplyTo && came.length === 0) return
   throw new PawlError(
     'task_invalid',
@@ -191,7 +195,7 @@ const messageRow = (message: TaskMessage): TaskMessage =>
   message.data === undefined ? message : { ...message, data: toRow(message.data) }
 
 function parseMessage(row: string): TaskMessage {
-  const message = JSON.parse(row) as TaskMessage
+  const message = collections.taskMessage.parse(row) as TaskMessage
   return message.data === undefined ? message : { ...message, data: fromRow(message.data) }
 }
 
@@ -204,8 +208,7 @@ export async function listMessages(
 ): Promise<TaskMessage[]> {
   const found: TaskMessage[] = []
   let seen = after === undefined
-  for await (const { key, value } of iterateDocuments(store, { of: 'task-message', tenant, session }, `${task}:`)) {
-    if (!key.startsWith(`${task}:`)) break
+  for await (const { value } of collections.taskMessage.startingWith(store, { tenant, session }, `${task}:`)) {
     const message = parseMessage(value)
     if (seen && found.push(message) >= limit && last === undefined) break
     if (last !== undefined && found.length > last) found.shift()
@@ -223,10 +226,9 @@ export async function listTaskEvents(
 ): Promise<TaskEventRecord[]> {
   const found: TaskEventRecord[] = []
   const prefix = `${task}:`
-  const { key: from } = emittedName({ tenant, session }, task, after)
-  for await (const { key, value } of iterateDocuments(store, { of: 'task-event', tenant, session }, from)) {
-    if (!key.startsWith(prefix)) break
-    const { type, payload, at } = JSON.parse(value) as { type: string; payload: unknown; at: number }
+  const { key: from } = collections.taskEvent.name({ tenant, session }, task, after)
+  for await (const { key, value } of collections.taskEvent.startingWith(store, { tenant, session }, prefix, from)) {
+    const { type, payload, at } = collections.taskEvent.parse(value)
     if (found.push({ number: Number(key.slice(prefix.length)), type, payload: fromRow(payload), at }) >= limit) break
   }
   return found

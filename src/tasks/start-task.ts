@@ -3,23 +3,14 @@
 
 import { sameContent } from '../engine/compare-call-content.ts'
 import { eventOf } from '../store/records/event.ts'
-import {
-  childName,
-  endName,
-  logPath,
-  orderName,
-  taskBatch,
-  taskName,
-  type TaskRow,
-  wakeName,
-} from '../store/records/task-record.ts'
+import { logPath, taskBatch, type TaskRow } from '../store/records/task-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import { filePath } from '../storage/files/file-path.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
 import { decode, encode } from '../core/tool-value.ts'
-import type { Change, Guard, DocumentName } from '../store/store.ts'
+import type { Change, Guard } from '../store/store.ts'
 import { mayHideFields, withoutReceived } from '../tools/hidden-arguments.ts'
 import type { Problem } from '../tools/schema.ts'
 import type { StartTask } from '../tools/context/task-interfaces.ts'
@@ -27,6 +18,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { iterateOpenTasks } from './read-task.ts'
+import { collections } from '../store/collections.ts'
 
 /** Where a task comes from, in addition to its spec. */
 export interface TaskOrigin {
@@ -82,16 +74,16 @@ export async function startTask(
     }
     return {
       guards: [
-        { kind: 'kept', ...endName(owner, ''), revision: 0 },
+        { kind: 'kept', ...collections.sessionEnd.name(owner), revision: 0 },
         // A monitor has a task id but no call, so the position of the call alone does not exclude it.
-        { kind: 'kept', ...taskName(owner, id), revision: 0 },
+        { kind: 'kept', ...collections.task.name(owner, id), revision: 0 },
         ...(also?.guards ?? []),
       ],
       documents: [
-        { ...taskName(owner, id), value: JSON.stringify(row) },
-        { ...orderName(owner, uid), value: id },
-        ...(wake === 'silent' ? [] : [{ ...wakeName(owner, id), value: '1' }]),
-        ...(parent === undefined ? [] : [{ ...childName(owner, parent, id), value: '1' }]),
+        collections.task.write(row, owner, id),
+        { ...collections.taskOrder.name(owner, uid), value: id },
+        ...(wake === 'silent' ? [] : [{ ...collections.taskWake.name(owner, id), value: '1' }]),
+        ...(parent === undefined ? [] : [{ ...collections.taskChild.name(owner, parent, id), value: '1' }]),
         ...(also?.documents ?? []),
       ],
       events: [
@@ -103,8 +95,9 @@ export async function startTask(
   // The store may report any of several failed guards, so the state is read instead of the reported guard.
   const existing = put.as === 'put' ? undefined : await host.store.callAt(request.position)
   if (put.as === 'refused' && !existing) {
-    if (await host.store.document(endName(owner, ''))) throw new PawlError('session_ended')
-    if (await host.store.document(taskName(owner, id))) throw new PawlError('task_conflict', `The id is '${id}'.`)
+    if (await host.store.document(collections.sessionEnd.name(owner))) throw new PawlError('session_ended')
+    if (await host.store.document(collections.task.name(owner, id)))
+      throw new PawlError('task_conflict', `The id is '${id}'.`)
     return null
   }
   if (put.as === 'put') return { id }
@@ -113,8 +106,6 @@ export async function startTask(
 }
 
 /** Serializes model starts of a session: two that count open tasks at once must not both get the last free slot. */
-export const startsCollection = 'task-starts'
-const startsName = ({ tenant, session }: Owner): DocumentName => ({ of: startsCollection, tenant, session, key: '' })
 
 /** A start by a model is checked at once instead of being queued, so that the model can correct its request. */
 async function startForModel(
@@ -136,7 +127,7 @@ async function startForModel(
     )
   for (;;) {
     // A rerun of the body that made the request finds the task it started before.
-    if (spec.id !== undefined && (await host.store.document(taskName(owner, spec.id))))
+    if (spec.id !== undefined && (await host.store.document(collections.task.name(owner, spec.id))))
       return startTask(host, owner, spec, origin)
     const slot = await reserveModelSlot(host, owner)
     const also = {
@@ -157,11 +148,11 @@ export async function reserveModelSlot(
   { store, maxTasks }: BackgroundHost,
   owner: Owner,
 ): Promise<{ guards: Guard[]; documents: NonNullable<Change['documents']>; isGone(): Promise<boolean> }> {
-  const name = startsName(owner)
+  const name = collections.taskStarts.name(owner)
   const revision = (await store.document(name))?.revision ?? 0
   let open = 0
   for await (const { value } of iterateOpenTasks(store, owner))
-    if ((JSON.parse(value) as TaskRow).kind !== monitorKind) open++
+    if (collections.task.parse(value).kind !== monitorKind) open++
   if (open >= maxTasks)
     throw new PawlError(
       'tasks_full',

@@ -8,7 +8,6 @@ import type { Guard } from '../store/store.ts'
 import type { StartTask, Task, SessionTasks, When } from '../tools/context/task-interfaces.ts'
 import { adoptTask, findCall } from './move-to-background.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { taskName, type TaskRow } from '../store/records/task-record.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { listTasks, readTask, taskResult } from './read-task.ts'
 import type { Monitor } from './read-schedule-monitor.ts'
@@ -16,6 +15,7 @@ import { listTaskEvents, listMessages, sendMessage, sendSignal } from './signals
 import { checkTaskId, startTask } from './start-task.ts'
 import { checkDeadlock, waitForTask } from './wait-task.ts'
 import { checkCancelReason } from './cancel-reason.ts'
+import { collections } from '../store/collections.ts'
 
 /** The caller that starts tasks; empty for the host program. */
 export interface TaskStarter {
@@ -82,8 +82,8 @@ export function openTasks(
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
       const name = checkTaskId(id ?? `task_${host.ids.next()}`)
       // A rerun of the body that created this monitor must not create it again after it has ended.
-      const before = place === undefined ? undefined : await store.document(taskName(owner, name))
-      const existing = before && (JSON.parse(before.value) as TaskRow)
+      const before = place === undefined ? undefined : await store.document(collections.task.name(owner, name))
+      const existing = before && collections.task.parse(before.value)
       if (existing?.ended && existing.place === place)
         return { schedule: existing.links.schedule ?? '', nextAt: null, task: await requireTask(name) }
       const spec = { tool, input, ...(title === undefined ? {} : { title }), ...(wake === undefined ? {} : { wake }) }

@@ -1,7 +1,6 @@
 // Waits until a task has ended or asks for input. The engine reports the end; other states are read again whenever the
 // store hints at a change.
 
-import { runName, type TaskRun } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { milliseconds } from '../core/duration.ts'
 import { isTerminal } from '../core/task-state.ts'
@@ -10,6 +9,7 @@ import type { Task, WaitForTask } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { readTask } from './read-task.ts'
+import { collections } from '../store/collections.ts'
 
 type WaitOptions = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
 
@@ -82,6 +82,6 @@ export async function checkDeadlock(store: Store, owner: Owner, waits: string, t
 }
 
 async function waitTargets(store: Store, owner: Owner, id: string): Promise<readonly string[]> {
-  const run = await store.document(runName(owner, id))
-  return run ? (JSON.parse(run.value) as TaskRun).waitsFor : []
+  const run = await store.document(collections.taskRun.name(owner, id))
+  return run ? collections.taskRun.parse(run.value).waitsFor : []
 }

@@ -2,13 +2,13 @@
 // a new turn waits for earlier ones and then sets the head by compare-and-set.
 
 import type { Execution } from '../engine/engine.ts'
-import { headName, type HeadRow, turnBatch } from '../store/records/conversation.ts'
+import { type HeadRow, turnBatch } from '../store/records/conversation.ts'
 import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
-import { endName, type EndRow } from '../store/records/task-record.ts'
 import { readHead } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
 import { lastTurnRows } from './last-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
+import { collections } from '../store/collections.ts'
 
 const pageSize = 200
 
@@ -57,8 +57,8 @@ export async function claimSession(
     }
     const on = [...(await host.switches.enabledIn(position))]
     const claimed: HeadRow = { born: row?.born ?? ids.next(), turn: uid, ...(on.length > 0 ? { on } : {}) }
-    const name = headName(position)
-    const end = endName(position, '')
+    const name = collections.conversation.name(position)
+    const end = collections.sessionEnd.name(position)
     const committed = await store.commit({
       guards: [
         ...execution.attached.fence(),
@@ -77,7 +77,7 @@ export async function claimSession(
     if (committed.refused.kind !== 'kept') await execution.attached.flush()
     const sessionEnd = await store.document(end)
     if (sessionEnd) {
-      stop.sessionEnded(JSON.parse(sessionEnd.value) as EndRow)
+      stop.sessionEnded(collections.sessionEnd.parse(sessionEnd.value))
       return null
     }
   }

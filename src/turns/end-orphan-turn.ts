@@ -1,7 +1,7 @@
 // Ends a cancelled turn that no worker holds and whose model is not registered here: no worker would pick up the
 // cancellation, and the session would stay blocked. Called by the worker that cancels it.
 
-import { headName, type HeadRow, isTurn, turnTool } from '../store/records/conversation.ts'
+import { type HeadRow, isTurn, turnTool } from '../store/records/conversation.ts'
 import { type CallRecord, progressOf } from '../store/records/call-record.ts'
 import { eventOf } from '../store/records/event.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -11,6 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { TurnHost } from './ports.ts'
 import { stopCalls, type StopHost } from './stop-calls.ts'
 import { lostTurnUsage } from './usage.ts'
+import { collections } from '../store/collections.ts'
 
 interface OrphanHost extends StopHost {
   readonly clock: Clock
@@ -37,9 +38,9 @@ export async function endOrphanTurn(host: OrphanHost, uid: string, reason: Cance
     return
   const { position, fence, attempt } = call
   const at = clock.now()
-  const head = headName(position)
+  const head = collections.conversation.name(position)
   const document = await store.document(head)
-  const row = document && (JSON.parse(document.value) as HeadRow)
+  const row = document && collections.conversation.parse(document.value)
   const freedHead =
     row?.turn === uid ? [{ ...head, value: JSON.stringify({ born: row.born, turn: null } satisfies HeadRow) }] : []
   const outcome: Outcome = { status: 'cancelled', cancellation: { message: reason.reason, source: 'cancellation' } }

@@ -3,12 +3,13 @@
 
 import { hash } from 'node:crypto'
 import type { Execution } from '../engine/engine.ts'
-import { isWoken, lastTurnName, type LastTurnRow } from '../store/records/conversation.ts'
+import { isWoken, type LastTurnRow } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { decode, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import type { Change } from '../store/store.ts'
 import type { TurnRequest } from './turn-request.ts'
+import { collections } from '../store/collections.ts'
 
 export function lastTurnRows({ request, options }: Execution): NonNullable<Change['documents']> {
   const { position, principal, tool, uid } = request
@@ -24,7 +25,11 @@ export function lastTurnRows({ request, options }: Execution): NonNullable<Chang
   }
   const row: LastTurnRow = { asked: { ...stored, ...sealed }, woken: 0 }
   return [
-    { ...lastTurnName(position), ...(sealed.sealed ? { secret: true as const } : {}), value: JSON.stringify(row) },
+    {
+      ...collections.turnLast.name(position),
+      ...(sealed.sealed ? { secret: true as const } : {}),
+      value: JSON.stringify(row),
+    },
   ]
 }
 

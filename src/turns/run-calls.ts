@@ -3,7 +3,7 @@
 
 import type { NewCall, Execution } from '../engine/engine.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
-import { owedName, type OwedRow, stepBatch } from '../store/records/conversation.ts'
+import { type OwedRow, stepBatch } from '../store/records/conversation.ts'
 import { abortsTurn, type Control } from '../core/outcome.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { fits } from '../core/size-limits.ts'
@@ -16,6 +16,7 @@ import type { Change } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { hasNewUserMessage } from './conversation/arrived-messages.ts'
 import type { TurnHost } from './ports.ts'
+import { collections } from '../store/collections.ts'
 
 export interface CallsResult {
   readonly results: readonly ResultPart[]
@@ -184,7 +185,10 @@ export const owedRow =
   (shown) => {
     const { batch, id, occurrence } = position
     const row: OwedRow = { batch, id, occurrence, name, ...(shown === undefined || shown === id ? {} : { shown }) }
-    return { ...owedName(position, lengthPrefixed(batch, id, occurrence)), value: JSON.stringify(row) }
+    return {
+      ...collections.resultOwed.name(position, lengthPrefixed(batch, id, occurrence)),
+      value: JSON.stringify(row),
+    }
   }
 
 function notRun(answers: readonly CallAnswer[]): Pick<ResultPart, 'status' | 'parts'> {

@@ -3,7 +3,6 @@
 import type { NewCall, Engine } from '../engine/engine.ts'
 import { type CallPosition, parseCallOptions } from '../store/records/call-record.ts'
 import { isWoken, turnBatch, turnTool } from '../store/records/conversation.ts'
-import { endName } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Ids, isName, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -16,6 +15,7 @@ import { Cancel } from '../sessions/collect-outcomes.ts'
 import type { Store } from '../store/store.ts'
 import { turnHash } from './last-turn.ts'
 import { parseTurn, messageRow, type TurnRequest } from './turn-request.ts'
+import { collections } from '../store/collections.ts'
 
 export interface StartHost {
   readonly engine: Engine
@@ -117,7 +117,10 @@ async function startOnEngine(
 ): Promise<{ uid: string; settled: Promise<{ outcome: Outcome }> }> {
   await first()
   // A turn recorded before its session ended can still be joined.
-  if ((await host.store.document(endName(newCall.position, ''))) && !(await host.store.callAt(newCall.position)))
+  if (
+    (await host.store.document(collections.sessionEnd.name(newCall.position))) &&
+    !(await host.store.callAt(newCall.position))
+  )
     throw new PawlError('session_ended')
   const started = await host.engine.start(newCall)
   if (started.as === 'conflict') throw turnConflict(newCall.position.id)

@@ -3,7 +3,7 @@
 // and every call has its own record, so nothing that is recorded is paid for or done twice.
 
 import type { Drive, Execution, ToSettle } from '../engine/engine.ts'
-import { headName, type HeadRow, isWoken } from '../store/records/conversation.ts'
+import { type HeadRow, isWoken } from '../store/records/conversation.ts'
 import { isStoreOrLeaseLost, PawlError } from '../core/errors.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
@@ -19,6 +19,7 @@ import type { TurnRequest } from './turn-request.ts'
 import { stopCalls } from './stop-calls.ts'
 import { TurnStop } from './turn-stop.ts'
 import { lostTurnUsage } from './usage.ts'
+import { collections } from '../store/collections.ts'
 
 type TurnStage = (run: TurnRun) => MaybePromise<Outcome | null>
 
@@ -130,7 +131,7 @@ function freeSession({ attached, request }: Execution, { wakes }: TurnHost, { bo
   const freedHead: HeadRow = { born, turn: null }
   attached.deferToOutcome()
   attached.writeDocuments(
-    { ...headName(request.position), value: JSON.stringify(freedHead) },
+    collections.conversation.write(freedHead, request.position),
     ...wakes.rows(request.position, request.uid),
   )
 }

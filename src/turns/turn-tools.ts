@@ -2,9 +2,7 @@
 // schemas are deferred, it also gets tool_search.
 
 import type { Scope } from '../core/scope.ts'
-import { revealedName } from '../store/records/conversation.ts'
 import type { ModelTool } from '../models/model.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { Change, Store } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -12,6 +10,7 @@ import { anyInput, deferredTools, toolSearchName, toolSearchTool } from '../tool
 import { restrictToolset, type Toolset, withEntry } from '../tools/toolset.ts'
 import { tokensIn } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
+import { collections } from '../store/collections.ts'
 
 export interface TurnTools {
   /** Tools that can run. */
@@ -63,12 +62,7 @@ export function toolTokens(tools: TurnTools): number {
 /** Ids of tools revealed in this session by any turn on any worker. */
 async function revealedTools(store: Store, { tenant, session }: Scope): Promise<Set<string>> {
   const found = new Set<string>()
-  for await (const { key } of iterateDocuments(store, {
-    of: revealedName({ tenant, session }, '').of,
-    tenant,
-    session,
-  }))
-    found.add(key)
+  for await (const { key } of collections.toolRevealed.iterate(store, { tenant, session })) found.add(key)
   return found
 }
 
@@ -124,7 +118,7 @@ export class TurnToolset {
     const tools = invalidCalls.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
     return [...new Set(tools)].map(({ id }) => {
       this.#revealedIds.add(id)
-      return { ...revealedName(this.#scope, id), value: '1' }
+      return { ...collections.toolRevealed.name(this.#scope, id), value: '1' }
     })
   }
 

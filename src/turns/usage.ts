@@ -3,19 +3,18 @@
 // counted once even after a crash.
 
 import type { CallPosition } from '../store/records/call-record.ts'
-import { agentName, usageName } from '../store/records/conversation.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import type { Scope } from '../core/scope.ts'
 import { type UsageByModel, addEntry, totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { Model } from '../models/model.ts'
 import type { SessionUsage } from '../models/turn-interface.ts'
-import { iterateDocuments } from '../store/iterate-documents.ts'
 import type { Change, Store } from '../store/store.ts'
 import { readHead, readMessage } from './conversation/history.ts'
+import { collections } from '../store/collections.ts'
 
 /** `key` identifies the turn or completion in the whole store. */
 export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['documents']>[number] => ({
-  ...usageName(of, key),
+  ...collections.modelUsage.name(of, key),
   value: JSON.stringify(row),
 })
 
@@ -36,7 +35,14 @@ async function lastAccount(
   store: Store,
   { tenant, session }: Scope,
 ): Promise<{ turn: string | null; account: UsageByModel }> {
-  const [last] = await store.documentsOf({ of: 'message', tenant, session, after: '~', limit: 1, newest: true })
+  const [last] = await store.documentsOf({
+    of: collections.message.of,
+    tenant,
+    session,
+    after: '~',
+    limit: 1,
+    newest: true,
+  })
   const { turn = null, account = {} } = last ? readMessage(last) : {}
   return { turn, account }
 }
@@ -64,14 +70,14 @@ export async function sessionUsage(store: Store, of: Scope): Promise<SessionUsag
   const [{ row: head }, open] = await Promise.all([readHead(store, of), lastAccount(store, of)])
   const openTurn = head?.turn ? await store.call(head.turn) : undefined
   let isCounted = openTurn?.position.id !== open.turn
-  for await (const { key, value } of iterateDocuments(store, { of: usageName(of, '').of, tenant, session })) {
-    const { models: more, tool } = JSON.parse(value) as UsageRow
+  for await (const { key, value } of collections.modelUsage.iterate(store, { tenant, session })) {
+    const { models: more, tool } = collections.modelUsage.parse(value) as UsageRow
     models = mergeUsage(models, more)
     if (tool !== null) tools = addEntry(tools, tool, totalUsage(more))
     isCounted ||= key === head?.turn
   }
   if (!isCounted) models = mergeUsage(models, open.account)
-  for await (const { key: agent } of iterateDocuments(store, { of: agentName(of, '').of, tenant, session })) {
+  for await (const { key: agent } of collections.sessionAgent.iterate(store, { tenant, session })) {
     const agentUsage = await sessionUsage(store, { tenant, session: agent })
     models = mergeUsage(models, agentUsage.models)
     tools = mergeUsage(tools, agentUsage.tools)

@@ -2,9 +2,9 @@
 
 import type { Runtime, Task } from 'pawl'
 import type { EventRecord } from '../../src/store/records/event.ts'
-import type { TaskRun } from '../../src/store/records/task-record.ts'
 import type { Store } from '../../src/store/store.ts'
 import { allEvents } from '../kit/stores/all-events.ts'
+import { collections } from '../../src/store/collections.ts'
 
 /** Expected result of one task. */
 export interface Expected {
@@ -92,7 +92,7 @@ export async function brokenLaws(runtime: Runtime, store: Store, expected: reado
       if (want.notices === undefined || want.notices.includes('end')) say('nobody is told of its end')
     if (task.inputRequest !== null) say('it still asks')
     const run = await store.document({ of: 'task-run', tenant: 'default', session: 's', key: want.id })
-    const characters = !run || run.value.startsWith('~') ? null : (JSON.parse(run.value) as TaskRun).log.characters
+    const characters = !run || run.value.startsWith('~') ? null : collections.taskRun.parse(run.value).log.characters
     if (!want.moved) for (const problem of await brokenFiles(files, task, want.lines, characters)) say(problem)
     if ((await store.waitsOf(task.call)).some(({ resolution }) => resolution === null) && task.state === 'cancelled')
       say('a wait of it is open')

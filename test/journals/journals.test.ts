@@ -20,6 +20,7 @@ for (const [group, scenarios] of Object.entries(groups)) {
       for (const store of ['memory', 'sqlite'] as const) {
         test(`${name} (${store})`, async () => {
           const { recording, returned } = await play(scenario, store)
+          expect(recording.undeclared).toEqual([])
           const journal = render(recording, returned)
           if (update && store === 'memory') golden[name] = written[name] = journal
           expect(print(journal).split('\n')).toEqual(print(golden[name] ?? null).split('\n'))

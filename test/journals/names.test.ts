@@ -1,9 +1,11 @@
 // Names that are persisted in every store: document collections, step keys, and reserved names of waits, batches and
-// tools. Changing one is a decision, so all of them are pinned against the golden journals and the source.
+// tools. Changing one is a decision, so all of them are pinned here, and compared with the declarations in
+// src/store/collections.ts, with the golden journals and with the source.
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { collections as declared } from '../../src/store/collections.ts'
 import { play } from './scenario.ts'
 import { groups } from './scenarios.ts'
 
@@ -151,12 +153,13 @@ const prefixes = [
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].toSorted()
 const found = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name ?? '')
 
+const src = join(import.meta.dirname, '../../src')
+const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
+
 /** The source without tests, toolbox, adapters, doors and comments. */
 const source = ((): string => {
-  const src = join(import.meta.dirname, '../../src')
   const outside = /^(box|toolbox|adapters|testing|server|client|cli|mcp|otel)\b/
-  const files = readdirSync(src, { recursive: true, encoding: 'utf8' })
-  const ours = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts') && !outside.test(file))
+  const ours = files.filter((file) => !file.endsWith('.test.ts') && !outside.test(file))
   return ours.map((file) => readFileSync(join(src, file), 'utf8').replace(/^\s*(\/\/|\*|\/\*\*).*$/gm, '')).join('\n')
 })()
 
@@ -175,21 +178,31 @@ const journals = readdirSync(join(import.meta.dirname, 'golden')).flatMap((file)
   Object.values(JSON.parse(readFileSync(join(import.meta.dirname, 'golden', file), 'utf8')) as Record<string, Journal>),
 )
 
-test('every collection in the golden journals and the source is declared', () => {
+test('the declared collections are the pinned ones, and scenarios write all of them', () => {
+  expect(sorted(Object.values(declared).map(({ of }) => of))).toEqual(collections)
   const recorded = journals.flatMap(({ documents }) => Object.keys(documents).map((name) => name.split(' ')[0] ?? ''))
   expect(sorted([...recorded, ...unrecorded])).toEqual(collections)
-  const unions = found(source, /\btype Collection = ([^\n]+)/g).flatMap((union) => found(union, /'([\w-]+)'/g))
-  const lists = found(source, /\bkeptIn\(\[([^\]]*)\]/g).flatMap((list) => found(list, /'([\w-]+)'/g))
-  const constants = [
-    ...found(source, /\bof: '([\w-]+)'/g),
-    ...found(source, /(?:[cC]ollection = |\bnamed\()'([\w-]+)'/g),
+})
+
+test('only collections.ts names collections', () => {
+  const literals = [
+    ...found(source, /\bof: ['`]([\w-]+)/g),
+    ...found(source, /\b(?:name|of|[cC]ollection)\s*=\s*['`]([\w-]+)/g).filter((name) => collections.includes(name)),
+    ...found(source, /\bnew Collection\b[^(]*\(\s*['`]([\w-]+)/g),
   ]
-  expect(constants.length).toBeGreaterThan(20)
-  expect(sorted([...unions, ...lists, ...constants]).filter((name) => !collections.includes(name))).toEqual([])
-  // A declared collection must still occur in the source; a composed name is searched by its second part.
-  const quoted = (name: string): boolean =>
-    source.includes(`'${name}'`) || source.includes(`\`\${of}-${name.split('-').at(-1)}\``)
-  expect(collections.filter((name) => !quoted(name))).toEqual([])
+  expect(literals).toEqual([])
+})
+
+test('JSON text is parsed to a type only by collections and codecs', () => {
+  const casts = files.flatMap((file) =>
+    found(readFileSync(join(src, file), 'utf8'), /^(.*JSON\.parse\(.*\) as\b.*)$/gm).map(
+      (line) => [file, line] as const,
+    ),
+  )
+  expect(casts.length).toBeGreaterThan(5) // the scan finds them
+  const isCodec = ([file, line]: readonly [string, string]): boolean =>
+    /^(store|core)\b/.test(file) || /^export const parse\w+ = /.test(line)
+  expect(casts.filter((cast) => !isCodec(cast))).toEqual([])
 })
 
 test('every step key in the golden journals is declared, and every declared one occurs', () => {

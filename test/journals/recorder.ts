@@ -1,6 +1,8 @@
 // Records every change that passes the store port. render.ts turns the recording into a golden journal.
 
 import type { CallPosition } from '../../src/store/records/call-record.ts'
+import { collections } from '../../src/store/collections.ts'
+import type { CollectionTerms } from '../../src/store/collection.ts'
 import type { Change, Committed, Store, Written } from '../../src/store/store.ts'
 
 /** The store's answer: written, rejected by a guard, failed, or still missing. */
@@ -23,6 +25,8 @@ export interface Recording {
   readonly workers: readonly string[]
   /** Names of the settings that were read or written. */
   readonly settings: ReadonlySet<string>
+  /** Documents that were not written as src/store/collections.ts declares them. */
+  readonly undeclared: readonly string[]
 }
 
 /** The call whose body ran: its position without tenant and occurrence. */
@@ -47,6 +51,7 @@ export class Recorder implements Recording {
   readonly waits = new Map<string, { call: string; name: string }>()
   readonly workers: string[] = []
   readonly settings = new Set<string>()
+  readonly undeclared: string[] = []
   /** Counts store calls; the scenario is active as long as it grows. */
   uses = 0
   #pending = 0
@@ -136,6 +141,10 @@ export class Recorder implements Recording {
     const entry = { kind: 'change' as const, change, answer: 'no answer' as Answer }
     this.entries.push(entry)
     if (change.insertCall) this.positions.set(change.insertCall.uid, change.insertCall.position)
+    for (const document of change.documents ?? []) {
+      const problem = problemWith(document)
+      if (problem !== null) this.undeclared.push(`${document.of} ${document.key}: ${problem}`)
+    }
     for (const { id, call, name } of change.insertWaits ?? []) this.waits.set(id, { call, name })
     return entry
   }
@@ -149,6 +158,19 @@ export class Recorder implements Recording {
       this.uses++
     })
   }
+}
+
+const declared = new Map<string, CollectionTerms>(Object.values(collections).map(({ of, terms }) => [of, terms]))
+
+/** How a written document differs from its declaration. */
+function problemWith({ of, tenant, session, value, secret }: NonNullable<Change['documents']>[number]): string | null {
+  const terms = declared.get(of)
+  if (!terms) return 'not declared'
+  const scope = tenant === '' ? 'store' : session === '' ? 'tenant' : 'session'
+  if (terms.scope !== scope && !(terms.scope === 'any' && scope !== 'store')) return `written for a ${scope}`
+  if (value !== null && (secret ? !terms.sealed : terms.sealed === 'always')) return secret ? 'sealed' : 'not sealed'
+  if (value === null && !terms.erasedBy.some((how) => how === 'end' || how === 'prune')) return 'deleted'
+  return null
 }
 
 function answerOf(answer: Written): Answer {

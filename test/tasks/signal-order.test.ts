@@ -1,9 +1,9 @@
 // Several concurrent waits of one task for the same signal.
 
 import { describe, expect, test, vi } from 'vitest'
-import type { Signals } from '../../src/store/records/signals.ts'
 import { type FreshWorld, mortalWorld } from '../kit/worker-takeover.ts'
 import { rerunTask } from '../kit/simple-tools.ts'
+import { collections } from '../../src/store/collections.ts'
 
 describe.each(['memory', 'sqlite'] as const)('concurrent signal waits on %s', (kind) => {
   let fresh: FreshWorld
@@ -18,7 +18,7 @@ describe.each(['memory', 'sqlite'] as const)('concurrent signal waits on %s', (k
     // All three waits are queued before the first signal, so none of them finds an early one.
     const queued = async (): Promise<number | undefined> => {
       const [row] = await fresh.store.documentsOf({ of: 'task-signals', after: '', limit: 1 })
-      return row && (JSON.parse(row.value) as Signals).waiting.length
+      return row && collections.taskSignals.parse(row.value).waiting.length
     }
     await vi.waitUntil(async () => (await queued()) === 3, { interval: 1, timeout: 10_000 })
     for (const value of ['first', 'second', 'third']) await session.tasks.signal(id, 'go', value)

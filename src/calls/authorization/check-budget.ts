@@ -15,6 +15,7 @@ import type { StageContext } from '../run-host-callback.ts'
 import { withCost } from '../attempts/complete-call.ts'
 import type { CallRun } from '../call-run.ts'
 import type { CallHost } from '../ports.ts'
+import { collections } from '../../store/collections.ts'
 
 /** Counts the call, if there are budgets; null if it is within the budgets, else the refusal. */
 export function checkCallBudget({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
@@ -115,8 +116,8 @@ function usageUpdate(
 
 function nameOf(scope: Budget['scope'], { request, options }: Execution): CounterUpdate['names'][number] {
   const { tenant, session } = request.position
-  if (scope === 'tenant') return { of: 'usage', tenant, session: '', key: scope }
-  return { of: 'usage', tenant, session, key: scope === 'turn' ? `turn:${options.turn}` : scope }
+  if (scope === 'tenant') return collections.usage.name({ tenant, session: '' }, scope)
+  return collections.usage.name({ tenant, session }, scope === 'turn' ? `turn:${options.turn}` : scope)
 }
 
 /** `round`: the model message of the call. A call without a batch is its own round; a nested call belongs to none. */

@@ -2,7 +2,6 @@
 // body runs. A terminal event ends the task, even if its worker dies before the body has ended.
 
 import type { Execution, ToSettle } from '../../engine/engine.ts'
-import { emittedName } from '../../store/records/task-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
 import { utf8Bytes, fits } from '../../core/size-limits.ts'
@@ -13,6 +12,7 @@ import { describeProblems } from '../admission/read-arguments.ts'
 import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
 import type { CallEnvironment } from './call-environment.ts'
+import { collections } from '../../store/collections.ts'
 
 const terminalKey = 'emitted'
 
@@ -84,7 +84,7 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
         reporter.update({ emitted: number })
         reporter.attachPending()
         const row = { type, payload: parseJson(value), at: host.clock.now() }
-        const document = { ...emittedName(position, task, number), value: JSON.stringify(row) }
+        const document = collections.taskEvent.write(row, position, task, number)
         const notice = declared.wake
           ? reporter.notice('event', `${type}: ${host.redact.text(value)}`)
           : { documents: [], events: [] }

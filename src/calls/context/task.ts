@@ -5,8 +5,7 @@
 // lost, in either order.
 
 import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../../store/records/signal-names.ts'
-import { receiveSignal, noSignals, type Signals, parseReceiveResult } from '../../store/records/signals.ts'
-import { messageName, signalsName } from '../../store/records/task-record.ts'
+import { receiveSignal, noSignals, parseReceiveResult } from '../../store/records/signals.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { utf8Bytes, fits } from '../../core/size-limits.ts'
@@ -18,6 +17,7 @@ import { WaitError } from '../../store/records/wait-resolution.ts'
 import type { ToolContext } from '../../tools/context/tool-context.ts'
 import { reporterOf, type TaskReporter } from '../task-execution/task-run.ts'
 import type { CallEnvironment } from './call-environment.ts'
+import { collections } from '../../store/collections.ts'
 
 const defaultDeadline = '7d'
 
@@ -69,11 +69,11 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
     })
     const mark = await execution.updateCounters({
       key: signalMark(name, number),
-      names: [signalsName(position, id, name)],
+      names: [collections.taskSignals.name(position, id, name)],
       count([document]) {
         const { signals, result: received } = receiveSignal(
           wait.id,
-          document === null || document === undefined ? noSignals : (JSON.parse(document) as Signals),
+          document === null || document === undefined ? noSignals : collections.taskSignals.parse(document),
         )
         return { documents: [JSON.stringify(signals)], mark: JSON.stringify(received) }
       },
@@ -119,7 +119,10 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
         reporter.update({ request: requestOf(message, text, data) })
         reporter.attachPending()
       }
-      const document = { ...messageName(position, id, at, `out.${String(number).padStart(6, '0')}`), value }
+      const document = {
+        ...collections.taskMessage.name(position, id, at, `out.${String(number).padStart(6, '0')}`),
+        value,
+      }
       const notice = reporter.notice(asks ? 'request' : 'message', row.text)
       return {
         done: 'null',

@@ -1,12 +1,12 @@
 // The body of tool_search. It searches the tools of its turn; the tools it finds are revealed to the session in the
 // same commit that settles the call.
 
-import { revealedName } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Json } from '../../core/tool-value.ts'
 import { findTools, searchResult, toolSearchTool } from '../../tools/tool-search.ts'
 import { restrictToolset } from '../../tools/toolset.ts'
 import type { CallEnvironment } from './call-environment.ts'
+import { collections } from '../../store/collections.ts'
 
 export async function searchTools(
   environment: Pick<CallEnvironment, 'execution' | 'host' | 'ended'>,
@@ -23,7 +23,7 @@ export async function searchTools(
   const found = findTools(tools, query)
   const rows = found
     .filter(({ defer }) => defer !== 'never')
-    .map(({ id }) => ({ ...revealedName(request.position, id), value: '1' }))
+    .map(({ id }) => ({ ...collections.toolRevealed.name(request.position, id), value: '1' }))
   if (rows.length > 0) execution.attached.writeDocuments(...rows)
   return searchResult(tools, found, query)
 }

@@ -20,7 +20,7 @@ function createWriter(context: CallEnvironment, what: string): Writer {
     }
   const writesByKey = new Map<string, number>()
   return {
-    async write({ of, key, names, count, event: tells }) {
+    async write({ kind, key, names, count, event: tells }) {
       context.assertUsable(what)
       context.countEntry()
       const number = (writesByKey.get(key) ?? 0) + 1
@@ -30,7 +30,7 @@ function createWriter(context: CallEnvironment, what: string): Writer {
         names,
         count,
         event: tells,
-        ...(of === 'secret' ? { secret: true as const } : {}),
+        ...(kind === 'secret' ? { secret: true as const } : {}),
       })
     },
   }

@@ -3,14 +3,15 @@
 
 import type { Execution } from '../../engine/engine.ts'
 import { noticeOf } from '../../store/records/notice.ts'
-import { movedId, noticeKey, taskName, type TaskRow } from '../../store/records/task-record.ts'
+import { movedId, noticeKey, type TaskRow } from '../../store/records/task-record.ts'
 import type { CallHost } from '../ports.ts'
+import { collections } from '../../store/collections.ts'
 
 async function movedTask({ attached, request, options }: Execution): Promise<{ id: string; row: TaskRow } | null> {
   if (options.task || options.root !== undefined) return null
   const id = movedId(request.uid)
-  const row = await attached.read(taskName(request.position, id))
-  return row === null ? null : { id, row: JSON.parse(row) as TaskRow }
+  const row = await attached.read(collections.task.name(request.position, id))
+  return row === null ? null : { id, row: collections.task.parse(row) }
 }
 
 /** Wakes the session when the moved call ends; written together with the outcome. */

@@ -10,9 +10,6 @@ import {
   type NoticeRow,
   resultPath,
   endOf,
-  runName,
-  taskName,
-  type TaskRow,
   type TaskRun,
   type TaskUpdate,
   applyUpdate,
@@ -25,6 +22,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { type Json, toRow } from '../../core/tool-value.ts'
 import type { CallHost } from '../ports.ts'
 import { TaskLog } from './task-log.ts'
+import { collections } from '../../store/collections.ts'
 
 /** Longest delay until a change is written. */
 const flushIntervalMs = 500
@@ -71,11 +69,11 @@ export class TaskReporter {
     const terms = execution.options.task as TaskTerms
     const { position } = execution.request
     const [run, row] = await Promise.all([
-      execution.attached.read(runName(position, terms.id)),
-      execution.attached.read(taskName(position, terms.id)),
+      execution.attached.read(collections.taskRun.name(position, terms.id)),
+      execution.attached.read(collections.task.name(position, terms.id)),
     ])
-    const { title } = (row === null ? { title: terms.id } : JSON.parse(row)) as Pick<TaskRow, 'title'>
-    const recorded = run === null ? newRun : (JSON.parse(run) as TaskRun)
+    const { title } = row === null ? { title: terms.id } : collections.task.parse(row)
+    const recorded = run === null ? newRun : collections.taskRun.parse(run)
     const log = await TaskLog.open(execution, logPath(terms.id), recorded, host.clock)
     const reporter = new TaskReporter(execution, host, terms, title, recorded, log)
     reporters.set(execution, reporter)
@@ -192,7 +190,7 @@ export class TaskReporter {
     }
     if (this.#changed) attached.appendEvent('task.updated', { task: this.terms.id, attempt: this.#run.attempt })
     if (log || this.#changed)
-      attached.writeDocuments({ ...runName(request.position, this.terms.id), value: JSON.stringify(this.#run) })
+      attached.writeDocuments(collections.taskRun.write(this.#run, request.position, this.terms.id))
     this.#changed = false
   }
 

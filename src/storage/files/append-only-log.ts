@@ -11,7 +11,6 @@ import {
   type NewFile,
   runtimePath,
   decodePart,
-  partName,
   fileRow,
   type Rows,
   parentRows,
@@ -20,6 +19,7 @@ import {
   parseStoredFile,
   encodeTextPart,
 } from './file-rows.ts'
+import { collections } from '../../store/collections.ts'
 
 /** The state needed to append to a log. */
 export interface GrowingLog {
@@ -50,7 +50,10 @@ export function appendRows(of: Scope, log: GrowingLog, more: string, at: number)
   const parts = splitUtf8(text).map(([from, to]) => text.toString('utf8', from, to))
   const first = log.tail === '' ? log.file.parts : log.file.parts - 1
   const file = { ...log.file, hash: null, parts: first + parts.length, bytes: log.file.bytes + grown, updatedAt: at }
-  const written = parts.map((part, n) => ({ ...partName(of, file.version, first + n), value: encodeTextPart(part) }))
+  const written = parts.map((part, n) => ({
+    ...collections.filePart.name(of, file.version, first + n),
+    value: encodeTextPart(part),
+  }))
   return { documents: [fileRow(of, path, file), ...written], log: { path: path.path, file, tail: parts.at(-1) ?? '' } }
 }
 
@@ -67,6 +70,7 @@ export async function readGrowingLog(
   const stored = await store.document(fileName(of, path))
   if (!stored) return undefined
   const file = parseStoredFile(stored)
-  const last = file.parts > 0 ? await store.document(partName(of, file.version, file.parts - 1)) : undefined
+  const last =
+    file.parts > 0 ? await store.document(collections.filePart.name(of, file.version, file.parts - 1)) : undefined
   return { path: path.path, file, tail: last ? decodePart(last.value).toString('utf8') : '' }
 }

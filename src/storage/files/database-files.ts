@@ -26,7 +26,6 @@ import {
   directoryPrefix,
   newDirectory,
   decodePart,
-  partName,
   pathFromKey,
   fileRow,
   type Rows,
@@ -35,7 +34,6 @@ import {
   statOf,
   type StoredFile,
   parseStoredFile,
-  usageName,
 } from './file-rows.ts'
 import type {
   FileContent,
@@ -46,6 +44,7 @@ import type {
   WriteOptions,
 } from '../../core/session-files-interface.ts'
 import type { Scope } from '../../core/scope.ts'
+import { collections } from '../../store/collections.ts'
 
 export interface DatabaseParts {
   readonly store: Store
@@ -254,10 +253,10 @@ export class DatabaseFiles implements SessionFiles {
   /** Reads, plans and commits; repeats if another writer changed the files in between. */
   #change<T>(plan: () => Promise<Plan<T>>): Promise<T> {
     const { store, clock, of, quotas, commit, fence } = this.#parts
-    const name = usageName(of)
+    const name = collections.fileUsage.name(of)
     const once = async (): Promise<{ readonly answer: T } | undefined> => {
       const stored = await store.document(name)
-      const used: FileUsage = stored ? (JSON.parse(stored.value) as FileUsage) : { files: 0, bytes: 0 }
+      const used: FileUsage = stored ? (collections.fileUsage.parse(stored.value) as FileUsage) : { files: 0, bytes: 0 }
       let planned: Plan<T>
       try {
         planned = await plan()
@@ -323,7 +322,7 @@ export class DatabaseFiles implements SessionFiles {
     const read: Buffer[] = []
     for (let from = 0; from < parts; from += readAhead) {
       const wanted = Array.from({ length: Math.min(readAhead, parts - from) }, (_, n) =>
-        partName(this.#parts.of, version, from + n),
+        collections.filePart.name(this.#parts.of, version, from + n),
       )
       for (const stored of await Promise.all(wanted.map(async (name) => this.#parts.store.document(name)))) {
         if (!stored) return undefined
@@ -350,7 +349,12 @@ export class DatabaseFiles implements SessionFiles {
   ): AsyncGenerator<readonly [FilePath, StoredFile], void> {
     const { store, of } = this.#parts
     for (let after = `${prefix}${from}`; ;) {
-      const found: readonly StoredDocument[] = await store.documentsOf({ of: 'file', ...of, after, limit: page })
+      const found: readonly StoredDocument[] = await store.documentsOf({
+        of: collections.file.of,
+        ...of,
+        after,
+        limit: page,
+      })
       let past = ''
       for (const stored of found) {
         if (!stored.key.startsWith(prefix)) return

@@ -12,6 +12,7 @@ import { mediaTypeOf } from './media-type.ts'
 import { ancestorsOf, type FilePath, filePath, isReserved, baseName, parentOf, pathOf } from './file-path.ts'
 import type { FileStat } from '../../core/session-files-interface.ts'
 import type { Scope } from '../../core/scope.ts'
+import { collections } from '../../store/collections.ts'
 
 export type Rows = NonNullable<Change['documents']>
 
@@ -38,34 +39,17 @@ const rawPartBytes = 49_152
  * Keys have two slashes before the last name: /a/b/c is stored as /a/b//c. So the entries of directory /a are the key
  * range with prefix /a//, and everything below /a is the range with prefix /a/.
  */
-export const fileName = (of: Scope, { parts }: FilePath): DocumentName => ({
-  of: 'file',
-  tenant: of.tenant,
-  session: of.session,
-  key: `${directoryPrefix(parts.slice(0, -1))}${parts.at(-1)}`,
-})
+export const fileName = (of: Scope, { parts }: FilePath): DocumentName =>
+  collections.file.name(of, `${directoryPrefix(parts.slice(0, -1))}${parts.at(-1)}`)
 export const directoryPrefix = (parts: readonly string[]): string => `${subtreePrefix(parts)}/`
 /** The key prefix of everything below a directory. */
 export const subtreePrefix = (parts: readonly string[]): string => (parts.length === 0 ? '/' : `/${parts.join('/')}/`)
 export const pathFromKey = (key: string): FilePath => pathOf(key.split('/').filter((name) => name !== ''))
 
-export const partName = (of: Scope, version: string, part: number): DocumentName => ({
-  of: 'file-part',
-  tenant: of.tenant,
-  session: of.session,
-  key: `${version}:${String(part).padStart(6, '0')}`,
-})
-export const usageName = ({ tenant, session }: Scope): DocumentName => ({
-  of: 'file-usage',
-  tenant,
-  session,
-  key: '',
-})
-
 export const hashOf = (bytes: Uint8Array): string => `sha256:${createHash('sha256').update(bytes).digest('hex')}`
 
 export function parseStoredFile({ value }: StoredDocument): StoredFile {
-  const stored = JSON.parse(value) as StoredFile
+  const stored = collections.file.parse(value) as StoredFile
   if (stored.v !== 1)
     throw new PawlError('store_newer', `The row of a file has the format version ${JSON.stringify(stored.v)}.`)
   return stored
@@ -132,7 +116,7 @@ export function fileRows(
     createdAt: options.was?.createdAt ?? options.at,
     updatedAt: options.at,
   }
-  const written = parts.map((value, part) => ({ ...partName(of, options.version, part), value }))
+  const written = parts.map((value, part) => ({ ...collections.filePart.name(of, options.version, part), value }))
   const removed = options.was ? removedPartRows(of, options.was) : []
   return { documents: [fileRow(of, path, file), ...written, ...removed], file }
 }
@@ -166,7 +150,7 @@ export const removedFileRows = (of: Scope, given: string, was: StoredFile): Rows
 }
 
 export const removedPartRows = (of: Scope, { version, parts }: StoredFile): Rows =>
-  Array.from({ length: parts }, (_, part) => ({ ...partName(of, version, part), value: null }))
+  Array.from({ length: parts }, (_, part) => ({ ...collections.filePart.name(of, version, part), value: null }))
 
 export const parentRows = (of: Scope, path: FilePath, at: number): Rows =>
   ancestorsOf(path).map((above) => fileRow(of, above, newDirectory(at)))

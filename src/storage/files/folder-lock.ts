@@ -15,6 +15,7 @@ import { fencedBy } from '../../store/fence-guards.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import type { Scope } from '../../core/scope.ts'
 import type { FileUsage } from './quotas.ts'
+import { collections } from '../../store/collections.ts'
 
 export interface FolderLockParts {
   readonly store: Store
@@ -56,7 +57,7 @@ export function withFolderLock<T>(
   work: (lock: FolderLock) => Promise<T>,
 ): Promise<T> {
   const key = createHash('sha256').update(folder).digest('base64url')
-  const name: DocumentName = { of: 'folder', tenant: '', session: '', key }
+  const name = collections.folder.name({ tenant: '', session: '' }, key)
   return mutexOf(processFolders).run(folder, async () => {
     const owner = parts.ids.next()
     const { revision, used } = await acquire(parts, name, owner)
@@ -70,7 +71,7 @@ export function withFolderLock<T>(
         by = fencedBy(fence)
         const committed = await parts.commit({ guards: [...fence, lockGuard], events: [] })
         if (committed.ok) return
-        if (committed.refused.kind === 'kept' && committed.refused.of === 'folder')
+        if (committed.refused.kind === 'kept' && committed.refused.of === name.of)
           throw new PawlError('file_busy', 'The lease of the folder lock expired.')
         throw new PawlError('lease_lost', 'The file was not written.')
       },
@@ -122,7 +123,7 @@ async function acquire({ store, clock, commit, fence }: FolderLockParts, name: D
 }
 
 function parseRow({ value }: StoredDocument): Row {
-  const row = JSON.parse(value) as Row
+  const row = collections.folder.parse(value) as Row
   if (row.v !== 1)
     throw new PawlError('store_newer', `The lock row of a folder has the format version ${JSON.stringify(row.v)}.`)
   return row

@@ -9,6 +9,7 @@ import type { Scope } from '../../core/scope.ts'
 import type { StoredDocument, Store } from '../../store/store.ts'
 import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, rowName } from './value-rows.ts'
 import { writerFor, type Writer } from './write-value.ts'
+import { collections } from '../../store/collections.ts'
 
 export interface ValueQuotas {
   /** Maximum size of one value including its key, in bytes (default 256 KiB). */
@@ -59,7 +60,7 @@ export function openValues(
     const count = planWrite({ op, row, key, most: quotas, refuse, full: 'values_full' })
     const event = { type: 'value.changed', body: { key, change: op === 'set' ? 'set' : 'deleted' } } as const
     const names = documentNames('value', scope, key)
-    return readMark(await write({ of: 'value', key, names, count, event }), op, key)
+    return readMark(await write({ kind: 'value', key, names, count, event }), op, key)
   }
   return {
     async get(given) {
@@ -101,7 +102,12 @@ export function openValues(
       const first =
         prefix === '' || after !== undefined ? undefined : await store.document(rowName('value', scope, prefix))
       if (first) found.push(first)
-      const rest = await store.documentsOf({ of: 'value', ...scope, after: after ?? prefix, limit: limit + 1 })
+      const rest = await store.documentsOf({
+        of: collections.value.of,
+        ...scope,
+        after: after ?? prefix,
+        limit: limit + 1,
+      })
       found.push(...rest.filter(({ key }) => key.startsWith(prefix)))
       return {
         entries: found.slice(0, limit).map(({ key, value }) => statOf(key, parseRow(value))),

@@ -4,10 +4,10 @@ import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values-interface.ts'
 import type { Scope } from '../../core/scope.ts'
-import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, rowName } from './value-rows.ts'
 import { writerFor, type Writer } from './write-value.ts'
+import { collections } from '../../store/collections.ts'
 
 const quota = { keys: maxSecrets, bytes: 1024 * 1024 }
 const maxSecretLength = 16 * 1024
@@ -53,7 +53,7 @@ export function openSecrets(
     const count = planWrite({ op, row, key: name, most: quota, refuse, full: 'secrets_full' })
     const event = { type: 'secret.changed', body: { name, change: op === 'set' ? 'set' : 'deleted' } } as const
     const names = documentNames('secret', scope, name)
-    return readMark(await write({ of: 'secret', key: name, names, count, event }), op, name)
+    return readMark(await write({ kind: 'secret', key: name, names, count, event }), op, name)
   }
   return {
     async set(given, value, { tools } = {}) {
@@ -73,7 +73,7 @@ export function openSecrets(
     has: async (given) => (await readRow(checkName(given))) !== undefined,
     async list() {
       const found: SecretStat[] = []
-      for await (const { key, value } of iterateDocuments(store, { of: 'secret', ...scope }))
+      for await (const { key, value } of collections.secret.iterate(store, scope))
         found.push(statOf(key, parseRow(value)))
       return found
     },
@@ -92,7 +92,7 @@ export async function learnSecrets(
   { tenant, session }: Scope,
   learn: SecretParts['learn'],
 ): Promise<void> {
-  for await (const { value } of iterateDocuments(store, { of: 'secret', tenant, session })) learn(parseRow(value).text)
+  for await (const { value } of collections.secret.iterate(store, { tenant, session })) learn(parseRow(value).text)
 }
 
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({

@@ -10,8 +10,9 @@ import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Json } from '../../core/tool-value.ts'
 import type { Scope } from '../../core/scope.ts'
 import type { DocumentName } from '../../store/store.ts'
+import { collections } from '../../store/collections.ts'
 
-export type Collection = 'value' | 'secret'
+export type ValueKind = 'value' | 'secret'
 
 interface Usage {
   readonly keys: number
@@ -37,27 +38,16 @@ export interface Quota {
   readonly bytes: number
 }
 
-export const rowName = (of: Collection, { tenant, session }: Scope, key: string): DocumentName => ({
-  of,
-  tenant,
-  session,
-  key,
-})
-const usageName = (of: Collection, { tenant, session }: Scope): DocumentName => ({
-  of: `${of}-usage`,
-  tenant,
-  session,
-  key: '',
-})
+export const rowName = (of: ValueKind, scope: Scope, key: string): DocumentName => collections[of].name(scope, key)
 
 /** The usage row comes first: the engine groups writes that wait for the same first document. */
-export const documentNames = (of: Collection, scope: Scope, key: string): readonly [DocumentName, DocumentName] => [
-  usageName(of, scope),
+export const documentNames = (of: ValueKind, scope: Scope, key: string): readonly [DocumentName, DocumentName] => [
+  collections[`${of}Usage`].name(scope),
   rowName(of, scope, key),
 ]
 
 export function parseRow(value: string): Row {
-  const row = JSON.parse(value) as Row
+  const row = collections.value.parse(value) as Row
   if (row.v !== 1)
     throw new PawlError('store_newer', `The row of a value has the format version ${JSON.stringify(row.v)}.`)
   return row
@@ -92,7 +82,8 @@ export interface PlannedWrite {
 export const planWrite =
   ({ op, row, key, most, refuse, full }: PlannedWrite): PlanWrite =>
   ([usageText = null, wasText = null]) => {
-    const used: Usage = usageText === null ? { keys: 0, bytes: 0, last: 0 } : (JSON.parse(usageText) as Usage)
+    const used: Usage =
+      usageText === null ? { keys: 0, bytes: 0, last: 0 } : (collections.valueUsage.parse(usageText) as Usage)
     const was = wasText === null ? null : parseRow(wasText)
     const same = (mark: Mark) => ({ documents: [usageText, wasText], mark: JSON.stringify(mark) })
     const refused = refuse(was)
@@ -132,9 +123,11 @@ function overQuota(was: Usage, next: Usage, most: Quota): Omit<Refusal, 'code'> 
   return null
 }
 
+export const parseMark = (mark: string): Mark => JSON.parse(mark) as Mark
+
 /** The row that a mark records; throws the error if the write was refused. */
 export function readMark(mark: string, op: Mark['op'], key: string): Row | null {
-  const recorded = JSON.parse(mark) as Mark
+  const recorded = parseMark(mark)
   if (recorded.op !== op)
     throw new PawlError(
       'replay_mismatch',
@@ -146,5 +139,5 @@ export function readMark(mark: string, op: Mark['op'], key: string): Row | null 
 }
 
 /** The mutex key that serializes writes of one session within this process. */
-export const mutexKey = (of: Collection, { tenant, session }: Scope): string =>
+export const mutexKey = (of: ValueKind, { tenant, session }: Scope): string =>
   lengthPrefixed('values', of, tenant, session)

@@ -8,10 +8,10 @@ import type { Scope } from '../../core/scope.ts'
 import { eventFromDraft, type EventDraft } from '../../store/records/event.ts'
 import { fencedBy } from '../../store/fence-guards.ts'
 import type { Change, Guard, DocumentName, Store } from '../../store/store.ts'
-import { type Collection, type PlanWrite, mutexKey } from './value-rows.ts'
+import { type PlanWrite, mutexKey, type ValueKind, parseMark } from './value-rows.ts'
 
 export interface ValueWrite {
-  readonly of: Collection
+  readonly kind: ValueKind
   readonly key: string
   readonly names: readonly [DocumentName, DocumentName]
   readonly count: PlanWrite
@@ -44,8 +44,8 @@ const maxAttempts = 64
 /** `fence`: guards of the writing body; if one of them is rejected, the write throws lease_lost. */
 const compareAndSet =
   ({ store, clock }: WriteParts, scope: Scope, fence: () => readonly Guard[] = () => []): Write =>
-  ({ of, names, count, event: tells }) =>
-    mutexOf(store).run(mutexKey(of, scope), async () => {
+  ({ kind, names, count, event: tells }) =>
+    mutexOf(store).run(mutexKey(kind, scope), async () => {
       for (let attempt = 0; attempt < maxAttempts; attempt++) {
         const guards = fence()
         const was = await Promise.all(names.map(async (name) => store.document(name)))
@@ -55,7 +55,7 @@ const compareAndSet =
         const rows: NonNullable<Change['documents']> = names.map((name, order) => ({
           ...name,
           value: documents[order] ?? null,
-          ...(of === 'secret' ? { secret: true as const } : {}),
+          ...(kind === 'secret' ? { secret: true as const } : {}),
         }))
         const expected = names.map((name, order): Guard => ({
           kind: 'kept',
@@ -72,4 +72,4 @@ const compareAndSet =
       throw new PawlError('values_busy')
     })
 
-const isRefusal = (mark: string): boolean => 'refused' in (JSON.parse(mark) as object)
+const isRefusal = (mark: string): boolean => 'refused' in parseMark(mark)

@@ -5,7 +5,7 @@
 
 import { type Json, parseJson } from '../../core/tool-value.ts'
 import type { AskKind, AskTerms } from './approval-wait-terms.ts'
-import type { CallPosition, Resolution, WaitRecord } from './call-record.ts'
+import type { Resolution, WaitRecord } from './call-record.ts'
 import { type Unknown } from '../../core/outcome.ts'
 
 export interface Vote {
@@ -78,20 +78,6 @@ export type DecisionRecord = { readonly at: number; readonly votes: readonly Vot
   | { readonly decision: 'edit'; readonly input: Json; readonly fingerprint: string }
   | { readonly decision: 'answer'; readonly value: Json }
 )
-
-const collectionFor = (kind: AskKind): string => (kind === 'client' ? 'client' : 'inbox')
-
-/** Name of the document that holds the item. */
-export const itemName = (
-  kind: AskKind,
-  { tenant, session }: Pick<CallPosition, 'tenant' | 'session'>,
-  wait: string,
-) => ({
-  of: collectionFor(kind),
-  tenant,
-  session,
-  key: wait,
-})
 
 /** The decision that answered a wait; null if the wait is open or ended otherwise. */
 export const decisionOf = (resolution: Resolution | null): DecisionRecord | null =>

@@ -2,7 +2,6 @@
 // on appending, messages not yet delivered, agents, usage.
 
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { Scope } from '../../core/scope.ts'
 import type { CallOptions } from './call-record.ts'
 
 /** Batch of all turns: each turn is a call in it. */
@@ -26,18 +25,6 @@ export const isStepBatch = (batch: string): boolean => batch.startsWith(stepPref
 
 const digits = 12
 export const messageKey = (number: number): string => String(number).padStart(digits, '0')
-export const messageName = ({ tenant, session }: Scope, number: number) => ({
-  of: 'message',
-  tenant,
-  session,
-  key: messageKey(number),
-})
-
-/** Says which turn may append messages: one at a time across all workers. */
-export const headName = ({ tenant, session }: Scope) => ({ of: 'conversation', tenant, session, key: '' })
-
-/** The last turn that the host requested in this session. A turn that starts by itself copies its settings. */
-export const lastTurnName = ({ tenant, session }: Scope) => ({ of: 'turn-last', tenant, session, key: '' })
 
 export interface LastTurnRow {
   /** As recorded, without the message. */
@@ -67,11 +54,6 @@ export interface HeadRow {
   readonly on?: readonly string[]
 }
 
-/** Messages sent but not yet read by a turn, in order of arrival. */
-export const sentName = ({ tenant, session }: Scope, key: string) => ({ of: 'message-sent', tenant, session, key })
-/** Deduplicates messages by the sender's id. */
-export const sentOnceName = ({ tenant, session }: Scope, id: string) => ({ of: 'message-id', tenant, session, key: id })
-
 /** A user message: a text, or a text with files. */
 export type WordsRow =
   | string
@@ -87,30 +69,8 @@ export interface SentRow {
   readonly at: number
 }
 
-/** Model usage: one row per turn, and one per completion requested by a body. */
-export const usageName = ({ tenant, session }: Scope, key: string) => ({ of: 'model-usage', tenant, session, key })
-
-/** The parent of an agent's session. */
-export const parentName = ({ tenant, session }: Scope) => ({ of: 'session-parent', tenant, session, key: '' })
-/**
- * Agents that are running, or have answered and left open work. Approval requests in their sessions are found from
- * the parent session through these documents.
- */
-export const workingName = ({ tenant, session }: Scope, agent: string) => ({
-  of: 'session-working',
-  tenant,
-  session,
-  key: agent,
-})
 export const agentWorking = '1'
 export const agentLeftWork = 'left'
-/** Sessions of the agents started in this session. */
-export const agentName = ({ tenant, session }: Scope, agent: string) => ({
-  of: 'session-agent',
-  tenant,
-  session,
-  key: agent,
-})
 
 export interface ParentRow {
   readonly session: string
@@ -118,17 +78,6 @@ export interface ParentRow {
   /** How many agents are above it. */
   readonly depth: number
 }
-
-/** A tool, by id, whose schema is included in the session's model requests from now on. */
-export const revealedName = ({ tenant, session }: Scope, tool: string) => ({
-  of: 'tool-revealed',
-  tenant,
-  session,
-  key: tool,
-})
-
-/** A call represented by a placeholder in the conversation; its result is delivered later. */
-export const owedName = ({ tenant, session }: Scope, key: string) => ({ of: 'result-owed', tenant, session, key })
 
 export interface OwedRow {
   readonly batch: string

@@ -1,7 +1,9 @@
 // Builds the document and the event of a notice: information that the session's next turn must read.
 
 import { eventOf, type EventBodies, type EventSubject, type NewEvent } from './event.ts'
-import { noticeName, type NoticeRow } from './task-record.ts'
+import type { NoticeRow } from './task-record.ts'
+import { collections } from '../collections.ts'
+import { type DocumentName } from '../store.ts'
 
 /** Prefix of the public notice id. */
 export const noticePrefix = 'row:'
@@ -12,12 +14,12 @@ export function noticeOf(
   key: string,
   row: NoticeRow,
 ): {
-  readonly row: ReturnType<typeof noticeName> & { readonly value: string }
+  readonly row: DocumentName & { readonly value: string }
   readonly added: EventBodies['notice.added']
 } {
   const { about, task = null } = row
   return {
-    row: { ...noticeName(of, key), value: JSON.stringify(row) },
+    row: collections.notice.write(row, of, key),
     added: { notice: `${noticePrefix}${key}`, about, task },
   }
 }

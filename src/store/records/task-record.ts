@@ -14,7 +14,6 @@ import type {
   TaskState,
   WakePolicy,
 } from '../../core/task-state.ts'
-import type { Scope } from '../../core/scope.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-record.ts'
 
 /** How the task was started. Written once; a task without a call is written again when it ends. */
@@ -167,26 +166,8 @@ export function endOf(outcome: Outcome): TaskState {
 /** Batch of all tasks. Host batch names cannot start with `pawl:`. */
 export const taskBatch = 'pawl:task'
 
-const documentNameIn =
-  (of: string) =>
-  ({ tenant, session }: Scope, key: string) => ({ of, tenant, session, key })
-
-/** Names of the documents of a task. */
-export const taskName = documentNameIn('task')
-export const scheduleName = documentNameIn('schedule')
-export const runName = documentNameIn('task-run')
-/** Keyed by the call's uid, which is time-ordered; the value is the task id. */
-export const orderName = documentNameIn('task-order')
-export const wakeName = documentNameIn('task-wake')
-export const noticeName = documentNameIn('notice')
 /** Key prefix of the tasks that a task started. */
 export const childrenOf = (parent: string): string => `${parent}:`
-export const childName = (of: Scope, parent: string, id: string) =>
-  documentNameIn('task-child')(of, `${childrenOf(parent)}${id}`)
-/** Marks a session as ended. */
-export const endName = documentNameIn('session-end')
-/** Pending work on the tasks of an ended session or task. */
-export const choreName = documentNameIn('end-chore')
 
 export interface EndRow {
   readonly at: number
@@ -196,15 +177,6 @@ export interface EndRow {
 }
 /** Key prefix of all signal records of a task; one record per signal name. */
 export const signalsOf = (task: string): string => lengthPrefixed(task)
-export const signalsName = (of: Scope, task: string, name: string) =>
-  documentNameIn('task-signals')(of, `${signalsOf(task)}${name}`)
-/** Ordered by time; at the same time, messages from the task come first. */
-export const messageName = (of: Scope, task: string, at: number, which: string) =>
-  documentNameIn('task-message')(of, `${task}:${String(at).padStart(15, '0')}:${which}`)
-
-/** Emitted events, in order. */
-export const emittedName = (of: Scope, task: string, number: number) =>
-  documentNameIn('task-event')(of, `${task}:${String(number).padStart(9, '0')}`)
 
 /** A notice for the session other than the end of a task, oldest first. */
 export interface NoticeRow {

@@ -1,6 +1,6 @@
 // The report of a crash test: one point per crash, compared with the run without a crash.
 
-import { canonicalJson } from '../../core/canonical-json.ts'
+import { canonicalJson, canonicalText } from '../../core/canonical-json.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
 
@@ -72,7 +72,7 @@ function countEffects(effects: readonly Json[]): Map<string, number> {
   return found
 }
 
-const canonicalOutcome = (outcome: Outcome | null): string => canonicalJson(JSON.parse(JSON.stringify(outcome)) as Json)
+const canonicalOutcome = (outcome: Outcome | null): string => canonicalText(JSON.stringify(outcome))
 const times = (count: number): string => (count === 1 ? 'once' : count === 0 ? 'never' : `${count} times`)
 const maxShownChars = 200
 

@@ -3,14 +3,7 @@
 
 import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
-import {
-  agentName,
-  agentWorking,
-  agentLeftWork,
-  parentName,
-  type ParentRow,
-  workingName,
-} from '../../store/records/conversation.ts'
+import { agentWorking, agentLeftWork, type ParentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Scope } from '../../core/scope.ts'
@@ -18,10 +11,10 @@ import type { Model } from '../../models/model.ts'
 import type { StartTurn, Turn } from '../../models/turn-interface.ts'
 import { inheritedOptions, type Caller } from '../../sessions/build-call-request.ts'
 import type { CapabilitySwitches } from '../../sessions/capability-switches.ts'
-import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { isBusy } from '../../store/iterate-agent-sessions.ts'
 import type { AgentOutcome, AgentTurn } from '../../tools/context/tool-context.ts'
+import { collections } from '../../store/collections.ts'
 
 /** Maximum nesting of agents. */
 const maxDepth = 4
@@ -46,19 +39,19 @@ export async function agentTurn(
 ): Promise<AgentOutcome> {
   const { position, principal, uid } = execution.request
   const { tenant } = position
-  const parent = await store.document(parentName(position))
-  const depth = parent ? (JSON.parse(parent.value) as ParentRow).depth + 1 : 1
+  const parent = await store.document(collections.sessionParent.name(position))
+  const depth = parent ? collections.sessionParent.parse(parent.value).depth + 1 : 1
   if (depth > maxDepth) throw new PawlError('agents_too_deep', `The limit is ${maxDepth} levels.`)
   // After a rerun of the body the agent exists and `agent.started` has been recorded.
-  const existing = await store.document(agentName(position, session))
+  const existing = await store.document(collections.sessionAgent.name(position, session))
   const enabled = await switches.enabledIn(position)
   const row: ParentRow = { session: position.session, call: uid, depth }
   const committed = await store.commit({
     guards: [...execution.attached.fence()],
     documents: [
-      { ...parentName({ tenant, session }), value: JSON.stringify(row) },
-      { ...agentName(position, session), value: '1' },
-      { ...workingName(position, session), value: agentWorking },
+      collections.sessionParent.write(row, { tenant, session }),
+      { ...collections.sessionAgent.name(position, session), value: '1' },
+      { ...collections.sessionWorking.name(position, session), value: agentWorking },
       // The agent's session has the capabilities of the parent session.
       ...switches.documents({ tenant, session }, enabled),
     ],
@@ -104,12 +97,12 @@ type Rows = NonNullable<Change['documents']>
  */
 async function workingRows(store: Store, { tenant, session }: Scope, agent: string): Promise<Rows> {
   const of = { tenant, session }
-  const rows: Rows[number][] = [{ ...workingName(of, agent), value: agentLeftWork }]
+  const rows: Rows[number][] = [{ ...collections.sessionWorking.name(of, agent), value: agentLeftWork }]
   try {
-    if (!(await isBusy(store, { tenant, session: agent }))) rows[0] = { ...workingName(of, agent), value: null }
-    for await (const { key, value } of iterateDocuments(store, { of: workingName(of, '').of, ...of }))
+    if (!(await isBusy(store, { tenant, session: agent }))) rows[0] = collections.sessionWorking.remove(of, agent)
+    for await (const { key, value } of collections.sessionWorking.iterate(store, of))
       if (key !== agent && value === agentLeftWork && !(await isBusy(store, { tenant, session: key })))
-        rows.push({ ...workingName(of, key), value: null })
+        rows.push(collections.sessionWorking.remove(of, key))
   } catch {} // a stale row only costs an extra lookup
   return rows
 }

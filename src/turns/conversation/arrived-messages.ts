@@ -5,17 +5,16 @@
 import type { Scope } from '../../core/scope.ts'
 import type { Execution } from '../../engine/engine.ts'
 import type { CallPosition } from '../../store/records/call-record.ts'
-import { owedName, type OwedRow, sentName, type SentRow } from '../../store/records/conversation.ts'
-import { noticeName, wakeName } from '../../store/records/task-record.ts'
+import { type SentRow } from '../../store/records/conversation.ts'
 import { isSealedUid } from '../../store/records/encrypted-call-id.ts'
 import { interruptedParts } from '../../models/conversation.ts'
 import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'
-import { iterateDocuments } from '../../store/iterate-documents.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 import type { Change } from '../../store/store.ts'
 import type { TurnHost } from '../ports.ts'
 import { userMessageParts } from './user-message.ts'
+import { collections } from '../../store/collections.ts'
 
 export interface Arrival {
   readonly message: Message
@@ -28,9 +27,10 @@ export interface Arrival {
 }
 
 /** Collections of pending input: owed results, sent messages, stored notices and ended tasks. */
-const collections = [owedName, sentName, noticeName, wakeName].map((name) => name({ tenant: '', session: '' }, '').of)
+const { resultOwed, messageSent, notice: storedNotice, taskWake } = collections
+const pendingInput = [resultOwed.of, messageSent.of, storedNotice.of, taskWake.of]
 
-const secretCollection = 'secret'
+const secretCollection = collections.secret.of
 
 /** `isFirst`: a turn that starts also reads messages sent with `when: 'after'`. */
 export async function arrivals(
@@ -40,7 +40,7 @@ export async function arrivals(
 ): Promise<Arrival[]> {
   const { tenant, session } = execution.request.position
   // Usually nothing has arrived; one read finds that out.
-  const found = await host.store.nonEmptyCollections([...collections, secretCollection], { tenant, session })
+  const found = await host.store.nonEmptyCollections([...pendingInput, secretCollection], { tenant, session })
   // A secret may have been set since, and the new input may contain it.
   if (found.includes(secretCollection)) await host.loadSecrets({ tenant, session })
   if (!found.some((list) => list !== secretCollection)) return []
@@ -49,7 +49,7 @@ export async function arrivals(
     ...(await pendingNotices(host, { tenant, session })),
     ...(await sentMessages(host, { tenant, session }, isFirst)).map(({ key, row: { text } }): Arrival => ({
       message: { role: 'user', parts: userMessageParts(text, execution, host) },
-      rows: [{ ...sentName({ tenant, session }, key), value: null }],
+      rows: [collections.messageSent.remove({ tenant, session }, key)],
     })),
   ]
 }
@@ -65,8 +65,8 @@ async function sentMessages(
   isFirst: boolean,
 ): Promise<{ key: string; row: SentRow }[]> {
   const found: { key: string; row: SentRow }[] = []
-  for await (const { key, value } of iterateDocuments(store, { of: sentName(of, '').of, ...of })) {
-    const row = JSON.parse(value) as SentRow
+  for await (const { key, value } of collections.messageSent.iterate(store, of)) {
+    const row = collections.messageSent.parse(value)
     if (row.when !== 'after' || isFirst) found.push({ key, row })
   }
   return found
@@ -86,12 +86,12 @@ async function owedResults(
 ): Promise<Arrival[]> {
   const of = { tenant: at.tenant, session: at.session }
   const found: Arrival[] = []
-  for await (const { key, value } of iterateDocuments(host.store, { of: owedName(of, '').of, ...of })) {
-    const { batch, id, occurrence, name, shown } = JSON.parse(value) as OwedRow
+  for await (const { key, value } of collections.resultOwed.iterate(host.store, of)) {
+    const { batch, id, occurrence, name, shown } = collections.resultOwed.parse(value)
     const position: CallPosition = { ...of, batch, id, occurrence }
     const call = await unlessUnreadable(() => host.store.callAt(position))
     if (call && call.state !== 'settled') continue
-    const rows = [{ ...owedName(of, key), value: null }]
+    const rows = [collections.resultOwed.remove(of, key)]
     // The call moved to the background: its task's notice delivers the result.
     if (call && (await host.noticeState(of, call.uid))) {
       attached.writeDocuments(...rows)

@@ -1,7 +1,7 @@
 // The conversation of a session as a turn uses it: loaded from the last summary on and cached between turns, so that
 // old messages are not read again. Only the turn named by the session's head appends to it.
 
-import { headName, type HeadRow, messageKey, messageName } from '../../store/records/conversation.ts'
+import { type HeadRow, messageKey } from '../../store/records/conversation.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import { decode, encode } from '../../core/tool-value.ts'
@@ -11,6 +11,7 @@ import { Conversation } from '../../models/conversation.ts'
 import type { Message, ModelMessage } from '../../models/message.ts'
 import type { StoredMessage } from '../../models/turn-interface.ts'
 import type { Change, StoredDocument, Store } from '../../store/store.ts'
+import { collections } from '../../store/collections.ts'
 
 /** The stored form of a message, with state that its turn needs after a restart. */
 export interface MessageRecord extends StoredMessage {
@@ -189,7 +190,11 @@ export class History {
     }
     return {
       record,
-      row: { ...messageName(of, record.number), value: encode(record), ...(secret ? { secret: true as const } : {}) },
+      row: {
+        ...collections.message.name(of, record.number),
+        value: encode(record),
+        ...(secret ? { secret: true as const } : {}),
+      },
     }
   }
 
@@ -226,7 +231,7 @@ export class History {
     const found: StoredDocument[] = []
     let from = 0
     for (let after = '~'; ;) {
-      const rows = await store.documentsOf({ of: 'message', ...of, after, limit: pageSize, newest: true })
+      const rows = await store.documentsOf({ of: collections.message.of, ...of, after, limit: pageSize, newest: true })
       for (const row of rows) {
         found.push(row)
         const { message, upTo = 0, number } = readMessage(row)
@@ -242,10 +247,15 @@ export class History {
 
   /** Returns false if the last cached message is not recorded: its writer could not commit it. */
   async #loadNewer(store: Store, of: Scope): Promise<boolean> {
-    const last = await store.document(messageName(of, this.#last))
+    const last = await store.document(collections.message.name(of, this.#last))
     if (!last || last.value !== encode(this.#lastRecord)) return false
     for (;;) {
-      const rows = await store.documentsOf({ of: 'message', ...of, after: messageKey(this.#last), limit: pageSize })
+      const rows = await store.documentsOf({
+        of: collections.message.of,
+        ...of,
+        after: messageKey(this.#last),
+        limit: pageSize,
+      })
       for (const row of rows) this.add(readMessage(row))
       if (rows.length < pageSize) return true
     }
@@ -279,6 +289,6 @@ export class HistoryCache {
 }
 
 export async function readHead(store: Store, of: Scope): Promise<{ row: HeadRow | null; revision: number }> {
-  const document = await store.document(headName(of))
-  return { row: document ? (JSON.parse(document.value) as HeadRow) : null, revision: document?.revision ?? 0 }
+  const document = await store.document(collections.conversation.name(of))
+  return { row: document ? collections.conversation.parse(document.value) : null, revision: document?.revision ?? 0 }
 }

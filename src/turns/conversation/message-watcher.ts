@@ -1,12 +1,11 @@
 // Notifies turns whose calls wait that the user sent a message: at once for messages sent in this process, by polling
 // after hints for those of other processes.
 
-import { sentName, type SentRow } from '../../store/records/conversation.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Scope } from '../../core/scope.ts'
-import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
+import { collections } from '../../store/collections.ts'
 
 /** Polling delay after a hint: writes of other processes are frequent, and a new message is not urgent. */
 const pollMs = 250
@@ -51,10 +50,8 @@ export class MessageWatcher {
   async #poll(): Promise<void> {
     this.#cancelPoll = null
     try {
-      for await (const { tenant, session, value } of iterateDocuments(this.#store, {
-        of: sentName({ tenant: '', session: '' }, '').of,
-      }))
-        if ((JSON.parse(value) as SentRow).when === 'next') this.notify({ tenant, session })
+      for await (const { tenant, session, value } of collections.messageSent.iterate(this.#store, {}))
+        if (collections.messageSent.parse(value).when === 'next') this.notify({ tenant, session })
     } catch {
       // The store is unavailable; the turn itself reports that.
       this.#cancelPoll ??= this.#clock.timer(pollMs * 4, () => void this.#poll())

@@ -1,18 +1,17 @@
 // session.messages: lists the recorded conversation and accepts user messages while a turn may be running.
 
 import { eventOf, sessionSubject } from '../../store/records/event.ts'
-import { messageKey, sentName, sentOnceName, type SentRow } from '../../store/records/conversation.ts'
-import { endName } from '../../store/records/task-record.ts'
+import { messageKey, type SentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
 import { type Ids, isName } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
 import type { Messages } from '../../models/turn-interface.ts'
-import { iterateDocuments } from '../../store/iterate-documents.ts'
 import type { Store } from '../../store/store.ts'
 import { readMessage } from './history.ts'
 import { parseUserMessage } from './user-message.ts'
+import { collections } from '../../store/collections.ts'
 
 export interface MessagesHost {
   readonly store: Store
@@ -44,7 +43,12 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
           `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`,
         )
       await loadSecrets(of)
-      const rows = await store.documentsOf({ of: 'message', ...of, after: after === 0 ? '' : messageKey(after), limit })
+      const rows = await store.documentsOf({
+        of: collections.message.of,
+        ...of,
+        after: after === 0 ? '' : messageKey(after),
+        limit,
+      })
       return rows.map((row) => {
         const { number, at, turn, message, shown: said = message, model, usage, finish, unheard } = readMessage(row)
         return { number, at, turn, message: shown(said), ...defined({ model, usage, finish, unheard }) }
@@ -58,13 +62,13 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
         throw new PawlError('turn_invalid', 'The id of a message must be a string of 1 to 512 characters.')
       const key = ids.next()
       const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
-      const once = id === undefined ? null : sentOnceName(of, id)
+      const once = id === undefined ? null : collections.messageId.name(of, id)
       const sent = await store.commit({
         guards: [
-          { kind: 'kept', ...endName(of, ''), revision: 0 },
+          { kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 },
           ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : []),
         ],
-        documents: [{ ...sentName(of, key), value: JSON.stringify(row) }, ...(once ? [{ ...once, value: '1' }] : [])],
+        documents: [collections.messageSent.write(row, of, key), ...(once ? [{ ...once, value: '1' }] : [])],
         events: [eventOf(sessionSubject(of), 'message.sent', row.at, { message: row.id, when })],
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end')
@@ -74,8 +78,8 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
     async waiting() {
       await loadSecrets(of)
       const found = []
-      for await (const { value } of iterateDocuments(store, { of: sentName(of, '').of, ...of })) {
-        const { id, text, when } = JSON.parse(value) as SentRow
+      for await (const { value } of collections.messageSent.iterate(store, of)) {
+        const { id, text, when } = collections.messageSent.parse(value)
         const { text: body, files } = typeof text === 'string' ? { text, files: [] } : text
         found.push({
           id,

@@ -4,8 +4,8 @@ import type { Message, StoredMessage } from 'pawl'
 import { callsIn, textOf } from '../../../src/models/message.ts'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 import { conversationOf } from '../../../src/models/conversation.ts'
-import { owedName } from '../../../src/store/records/conversation.ts'
 import type { RandomWorld, Worker } from './random-session.ts'
+import { collections } from '../../../src/store/collections.ts'
 
 export async function lawsOf(world: RandomWorld, { runtime }: Worker, session: string): Promise<void> {
   const messages = await runtime.session(session).messages.list({ limit: 1_000 })
@@ -23,7 +23,7 @@ export async function lawsOf(world: RandomWorld, { runtime }: Worker, session: s
       if (problem !== 'the last message is of the model') wrong(`SESS-3 of the whole: ${problem}`)
   for (const { text } of await runtime.session(session).messages.waiting()) wrong(`SESS-4 unread message: ${text}`)
   const owed = await world.store.documentsOf({
-    of: owedName({ tenant: 'default', session }, '').of,
+    of: collections.resultOwed.of,
     tenant: 'default',
     session,
     after: '',

@@ -2,12 +2,12 @@
 // finds them itself. If the call is cancelled before its body resumes, nothing else would stop them.
 
 import { type CallRecord, parseCallOptions } from '../../../store/records/call-record.ts'
-import { isTurn, parentName, type ParentRow, workingName } from '../../../store/records/conversation.ts'
-import { iterateDocuments } from '../../../store/iterate-documents.ts'
+import { isTurn } from '../../../store/records/conversation.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Stop } from '../../engine.ts'
 import type { Cancellations } from './cancellation.ts'
 import type { EngineState } from '../engine-state.ts'
+import { collections } from '../../../store/collections.ts'
 
 const pageSize = 200
 
@@ -50,13 +50,9 @@ async function openChildCalls(store: Store, { uid, position }: CallRecord): Prom
 /** Open turns of agents this call started, in their own sessions. */
 async function openAgentTurns(store: Store, { uid, position: { tenant, session } }: CallRecord): Promise<string[]> {
   const found: string[] = []
-  for await (const { key: agent } of iterateDocuments(store, {
-    of: workingName({ tenant, session }, '').of,
-    tenant,
-    session,
-  })) {
-    const parent = await store.document(parentName({ tenant, session: agent }))
-    if (!parent || (JSON.parse(parent.value) as ParentRow).call !== uid) continue
+  for await (const { key: agent } of collections.sessionWorking.iterate(store, { tenant, session })) {
+    const parent = await store.document(collections.sessionParent.name({ tenant, session: agent }))
+    if (!parent || collections.sessionParent.parse(parent.value).call !== uid) continue
     for (const call of await store.unsettled({ of: { tenant, session: agent }, after: '', limit: pageSize }))
       if (isTurn(call)) found.push(call.uid)
   }

@@ -11,7 +11,6 @@ import {
   type WaitRecord,
   waitTermsOf,
 } from '../../../store/records/call-record.ts'
-import { itemName } from '../../../store/records/approval-request.ts'
 import { eventOf } from '../../../store/records/event.ts'
 import { attachmentsIn } from '../../../store/records/attachment-refs.ts'
 import type { Change, Store } from '../../../store/store.ts'
@@ -30,6 +29,7 @@ import { announceTool } from './announce-tool-name.ts'
 import { cancelKey, cancelChange, remoteCancelChange, type CancelReason } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
 import type { Waiters } from './timers.ts'
+import { itemsOf } from '../../../store/collections.ts'
 
 interface WaitAnswersHost {
   readonly store: Store
@@ -145,7 +145,7 @@ export class WaitAnswers {
     const attachments = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: resolutionKind(resolution) })
     const { asks } = waitTermsOf(wait)
-    const closedItems = asks ? [{ ...itemName(asks.kind, subject, wait.id), value: null }] : []
+    const closedItems = asks ? [itemsOf(asks.kind).remove(subject, wait.id)] : []
     const documents = [...closedItems, ...(extra?.documents ?? [])]
     const change: Change = {
       resolveWait: { id: wait.id, resolution: text },

@@ -1,6 +1,6 @@
 // The waits of a call that people answer, and the inbox items stored with them. Implements ApprovalWaitsPort.
 
-import { decidingMs, isDecisionKind, itemName } from '../../../store/records/approval-request.ts'
+import { decidingMs, isDecisionKind } from '../../../store/records/approval-request.ts'
 import { type CallTerms, type WaitRecord, waitTermsOf, parseCallTerms } from '../../../store/records/call-record.ts'
 import type { EventBodies, EventType } from '../../../store/records/event.ts'
 import { addWaitTime } from '../../../store/records/call-times.ts'
@@ -10,6 +10,7 @@ import type { ApprovalWait, ApprovalWaitsPort } from '../../engine.ts'
 import type { LeasedCall } from '../leases/leased-call.ts'
 import type { EngineState } from '../engine-state.ts'
 import type { JournalCache } from '../leases/journal-cache.ts'
+import { itemsOf } from '../../../store/collections.ts'
 
 function approvalOf(wait: WaitRecord): ApprovalWait | null {
   const { id, createdAt, deadline, resolution } = wait
@@ -73,7 +74,7 @@ export class ApprovalWaits implements ApprovalWaitsPort {
     const { position } = this.#leased.request
     const open = this.#journal.waits.flatMap((wait) => {
       const { asks } = wait.resolution === null ? waitTermsOf(wait) : {}
-      return asks ? [{ ...itemName(asks.kind, position, wait.id), value: null }] : []
+      return asks ? [itemsOf(asks.kind).remove(position, wait.id)] : []
     })
     return open.length > 0 ? { documents: open } : {}
   }

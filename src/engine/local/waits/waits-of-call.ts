@@ -4,7 +4,6 @@
 // call is parked. It is claimed, leased, retried and settled like any other call, so it is delivered at least once, by
 // one worker at a time, across crashes. Its position contains the wait's id, so a wait is announced once.
 
-import { itemName } from '../../../store/records/approval-request.ts'
 import { type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
 import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
@@ -17,6 +16,7 @@ import type { EngineState } from '../engine-state.ts'
 import type { JournalCache } from '../leases/journal-cache.ts'
 import { newRecord } from '../new-call-record.ts'
 import { parseJson } from '../../../core/tool-value.ts'
+import { itemsOf } from '../../../store/collections.ts'
 
 /** A session per announcement, so that each is pruned independently of the others. */
 const announceSession = (wait: string): string => `pawl:announcement:${wait}`
@@ -63,7 +63,7 @@ export class CallWaits {
       ...(asks ? { asks: asks.kind } : {}),
     })
     const itemDocument = asks && {
-      ...itemName(asks.kind, this.#leased.request.position, id),
+      ...itemsOf(asks.kind).name(this.#leased.request.position, id),
       value: JSON.stringify({ ...item, createdAt, deadline }),
     }
     await this.#leased.write(
