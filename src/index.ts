@@ -174,6 +174,10 @@ export type { Capability } from './sessions/define-capability.ts'
 export type { SessionCapabilities } from './sessions/capability-switches.ts'
 export { agent, type AgentDefinition } from './turns/agents/agent.ts'
 export type {
+  Compaction,
+  CompactionBudget,
+  CompactionMessage,
+  CompactionPlan,
   Frame,
   Messages,
   SessionUsage,

@@ -27,7 +27,7 @@ import type { Clock } from './core/clock.ts'
 import type { Observer } from './core/observer.ts'
 import type { Capability } from './sessions/define-capability.ts'
 import type { Model } from './models/model.ts'
-import type { Frame } from './models/turn-interface.ts'
+import type { Compaction, Frame } from './models/turn-interface.ts'
 import type { Budgets } from './policy/budgets.ts'
 import type { PolicyDefinition } from './policy/rules.ts'
 import type { Connections } from './approvals/account-connections.ts'
@@ -100,6 +100,12 @@ export interface RuntimeOptions {
   readonly capabilities?: readonly Capability[]
   /** Agent contexts that turns refer to by name and may hand over to. */
   readonly frames?: readonly Frame[]
+  /**
+   * Shortens a conversation that no longer fits the model, or `limits.historyTokens`. If it throws, returns an invalid
+   * plan, or takes longer than 5 minutes, the turn fails with `compaction_failed`. Use the same function on every
+   * worker. Default: the model of the turn summarizes the older messages.
+   */
+  readonly compaction?: Compaction
   /**
    * With this many tools or more, a model sees the schema of a tool only after it found the tool with `tool_search`.
    * False: it always sees all schemas. Default: `{ from: 15 }`.
@@ -202,6 +208,7 @@ const optionNames: readonly (keyof RuntimeOptions)[] = [
   'models',
   'capabilities',
   'frames',
+  'compaction',
   'toolSearch',
   'hooks',
   'files',
@@ -228,7 +235,7 @@ export function checkOptions(options: RuntimeOptions): void {
   const { poisonAfter = 3 } = options
   if (!Number.isInteger(poisonAfter) || poisonAfter < 1)
     throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be an integer of at least 1.`)
-  for (const name of ['announce', 'app', 'observer'] as const)
+  for (const name of ['announce', 'app', 'observer', 'compaction'] as const)
     if (options[name] !== undefined && typeof options[name] !== 'function')
       throw new PawlError('config_invalid', `${name} is not a function.`)
 }

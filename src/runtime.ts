@@ -217,6 +217,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       sizes,
       poisonAfter,
       observer,
+      compaction: options.compaction ?? null,
       sealAll,
       models: options.models ?? [],
       frames: options.frames ?? [],

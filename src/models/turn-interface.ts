@@ -137,6 +137,46 @@ export interface StoredMessage {
   readonly unheard?: readonly string[]
 }
 
+/**
+ * Decides how a conversation that no longer fits is shortened. It gets the messages that the model would read, oldest
+ * first, and returns which of them to replace by which text; null to leave them as they are. Default: the model of the
+ * turn summarizes the older messages.
+ */
+export type Compaction = (
+  history: readonly CompactionMessage[],
+  budget: CompactionBudget,
+) => CompactionPlan | null | Promise<CompactionPlan | null>
+
+export interface CompactionMessage extends Pick<StoredMessage, 'number' | 'at' | 'turn' | 'message'> {
+  /** Estimated. */
+  readonly tokens: number
+}
+
+export interface CompactionBudget {
+  /** Estimated tokens of all messages. */
+  readonly usedTokens: number
+  /** At most this many tokens of messages should stay. */
+  readonly keepTokens: number
+  /** At most this many tokens should be sent in one request of `complete`; Infinity if that is not known. */
+  readonly requestTokens: number
+  /** The text that replaces the messages before these; null if there is none. The new text replaces it too. */
+  readonly summary: string | null
+  /** Aborted when the turn is cancelled, and when the function takes too long. */
+  readonly signal: AbortSignal
+  /** Asks the model of the turn, which pays for it. Rejects with a ModelFailure; `tooLong`: the prompt does not fit. */
+  complete(request: { readonly instructions: string; readonly prompt: string }): Promise<string>
+}
+
+export interface CompactionPlan {
+  /**
+   * Number of the last message to replace; all messages before it are replaced too. Not the last message, which the
+   * model has to answer, and not a message with calls, which stay together with their results.
+   */
+  readonly upTo: number
+  /** The text. A function is called after `upTo` was checked, so that no model is asked in vain. */
+  readonly text: string | (() => Promise<string>)
+}
+
 export interface Messages {
   /** Messages in order, one page: those after number `after`, at most `limit` (default 200, maximum 1,000). */
   list(page?: { readonly after?: number; readonly limit?: number }): Promise<StoredMessage[]>

@@ -17,7 +17,7 @@ import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import { chargeModel } from '../models/cost-ledger.ts'
 import { checkModel, type Model } from '../models/model.ts'
-import type { Frame, Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
+import type { Compaction, Frame, Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Caller } from '../sessions/build-call-request.ts'
 import type { Batches } from '../sessions/run-batch.ts'
@@ -46,6 +46,7 @@ interface TurnsHost {
   readonly sizes: Sizes
   readonly poisonAfter: number
   readonly observer: Observer | null
+  readonly compaction: Compaction | null
   readonly sealAll: boolean
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
@@ -94,6 +95,7 @@ export function openTurns(host: TurnsHost): Turns {
     messageWatcher,
     poisonAfter: host.poisonAfter,
     observer: host.observer,
+    compaction: host.compaction,
     deferFrom: host.deferThreshold,
     inBackground: (of, uid) => isInBackground(store, of, uid),
     loadSecrets,

@@ -9,7 +9,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Model } from '../models/model.ts'
-import type { Frame } from '../models/turn-interface.ts'
+import type { Compaction, Frame } from '../models/turn-interface.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts'
 import type { Caller } from '../sessions/build-call-request.ts'
 import type { Batch, BatchOptions } from '../sessions/collect-outcomes.ts'
@@ -26,6 +26,8 @@ export interface TurnHost {
   readonly ids: Ids
   readonly logger: Logger
   readonly observer: Observer | null
+  /** Null: the model summarizes. */
+  readonly compaction: Compaction | null
   readonly sizes: Sizes
   readonly poisonAfter: number
   /** The smallest number of tools for which schemas are deferred; null: never. */

@@ -97,6 +97,7 @@ const compactHistory = (
     model,
     ...options,
     signal: run.stop.signal,
-    next: (message, upTo, usage) => run.nextMessage(message, { upTo, usage, model: model.name, ...more }),
+    next: (message, upTo, usage) =>
+      run.nextMessage(message, { upTo, ...(usage && { usage, model: model.name }), ...more }),
     add: (record) => run.history.add(record),
   })

@@ -13,11 +13,12 @@ import type { TurnValue } from '../models/turn-interface.ts'
 import type { Change } from '../store/store.ts'
 import type { History, MessageRecord } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
-import { modelFailed, noSuchFrame } from './turn-failures.ts'
+import { compactionFailed, modelFailed, noSuchFrame } from './turn-failures.ts'
 import { type FrameTerms, resolveModel, strictestLimits, frameTerms, type TurnRequest } from './turn-request.ts'
 import type { OwedResult } from './run-calls.ts'
 import { isSensitiveMessage } from './conversation/sensitive-message.ts'
 import { shownMessage } from './conversation/mask-message.ts'
+import { CompactionFailure } from './conversation/run-compaction.ts'
 import { TurnToolset } from './turn-tools.ts'
 import { costLimitOutcome, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
@@ -168,8 +169,12 @@ export class TurnRun {
     return { status: 'success', value: turnValue as unknown as Json }
   }
 
-  /** The outcome if the model failed; other errors are rethrown. */
+  /** The outcome if the model or the compaction function failed; other errors are rethrown. */
   modelFailure({ name }: Model, error: unknown): Outcome {
+    if (error instanceof CompactionFailure) {
+      this.host.logger.error('The compaction function failed', { turn: this.id, error })
+      return compactionFailed(error)
+    }
     if (!(error instanceof ModelFailure) || this.stop.signal.aborted) throw error
     this.host.logger.error('A model request failed', { model: name, turn: this.id, error })
     return modelFailed(name, error)

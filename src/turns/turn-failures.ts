@@ -31,6 +31,9 @@ export const nothingToAnswer = (): Outcome =>
     message: 'There is no new input for the model to answer.',
   })
 
+export const compactionFailed = ({ message }: Error): Outcome =>
+  failure({ class: 'internal', code: 'compaction_failed', message: `The compaction function failed: ${message}.` })
+
 export const modelFailed = (model: string, { what, retryable }: ModelFailure): Outcome =>
   failure({
     class: 'external',

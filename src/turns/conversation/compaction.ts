@@ -1,16 +1,18 @@
-// Compacts a conversation that no longer fits: the model summarizes the older messages, the newer ones stay. A call is
-// never separated from its result. The summary is a recorded message, and the messages it replaces stay recorded.
+// Compacts a conversation that no longer fits: the function of the host, or the model, replaces the older messages by a
+// text. A call is never separated from its result. The text is recorded once as a summary message, and the messages it
+// replaces stay recorded.
 
 import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
 import type { Execution } from '../../engine/engine.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import { callsIn, type Message, type SummaryMessage, textIn, textOf } from '../../models/message.ts'
-import { costOf, type Model, type ModelAnswer, ModelFailure, type ModelRequest } from '../../models/model.ts'
-import type { TurnUsage } from '../../models/turn-interface.ts'
+import { costOf, type Model, ModelFailure, type ModelRequest, type Usage } from '../../models/model.ts'
+import type { CompactionBudget, CompactionMessage, CompactionPlan, TurnUsage } from '../../models/turn-interface.ts'
 import { attachmentText } from '../../tools/convert-tool-formats.ts'
 import { askModel } from '../ask-model.ts'
 import { type History, type MessageRecord, tokensOf } from './history.ts'
 import type { TurnHost } from '../ports.ts'
+import { CompactionFailure, startLimited } from './run-compaction.ts'
 
 const contextShare = 0.8
 /** Share of the context always left to the conversation, however long the instructions are. */
@@ -31,7 +33,8 @@ interface CompactOptions {
   /** Send all older messages to the model: `limit` does not reflect its context size. */
   readonly whole?: boolean
   readonly signal: AbortSignal
-  next(message: SummaryMessage, upTo: number, usage: TurnUsage): ReturnType<History['next']>
+  /** `usage`: null if no model was asked. */
+  next(message: SummaryMessage, upTo: number, usage: TurnUsage | null): ReturnType<History['next']>
   add(record: MessageRecord): void
 }
 
@@ -41,7 +44,7 @@ export const historyLimit = ({ contextTokens }: Model, otherTokens: number): num
     ? Infinity
     : Math.floor(Math.max(contextTokens * minContextShare, contextTokens * contextShare - otherTokens))
 
-/** Returns true if messages were summarized. */
+/** Returns true if messages were replaced by a text. */
 export async function compact(
   host: TurnHost,
   execution: Execution,
@@ -50,76 +53,126 @@ export async function compact(
 ): Promise<boolean> {
   // The existing summary does not count: however long it is, it is not summarized again by itself.
   if (history.tokens <= limit) return false
-  const upTo = findCut(history.messages, history.tokens - keep)
-  if (upTo === null) return false
-  const older = history.messages.filter(({ number }) => number <= upTo.number)
-  const before = history.summary === null ? [] : [`What was said before, in short: ${history.summary}`]
-  const text = [...before, ...older.map((each) => transcriptOf(history.shownOf(each)))].join('\n\n')
-  const key = `summary:${upTo.number}`
-  let added: ReturnType<History['next']> | null = null
-  await execution.runStep({ key, input: null, once: false }, async () => {
-    const { parts, usage } = await askForSummary(text, whole ? Infinity : Math.max(minBytes, limit * 2.5), (request) =>
-      askModel(host, execution, model, { request, step: 0, signal, quiet: true }),
-    )
-    // An empty summary would hide that messages are missing.
-    const summary = textOf({ role: 'assistant', parts }).trim() || `${older.length} earlier messages are left out here.`
-    added = next({ role: 'summary', text: summary }, upTo.number, { ...usage, cost: costOf(usage, model.price) })
-    const { number } = added.record
-    const tells = [
-      {
-        type: 'message.added' as const,
-        body: { message: number, role: 'summary', turn: execution.request.position.id },
-      },
-    ]
-    return { done: String(number), attached: { documents: [added.row], events: tells } }
+  let usage: Usage | null = null
+  const messages = history.messages.map((record) => {
+    const { number, at, turn, message } = record
+    return { number, at, turn, message: history.shownOf(record), tokens: tokensOf(message) }
   })
-  const { record } = (added ?? {}) as Partial<ReturnType<History['next']>>
-  if (record) add(record)
-  return true
+  const budgetFor = (own: AbortSignal): CompactionBudget => ({
+    usedTokens: history.tokens,
+    keepTokens: keep,
+    requestTokens: whole ? Infinity : limit,
+    summary: history.summary,
+    signal: own,
+    async complete({ instructions: system, prompt }) {
+      const request = requestFor(system, host.redact(prompt))
+      const answer = await askModel(host, execution, model, { request, step: 0, signal: own, quiet: true })
+      usage = usage ? addUsage(usage, answer.usage) : answer.usage
+      return textOf({ role: 'assistant', parts: answer.parts })
+    },
+  })
+  const { compaction } = host
+  const limited = compaction ? startLimited(host.clock, signal) : null
+  try {
+    const budget = budgetFor(limited?.signal ?? signal)
+    const plan = limited ? await limited.run(() => compaction?.(messages, budget)) : summarizeOlder(messages, budget)
+    if (plan === null) return false
+    const { upTo, text } = checkPlan(plan, messages)
+    let added: ReturnType<History['next']> | null = null
+    await execution.runStep({ key: `summary:${upTo}`, input: null, once: false }, async () => {
+      const written = typeof text === 'string' ? text : await (limited ? limited.run(text) : text())
+      if (typeof written !== 'string') throw new CompactionFailure('it returned a text that is not a string')
+      const count = messages.filter(({ number }) => number <= upTo).length
+      // An empty text would hide that messages are missing.
+      const summary = host.redact(written.toWellFormed()).trim() || `${count} earlier messages are left out here.`
+      added = next({ role: 'summary', text: summary }, upTo, usage && { ...usage, cost: costOf(usage, model.price) })
+      const { number } = added.record
+      const body = { message: number, role: 'summary', turn: execution.request.position.id }
+      const events = [{ type: 'message.added' as const, body }]
+      return { done: String(number), attached: { documents: [added.row], events } }
+    })
+    const { record } = (added ?? {}) as Partial<ReturnType<History['next']>>
+    if (record) add(record)
+    return true
+  } finally {
+    limited?.close()
+  }
+}
+
+/** The default: the model summarizes as many of the oldest messages as needed. */
+const summarizeOlder = (
+  history: readonly CompactionMessage[],
+  { usedTokens, keepTokens, requestTokens, summary, complete }: CompactionBudget,
+): CompactionPlan | null => {
+  const upTo = findCut(history, usedTokens - keepTokens)
+  if (upTo === null) return null
+  const before = summary === null ? [] : [`What was said before, in short: ${summary}`]
+  const older = history.filter(({ number }) => number <= upTo)
+  const text = [...before, ...older.map(({ message }) => transcriptOf(message))].join('\n\n')
+  return { upTo, text: () => askForSummary(text, Math.max(minBytes, requestTokens * 2.5), complete) }
 }
 
 /**
  * Asks for the summary. If the text is too long, sends its beginning and end, halving the size while the model reports
  * that it is still too long.
  */
-async function askForSummary(
-  text: string,
-  maxBytes: number,
-  ask: (request: ModelRequest) => Promise<ModelAnswer>,
-): Promise<ModelAnswer> {
+async function askForSummary(text: string, maxBytes: number, complete: CompactionBudget['complete']): Promise<string> {
   // Bytes approximate tokens better than characters do.
   const bytes = utf8Bytes(text)
   for (let size = Math.min(maxBytes, bytes); ; size /= 2) {
     const fraction = size / bytes
     const half = Math.max(1, Math.floor((text.length * fraction) / 2))
-    const excerpt = fraction === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
+    const prompt = fraction === 1 ? text : `${text.slice(0, half)}\n\n[…]\n\n${text.slice(-half)}`
     try {
-      return await ask({
-        instructions,
-        messages: [{ role: 'user', parts: [{ type: 'text', text: excerpt.toWellFormed() }] }],
-        tools: [],
-        parallel: true,
-        settings: {},
-      })
+      return await complete({ instructions, prompt })
     } catch (error) {
       if (!(error instanceof ModelFailure) || !error.tooLong || size / 2 < minBytes) throw error
     }
   }
 }
 
+const requestFor = (system: string, prompt: string): ModelRequest => ({
+  instructions: system,
+  messages: [{ role: 'user', parts: [{ type: 'text', text: prompt.toWellFormed() }] }],
+  tools: [],
+  parallel: true,
+  settings: {},
+})
+
+const addUsage = (a: Usage, b: Usage): Usage => ({
+  inputTokens: a.inputTokens + b.inputTokens,
+  outputTokens: a.outputTokens + b.outputTokens,
+  cachedTokens: a.cachedTokens + b.cachedTokens,
+  reasoningTokens: a.reasoningTokens + b.reasoningTokens,
+})
+
+/** A plan that cannot be recorded would hide the message to answer, or split a call from its result. */
+function checkPlan(plan: unknown, messages: readonly CompactionMessage[]): CompactionPlan {
+  const { upTo, text } = (plan ?? {}) as Partial<CompactionPlan>
+  if (typeof upTo !== 'number' || (typeof text !== 'string' && typeof text !== 'function'))
+    throw new CompactionFailure('it returned neither null nor { upTo, text }')
+  const index = messages.findIndex(({ number }) => number === upTo)
+  if (index < 0 || index === messages.length - 1)
+    throw new CompactionFailure(`upTo is ${upTo}; it must be the number of a message other than the last one`)
+  const message = messages[index]?.message
+  if (message && opensCalls(message, messages[index + 1]?.message))
+    throw new CompactionFailure(`upTo is ${upTo}, which would separate its calls from their results in ${upTo + 1}`)
+  return { upTo, text }
+}
+
 /**
- * The last message to summarize: as many of the oldest as needed, never between calls and their results; null if none
- * can be removed.
+ * Number of the last message to summarize: as many of the oldest as needed, never between calls and their results; null
+ * if none can be removed.
  */
-function findCut(messages: readonly MessageRecord[], tokens: number): MessageRecord | null {
+function findCut(messages: readonly CompactionMessage[], tokens: number): number | null {
   let removed = 0
-  let cut: MessageRecord | null = null
+  let cut: number | null = null
   // The last message stays: the model has to answer it.
-  for (const [index, each] of messages.slice(0, -1).entries()) {
-    removed += tokensOf(each.message)
+  for (const [index, { number, message, tokens: size }] of messages.slice(0, -1).entries()) {
+    removed += size
     // The start of a frame has no content to summarize.
-    if (each.message.role !== 'frame' && !opensCalls(each.message, messages[index + 1]?.message)) cut = each
-    if (removed >= tokens && cut) break
+    if (message.role !== 'frame' && !opensCalls(message, messages[index + 1]?.message)) cut = number
+    if (removed >= tokens && cut !== null) break
   }
   return cut
 }
