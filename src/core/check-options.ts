@@ -94,6 +94,7 @@ const check = (expected: string, valid: (value: unknown) => boolean): OptionChec
 export const anything = check('anything', () => true)
 export const string = check('a string', (value) => typeof value === 'string')
 export const nonEmptyString = check('a non-empty string', (value) => typeof value === 'string' && value.trim() !== '')
+export const number = check('a number', (value) => typeof value === 'number')
 export const boolean = check('true or false', (value) => typeof value === 'boolean')
 export const func = check('a function', (value) => typeof value === 'function')
 /** An object whose own checks, if any, are elsewhere: a schema, a store, a tool. */

@@ -1,6 +1,16 @@
 // `ctx.ask`: a body asks a person. The question is a wait with an inbox item and an optional default answer for a
 // timeout.
 
+import {
+  boolean,
+  checkRequiredOptions,
+  duration,
+  either,
+  listOf,
+  type OptionTable,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import type { Wait } from '../../engine/engine.ts'
 import { type QuestionAnswer, questionAnswerOf, type QuestionShape } from '../../store/records/approval-request.ts'
 import type { Resolution } from '../../store/records/call-record.ts'
@@ -14,7 +24,6 @@ import type { AskedQuestion, Question } from '../../tools/context/tool-context.t
 import { WaitError } from '../../store/records/wait-resolution.ts'
 import { RecordedInput, noPayload } from '../admission/call-input.ts'
 import { withinDeadline } from '../attempts/attempt-timeouts.ts'
-import { similarNames } from '../../core/similar-names.ts'
 import { withoutUsedSecrets } from './used-connections.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { QuestionHandle, registerWait } from '../context/deferred-result.ts'
@@ -23,15 +32,15 @@ import type { CallEnvironment } from '../context/call-environment.ts'
 const defaultDeadline = '5m'
 const maxChoices = 50
 const maxTextChars = 4_000
-const optionNames: readonly string[] = [
-  'text',
-  'choices',
-  'several',
-  'secret',
-  'default',
-  'deadline',
-  'name',
-] satisfies (keyof Question)[]
+const questionOptions = {
+  text: required(string),
+  choices: listOf(string),
+  several: boolean,
+  secret: boolean,
+  default: either(string, listOf(string)),
+  deadline: duration,
+  name: string,
+} satisfies OptionTable<Question>
 
 export async function askQuestion(
   context: CallEnvironment,
@@ -96,14 +105,9 @@ function checkQuestion(question: Question, tool: string): QuestionShape {
   const wrong = (why: string): never => {
     throw new PawlError('config_invalid', `ctx.ask in tool '${tool}': ${why}.`)
   }
-  if (typeof question !== 'object' || question === null) return wrong('the question must be an object { text, … }')
-  for (const name of Object.keys(question)) {
-    if (optionNames.includes(name)) continue
-    const [close] = similarNames(name, optionNames)
-    wrong(`there is no option '${name}'${close === undefined ? '' : `; did you mean '${close}'?`}`)
-  }
+  checkRequiredOptions(question, questionOptions, 'ctx.ask()')
   const { text, choices, several = false, secret = false, name, default: defaultAnswer } = question
-  if (typeof text !== 'string' || text.trim() === '' || text.length > maxTextChars)
+  if (text.trim() === '' || text.length > maxTextChars)
     return wrong(`\`text\` must be a string of 1 to ${maxTextChars} characters`)
   if (name !== undefined && !isName(name)) wrong('`name` is not a valid name')
   if (secret && (choices || defaultAnswer !== undefined))
@@ -111,11 +115,15 @@ function checkQuestion(question: Question, tool: string): QuestionShape {
   if (secret) return { kind: 'secret', text }
   if (!choices) {
     if (several) wrong('`several` needs `choices`')
-    if (defaultAnswer !== undefined && typeof defaultAnswer !== 'string') wrong('`default` must be a string')
+    if (Array.isArray(defaultAnswer)) wrong('`default` must be a string')
     return { kind: 'text', text }
   }
-  const areStrings = Array.isArray(choices) && choices.every((each) => typeof each === 'string' && each !== '')
-  if (!areStrings || choices.length < 1 || choices.length > maxChoices || new Set(choices).size !== choices.length)
+  if (
+    choices.includes('') ||
+    choices.length < 1 ||
+    choices.length > maxChoices ||
+    new Set(choices).size !== choices.length
+  )
     wrong(`\`choices\` must be 1 to ${maxChoices} different strings that are not empty`)
   const defaults =
     defaultAnswer === undefined ? [] : typeof defaultAnswer === 'string' ? [defaultAnswer] : defaultAnswer

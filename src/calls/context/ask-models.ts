@@ -1,11 +1,48 @@
 // ctx.complete (one answer of a model) and ctx.turn (an agent in its own session). Both are recorded: a rerun body gets
 // the same answer and joins the same agent.
 
+import {
+  checkRequiredOptions,
+  duration,
+  either,
+  listOf,
+  nested,
+  nonNegativeNumber,
+  object,
+  type OptionTable,
+  positiveLimit,
+  required,
+  string,
+  wholeNumber,
+} from '../../core/check-options.ts'
 import { completionKey } from '../../store/records/model-completion-key.ts'
 import { decode, encode } from '../../core/tool-value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { enclosingReporter } from '../task-execution/task-run.ts'
+
+const completionOptions = {
+  prompt: required(string),
+  instructions: string,
+  model: string,
+  maxOutputTokens: wholeNumber(1),
+  temperature: nonNegativeNumber,
+  name: string,
+} satisfies OptionTable<CompletionRequest>
+
+const turnOptions = {
+  message: required(string),
+  model: either(string, object),
+  frame: string,
+  instructions: string,
+  tools: listOf(string),
+  limits: nested({
+    steps: positiveLimit,
+    time: duration,
+    historyTokens: positiveLimit,
+    cost: nonNegativeNumber,
+  } satisfies OptionTable<NonNullable<AgentTurn['limits']>>),
+} satisfies OptionTable<AgentTurn>
 
 export function models(context: CallEnvironment): Pick<ToolContext, 'complete' | 'turn'> {
   const { execution, host, signal } = context
@@ -13,9 +50,10 @@ export function models(context: CallEnvironment): Pick<ToolContext, 'complete' |
   let turns = 0
   return {
     async complete(request) {
+      const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
+      checkRequiredOptions(given, completionOptions, 'ctx.complete()', 'turn_invalid')
       context.assertUsable('complete')
       context.countEntry()
-      const given: CompletionRequest = typeof request === 'string' ? { prompt: request } : request
       const key = completionKey(given.name, () => ++completions)
       return context.endOnLoss(async () => {
         const end = await execution.runStep({ key, input: encode(given), once: false }, async () => {
@@ -29,6 +67,7 @@ export function models(context: CallEnvironment): Pick<ToolContext, 'complete' |
       })
     },
     async turn(request: AgentTurn) {
+      checkRequiredOptions(request, turnOptions, 'ctx.turn()', 'turn_invalid')
       context.assertUsable('turn')
       context.requireRerun('turn')
       context.countEntry()

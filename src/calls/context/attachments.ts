@@ -1,6 +1,7 @@
 // Attachments: bytes stored with a call for as long as any call refers to them. Used by ctx.attachments and for files
 // that a user sends with a message, which belong to the turn that reads it.
 
+import { checkRequiredOptions, type OptionTable, required, string } from '../../core/check-options.ts'
 import { createHash, createHmac } from 'node:crypto'
 import type { Execution } from '../../engine/engine.ts'
 import { isSealedUid, sealedUid } from '../../store/records/encrypted-call-id.ts'
@@ -22,6 +23,11 @@ function attachmentId(execution: Execution, mediaType: string, bytes: Uint8Array
   return sealed ? sealedUid(id) : id
 }
 
+const createOptions = {
+  mediaType: required(string),
+  name: string,
+} satisfies OptionTable<Parameters<Attachments['create']>[1]>
+
 export const attachments = (context: CallEnvironment): Pick<ToolContext, 'attachments'> => ({
   attachments: attachmentsOf(context.execution, context.host.sizes, (what) => context.assertUsable(what)),
 })
@@ -33,10 +39,11 @@ export function attachmentsOf(
 ): Attachments {
   const { tenant } = execution.request.position
   return {
-    create(data, { mediaType, name: given }): Attachment {
+    create(data, options): Attachment {
       leaf('attachments.create')
+      checkRequiredOptions(options, createOptions, 'ctx.attachments.create()', 'value_invalid')
+      const { mediaType, name } = options
       // Both are stored in databases that do not accept NUL or lone surrogates.
-      const name = given ?? undefined
       for (const [what, text] of [
         ['mediaType', mediaType],
         ['name', name ?? 'none'],

@@ -1,6 +1,7 @@
 // ctx.triggers.emit emits an event to the subscriptions of the tenant. With ctx.emit a task emits an event that its tool declares, once per key or per position in the body, however often the
 // body runs. A terminal event ends the task, even if its worker dies before the body has ended.
 
+import { checkOptions, type OptionTable, string } from '../../core/check-options.ts'
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
@@ -38,11 +39,15 @@ export function triggers(context: CallEnvironment): Pick<ToolContext, 'triggers'
   }
 }
 
+const emitOptions = { key: string } satisfies OptionTable<NonNullable<Parameters<ToolContext['emit']>[2]>>
+
 export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> {
   const { execution, tool, host } = context
   const reporter = reporterOf(execution)
   let count = 0
-  const emit: ToolContext['emit'] = async (type, payload, { key } = {}) => {
+  const emit: ToolContext['emit'] = async (type, payload, options) => {
+    checkOptions(options, emitOptions, 'ctx.emit()', 'emit_invalid')
+    const key = options?.key
     context.assertUsable('emit')
     context.countEntry()
     const index = ++count
@@ -55,7 +60,7 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
         `Tool '${tool.name}' declares no event ${JSON.stringify(type)}; it declares ${known || 'none'}.`,
       )
     }
-    if (key !== undefined && (typeof key !== 'string' || key.trim() === '' || key.length > 256))
+    if (key !== undefined && (key.trim() === '' || key.length > 256))
       throw new PawlError(
         'emit_invalid',
         'The `key` of an event must be a string of 1 to 256 characters that is not blank.',

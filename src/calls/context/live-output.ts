@@ -1,6 +1,8 @@
 // ctx.progress (at most ten times a second, the latest wins) and ctx.output (collected and limited in size) publish live
 // events that are not stored. ctx.log writes to the logger of the runtime.
 
+import { checkOptions, number, type OptionTable, string } from '../../core/check-options.ts'
+import { PawlError } from '../../core/errors.ts'
 import type { RedactedStream } from '../../security/redact.ts'
 import type { Logger, Progress, ToolContext } from '../../tools/context/tool-context.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
@@ -17,6 +19,13 @@ export function log({ execution, tool, host }: CallEnvironment): Pick<ToolContex
       host.logger[level](message, { ...fields, ...about })
   return { log: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
 }
+
+const progressOptions = {
+  current: number,
+  total: number,
+  unit: string,
+  label: string,
+} satisfies OptionTable<Progress>
 
 export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progress' | 'output'> {
   const { execution, host, control } = context
@@ -70,6 +79,7 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
       if (context.ended) return
       control?.progress()
       try {
+        checkOptions(next, progressOptions, 'ctx.progress()')
         const shown = host.redact.deep({ ...next }) // a copy: the body may change the object later
         const { label } = shown
         progress =
@@ -78,6 +88,7 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
             : shown
         task?.progress(progress)
       } catch (error) {
+        if (error instanceof PawlError) throw error
         return host.logger.warn('ctx.progress was called with a value that cannot be read', {
           tool: execution.request.tool,
           callId: execution.callId,
@@ -88,6 +99,8 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
     },
     output(given, stream = 'stdout') {
       if (context.ended) return
+      if (typeof given !== 'string' || typeof stream !== 'string')
+        throw new PawlError('value_invalid', 'The `text` and the `stream` of ctx.output must be strings.')
       control?.progress()
       if (given === '' || (characters > maxCharacters && !task?.takesOutput)) return
       let redacted = streams.get(stream)

@@ -1,9 +1,20 @@
 // ctx.run and ctx.call run other tools under this call; ctx.outputs reads the full results of settled calls.
 
+import { anything, checkRequiredOptions, type OptionTable, required, string } from '../../core/check-options.ts'
+import { PawlError } from '../../core/errors.ts'
 import { abortsTurn } from '../../core/outcome.ts'
 import type { NestedOutcome, ToolContext } from '../../tools/context/tool-context.ts'
 import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallEnvironment } from './call-environment.ts'
+
+const callOptions = { id: required(string), name: required(string), input: anything } satisfies OptionTable<
+  Parameters<ToolContext['run']>[0][number]
+>
+
+function checkCalls(calls: unknown): void {
+  if (!Array.isArray(calls)) throw new PawlError('call_invalid', 'The calls of ctx.run must be an array.')
+  for (const call of calls) checkRequiredOptions(call, callOptions, 'ctx.run()', 'call_invalid')
+}
 
 export function otherCalls(context: CallEnvironment): Pick<ToolContext, 'run' | 'call' | 'outputs'> {
   const { execution, host, control } = context
@@ -23,6 +34,7 @@ export function otherCalls(context: CallEnvironment): Pick<ToolContext, 'run' | 
   return {
     async run(calls) {
       context.assertUsable('run')
+      checkCalls(calls)
       return runNested(calls)
     },
     async call(other, input) {

@@ -1,6 +1,15 @@
 // ctx.step: no blank or duplicate id, retries, timeout, and the recorded form of the input, the result and the error, so
 // that the first run sees what a replay will see.
 
+import {
+  boolean,
+  checkOptions,
+  duration,
+  nested,
+  type OptionTable,
+  required,
+  wholeNumber,
+} from '../../core/check-options.ts'
 import type { StepEnd } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -14,6 +23,14 @@ import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
 import type { CallEnvironment } from './call-environment.ts'
 
+const stepOptions = {
+  once: boolean,
+  timeout: duration,
+  retry: nested({ attempts: required(wholeNumber(1)), delay: duration } satisfies OptionTable<
+    NonNullable<StepOptions['retry']>
+  >),
+} satisfies OptionTable<StepOptions>
+
 export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
   const { execution, tool, host, control } = context
   const usedIds = new Set<string>()
@@ -22,6 +39,7 @@ export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
     const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
     if (typeof id !== 'string' || id.trim() === '') throw new PawlError('step_id_empty')
     if (!isName(id)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(id).slice(0, 60))}.`)
+    checkOptions(options, stepOptions, 'ctx.step()')
     context.assertUsable('step')
     control?.assertInTime()
     if (usedIds.has(id)) throw new PawlError('step_id_duplicate', `The id is '${id}'.`)
@@ -51,8 +69,6 @@ async function runStep(
 ): Promise<StepEnd> {
   const { host, execution } = environment
   const attempts = options?.once ? 1 : (options?.retry?.attempts ?? 1)
-  if (!(Number.isInteger(attempts) && attempts >= 1))
-    throw new PawlError('config_invalid', `Step '${id}': retry.attempts is ${attempts}; it must be a positive integer.`)
   let delay = milliseconds(options?.retry?.delay ?? 500, `The retry delay of step '${id}'`)
   for (let attempt = 1; ; attempt++) {
     // The body returned or was abandoned before the step started.

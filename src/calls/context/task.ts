@@ -4,6 +4,15 @@
 // sender adds the signal and answers the open wait, the body takes the signal or registers its wait. So no signal is
 // lost, in either order.
 
+import {
+  anything,
+  checkOptions,
+  checkRequiredOptions,
+  duration,
+  type OptionTable,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../../store/records/signal-names.ts'
 import { receiveSignal, noSignals, parseReceiveResult } from '../../store/records/signals.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
@@ -41,6 +50,17 @@ function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): 
     )
   return { name, type, url }
 }
+
+const artifactOptions = {
+  name: required(string),
+  type: string,
+  path: string,
+  url: string,
+} satisfies OptionTable<Parameters<TaskContext['artifact']>[0]>
+const waitOptions = { deadline: duration }
+const requestOptions = { ...waitOptions, expected: anything } satisfies OptionTable<
+  NonNullable<Parameters<TaskContext['request']>[1]>
+>
 
 export function task(context: CallEnvironment): Pick<ToolContext, 'task'> {
   const reporter = reporterOf(context.execution)
@@ -143,7 +163,9 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
     status(text) {
       if (!context.ended) reporter.status(text)
     },
-    async artifact({ name, type = 'file', path, url }) {
+    async artifact(artifact) {
+      checkRequiredOptions(artifact, artifactOptions, 'ctx.task.artifact()', 'task_invalid')
+      const { name, type = 'file', path, url } = artifact
       context.assertUsable('task.artifact')
       reporter.update({ artifact: artifactOf(name, type, path, url) })
       execution.attached.appendEvent('task.artifact', { task: id, artifacts: reporter.run.artifacts.length })
@@ -160,7 +182,9 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
       context.assertUsable('task.message')
       await sendMessage(text, data)
     },
-    async request(prompt, { expected, deadline } = {}) {
+    async request(prompt, options = {}) {
+      checkOptions(options, requestOptions, 'ctx.task.request()', 'task_invalid')
+      const { expected, deadline } = options
       context.assertUsable('task.request')
       context.requireRerun('ctx.task.request')
       const message = await sendMessage(prompt, expected, true)
@@ -174,15 +198,17 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
       if (reporter.run.request?.id === message) reporter.update({ request: null })
       return reply
     },
-    async signal(name, { deadline } = {}) {
+    async signal(name, options) {
+      checkOptions(options, waitOptions, 'ctx.task.signal()', 'task_invalid')
       context.assertUsable('task.signal')
       context.requireRerun('ctx.task.signal')
-      return waitForSignal(checkSignal(name), deadline)
+      return waitForSignal(checkSignal(name), options?.deadline)
     },
-    async receive({ deadline } = {}) {
+    async receive(options) {
+      checkOptions(options, waitOptions, 'ctx.task.receive()', 'task_invalid')
       context.assertUsable('task.receive')
       context.requireRerun('ctx.task.receive')
-      return waitForSignal(messageSignal, deadline)
+      return waitForSignal(messageSignal, options?.deadline)
     },
   }
 }

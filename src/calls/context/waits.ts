@@ -1,9 +1,18 @@
 // ctx.sleep, later, ask and connection: a body that waits for time, an external service or a person.
 
 import type { WaitTerms } from '../../store/records/call-record.ts'
-import { similarNames } from '../../core/similar-names.ts'
+import {
+  anything,
+  checkOptions,
+  duration,
+  nested,
+  oneOf,
+  type OptionTable,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import { milliseconds } from '../../core/duration.ts'
-import { asSentence, PawlError } from '../../core/errors.ts'
+import { PawlError } from '../../core/errors.ts'
 import { isName, maxNameLength } from '../../core/ids.ts'
 import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'
 import { encode } from '../../core/tool-value.ts'
@@ -31,6 +40,7 @@ export function waits(context: CallEnvironment): Pick<ToolContext, 'sleep' | 'la
       await context.whileWaiting(() => execution.sleep(key, ms, context.signal))
     },
     async later<T>(options: LaterOptions = {}): Promise<Later<T>> {
+      checkOptions(options, laterOptions, 'ctx.later()')
       const name = options.name ?? defaultWaitName
       if (name.trim() === '') throw new PawlError('wait_name_empty')
       // The prefix 'pawl:' is reserved for waits of the runtime.
@@ -71,44 +81,36 @@ export function waits(context: CallEnvironment): Pick<ToolContext, 'sleep' | 'la
   }
 }
 
-const known: readonly string[] = [
-  'name',
-  'deadline',
-  'onTimeout',
-  'onCancel',
-  'announce',
-] satisfies (keyof LaterOptions)[]
+const laterOptions = {
+  name: string,
+  deadline: duration,
+  onTimeout: oneOf('result', 'fail'),
+  onCancel: oneOf('cancel', 'ignore'),
+  announce: nested({ type: required(string), payload: anything } satisfies OptionTable<
+    NonNullable<LaterOptions['announce']>
+  >),
+} satisfies OptionTable<LaterOptions>
 
-function waitTerms(options: LaterOptions, tool: Tool, sizes: Sizes): WaitTerms {
-  const refuse = (why: string): never => {
-    throw new PawlError('config_invalid', asSentence(`ctx.later in tool '${tool.name}': ${why}`))
-  }
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue
-    const [close] = similarNames(name, known)
-    refuse(`there is no option '${name}'${close === undefined ? '' : `; did you mean '${close}'?`}`)
-  }
-  const { onTimeout = 'result', onCancel = 'cancel', announce } = options
-  if (onTimeout !== 'result' && onTimeout !== 'fail')
-    refuse(`onTimeout is ${JSON.stringify(onTimeout)}; it must be 'result' or 'fail'`)
-  if (onCancel !== 'cancel' && onCancel !== 'ignore')
-    refuse(`onCancel is ${JSON.stringify(onCancel)}; it must be 'cancel' or 'ignore'`)
+/** The recorded form of the options. */
+function waitTerms({ onTimeout, onCancel, announce }: LaterOptions, tool: Tool, sizes: Sizes): WaitTerms {
   return {
     ...(onTimeout === 'fail' ? { onTimeout } : {}),
     ...(onCancel === 'ignore' ? { onCancel } : {}),
-    ...(announce === undefined ? {} : { announce: checkAnnounce(announce, sizes, refuse) }),
+    ...(announce === undefined ? {} : { announce: announcement(announce, tool, sizes) }),
     ...(tool.output ? { checked: true } : {}),
   }
 }
 
-function checkAnnounce(
-  given: NonNullable<LaterOptions['announce']>,
+function announcement(
+  { type, payload = null }: NonNullable<LaterOptions['announce']>,
+  tool: Tool,
   sizes: Sizes,
-  refuse: (why: string) => never,
 ): NonNullable<WaitTerms['announce']> {
-  const { type, payload = null } = (given ?? {}) as Partial<typeof given>
-  if (!isName(type)) return refuse(`announce.type must be a string of 1 to ${maxNameLength} characters`)
+  const refuse = (why: string): never => {
+    throw new PawlError('config_invalid', `ctx.later in tool '${tool.name}': ${why}.`)
+  }
+  if (!isName(type)) return refuse(`\`announce.type\` must be a string of 1 to ${maxNameLength} characters`)
   const text = encode(payload)
-  if (!fits(text, sizes.event)) refuse(`announce.payload has ${utf8Bytes(text)} bytes; the limit is ${sizes.event}`)
+  if (!fits(text, sizes.event)) refuse(`\`announce.payload\` has ${utf8Bytes(text)} bytes; the limit is ${sizes.event}`)
   return { type, payload: text }
 }

@@ -15,7 +15,7 @@ import { checkExpected } from './expected-version.ts'
 import { Glob } from './glob.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import { checkMediaType } from './media-type.ts'
-import { pageOf } from './paging.ts'
+import { checkMove, checkRemove, checkWrite, type MoveOptions, pageOf, type RemoveOptions } from './file-options.ts'
 import { ancestorsOf, type FilePath, filePath, isReserved, isWithin, baseName, reservedDirectory } from './file-path.ts'
 import { checkQuota, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import {
@@ -84,11 +84,9 @@ export class DatabaseFiles implements SessionFiles {
     this.#parts = parts
   }
 
-  async write(
-    given: string,
-    content: string | Uint8Array,
-    { ifHash, mediaType }: WriteOptions = {},
-  ): Promise<FileStat> {
+  async write(given: string, content: string | Uint8Array, options?: WriteOptions): Promise<FileStat> {
+    checkWrite(options)
+    const { ifHash, mediaType } = options ?? {}
     const path = this.#writable(given)
     checkMediaType(mediaType)
     const bytes = contentBytes(content)
@@ -135,7 +133,7 @@ export class DatabaseFiles implements SessionFiles {
 
   async list(given = '/', options: PageOptions = {}): Promise<FilePage> {
     const path = filePath(given)
-    const { limit, after } = pageOf(options)
+    const { limit, after } = pageOf(options, 'files.list()')
     const stored = await this.#stored(path)
     if (!stored) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
     if (stored.kind === 'file') throw new PawlError('file_not_directory', `'${path.path}' is a file.`)
@@ -148,7 +146,7 @@ export class DatabaseFiles implements SessionFiles {
   }
 
   async glob(pattern: string, options: PageOptions = {}): Promise<FilePage> {
-    const { limit, after } = pageOf(options)
+    const { limit, after } = pageOf(options, 'files.glob()')
     const glob = new Glob(pattern)
     const found: FileStat[] = []
     let seen = 0
@@ -186,10 +184,9 @@ export class DatabaseFiles implements SessionFiles {
     })
   }
 
-  async remove(
-    given: string,
-    { recursive = false, ifHash }: { recursive?: boolean; ifHash?: string } = {},
-  ): Promise<boolean> {
+  async remove(given: string, options?: RemoveOptions): Promise<boolean> {
+    checkRemove(options)
+    const { recursive = false, ifHash } = options ?? {}
     const path = this.#writable(given)
     return this.#change(async () => {
       const was = await this.#stored(path)
@@ -214,7 +211,9 @@ export class DatabaseFiles implements SessionFiles {
     })
   }
 
-  async move(from: string, to: string, { replace = false }: { replace?: boolean } = {}): Promise<FileStat> {
+  async move(from: string, to: string, options?: MoveOptions): Promise<FileStat> {
+    checkMove(options)
+    const { replace = false } = options ?? {}
     const [source, target] = [this.#writable(from), this.#writable(to)]
     if (source.path !== target.path && isWithin(target, source))
       throw new PawlError('file_path_invalid', `'${source.path}' cannot be moved into itself.`)

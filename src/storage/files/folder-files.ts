@@ -12,7 +12,8 @@ import { withFolderLock, type FolderLock, type FolderLockParts } from './folder-
 import { addUsage, FolderWalk, asDirectory } from './folder-walk.ts'
 import { Glob, type Positions } from './glob.ts'
 import { checkMediaType, mediaTypeOf } from './media-type.ts'
-import { FirstByPath, pageOf } from './paging.ts'
+import { FirstByPath } from './paging.ts'
+import { checkMove, checkRemove, checkWrite, type MoveOptions, pageOf, type RemoveOptions } from './file-options.ts'
 import {
   type FilePath,
   filePath,
@@ -50,11 +51,9 @@ export class FolderFiles implements SessionFiles {
     this.#walk = new FolderWalk(parts)
   }
 
-  async write(
-    given: string,
-    content: string | Uint8Array,
-    { ifHash, mediaType }: WriteOptions = {},
-  ): Promise<FileStat> {
+  async write(given: string, content: string | Uint8Array, options?: WriteOptions): Promise<FileStat> {
+    checkWrite(options)
+    const { ifHash, mediaType } = options ?? {}
     const path = writable(given)
     checkMediaType(mediaType)
     const bytes = contentBytes(content)
@@ -114,7 +113,7 @@ export class FolderFiles implements SessionFiles {
   async list(given = '/', options: PageOptions = {}): Promise<FilePage> {
     const path = filePath(given)
     if (isReserved(path)) return this.#parts.own.list(given, options)
-    const { limit, after } = pageOf(options)
+    const { limit, after } = pageOf(options, 'files.list()')
     const own = path.parts.length === 0 ? await this.#parts.own.stat('/.background') : undefined
     const found = await this.#walk.translateErrors(() =>
       this.#walk.inDirectory(asDirectory(path), {}, async (directory) => {
@@ -136,7 +135,7 @@ export class FolderFiles implements SessionFiles {
   }
 
   async glob(pattern: string, options: PageOptions = {}): Promise<FilePage> {
-    const { limit, after } = pageOf(options)
+    const { limit, after } = pageOf(options, 'files.glob()')
     const glob = new Glob(pattern)
     const found = new FirstByPath(limit + 1, after?.path)
     let seen = 0
@@ -193,10 +192,9 @@ export class FolderFiles implements SessionFiles {
     })
   }
 
-  async remove(
-    given: string,
-    { recursive = false, ifHash }: { recursive?: boolean; ifHash?: string } = {},
-  ): Promise<boolean> {
+  async remove(given: string, options?: RemoveOptions): Promise<boolean> {
+    checkRemove(options)
+    const { recursive = false, ifHash } = options ?? {}
     const path = writable(given)
     const { ids } = this.#parts
     return this.#change(async (lock) => {
@@ -227,7 +225,9 @@ export class FolderFiles implements SessionFiles {
     })
   }
 
-  async move(from: string, to: string, { replace = false }: { replace?: boolean } = {}): Promise<FileStat> {
+  async move(from: string, to: string, options?: MoveOptions): Promise<FileStat> {
+    checkMove(options)
+    const { replace = false } = options ?? {}
     const [source, target] = [writable(from), writable(to)]
     if (source.path !== target.path && isWithin(target, source))
       throw new PawlError('file_path_invalid', `'${source.path}' cannot be moved into itself.`)

@@ -1,17 +1,6 @@
 // Paging of file listings.
 
-import { PawlError } from '../../core/errors.ts'
-import { type FilePath, filePath } from './file-path.ts'
-import type { FileStat, PageOptions } from '../../core/session-files-interface.ts'
-
-export function pageOf({ limit = 200, after }: PageOptions): {
-  readonly limit: number
-  readonly after: FilePath | undefined
-} {
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
-    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be an integer from 1 to 1000.`)
-  return { limit, after: after === undefined ? undefined : filePath(after) }
-}
+import type { FileStat } from '../../core/session-files-interface.ts'
 
 /** Surplus entries collected before sorting and truncating, to amortize the sort. */
 const spare = 100

@@ -1,5 +1,6 @@
 // The values of one session: JSON by key, in the store.
 
+import { anything, checkOptions, either, oneOf, type OptionTable, wholeNumber } from '../../core/check-options.ts'
 import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -70,9 +71,9 @@ export function openValues(
       const row = parseRow(stored.value)
       return { ...statOf(key, row), value: decode(row.text) }
     },
-    async set(given, value, { ifRevision } = {}) {
+    async set(given, value, options) {
       const key = checkKey(given)
-      checkRevision(ifRevision, true)
+      checkOptions(options, setOptions, 'values.set()')
       const text = encode(value)
       if (containsAttachment(value))
         throw new PawlError(
@@ -88,12 +89,12 @@ export function openValues(
             details: { key, bytes, most: quotas.valueBytes },
           },
         )
-      return statOf(key, (await change('set', key, text, ifRevision)) as Row)
+      return statOf(key, (await change('set', key, text, options?.ifRevision)) as Row)
     },
-    async delete(given, { ifRevision } = {}) {
+    async delete(given, options) {
       const key = checkKey(given)
-      checkRevision(ifRevision, false)
-      return (await change('delete', key, null, ifRevision)) !== null
+      checkOptions(options, deleteOptions, 'values.delete()')
+      return (await change('delete', key, null, options?.ifRevision)) !== null
     },
     async list(options = {}) {
       const { prefix, after, limit } = checkListOptions(options)
@@ -130,19 +131,6 @@ function checkKey(key: unknown, mayBeBlank = false): string {
   return key
 }
 
-function checkRevision(revision: unknown, mayBeNull: boolean): void {
-  if (
-    revision === undefined ||
-    (revision === null && mayBeNull) ||
-    (Number.isSafeInteger(revision) && (revision as number) > 0)
-  )
-    return
-  throw new PawlError(
-    'config_invalid',
-    `ifRevision is ${JSON.stringify(revision)}; it must be the revision of a value${mayBeNull ? ', or null' : ''}.`,
-  )
-}
-
 /** The refusal of a compare-and-set whose expected revision is not the current one. */
 function revisionMismatch(key: string, was: Row | null, ifRevision: number | null | undefined): Refusal | null {
   if (ifRevision === undefined || (was?.revision ?? null) === ifRevision) return null
@@ -151,13 +139,21 @@ function revisionMismatch(key: string, was: Row | null, ifRevision: number | nul
   return { code, message, details: { now: was?.revision ?? null } }
 }
 
-function checkListOptions({ prefix = '', after, limit = 200 }: ListValues): {
+const setOptions = { ifRevision: either(wholeNumber(1), oneOf(null)) }
+const deleteOptions = { ifRevision: wholeNumber(1) }
+const listOptions = {
+  prefix: anything,
+  after: anything,
+  limit: wholeNumber(1, 1_000),
+} satisfies OptionTable<ListValues>
+
+function checkListOptions(options: ListValues): {
   prefix: string
   after: string | undefined
   limit: number
 } {
-  if (!Number.isSafeInteger(limit) || limit < 1 || limit > 1000)
-    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be an integer from 1 to 1000.`)
+  checkOptions(options, listOptions, 'values.list()')
+  const { prefix = '', after, limit = 200 } = options
   // A prefix may be blank, because keys may begin with a space.
   if (prefix !== '') checkKey(prefix, true)
   if (after !== undefined && !checkKey(after).startsWith(prefix))

@@ -1,5 +1,6 @@
 // The secrets of one session: strings by name, always sealed at rest, readable only by tool bodies.
 
+import { checkOptions, listOf, nonEmptyString } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Clock } from '../../core/clock.ts'
 import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values-interface.ts'
@@ -10,6 +11,7 @@ import { writerFor, type Writer } from './write-value.ts'
 import { collections } from '../../store/collections.ts'
 
 const quota = { keys: maxSecrets, bytes: 1024 * 1024 }
+const setOptions = { tools: listOf(nonEmptyString) }
 const maxSecretLength = 16 * 1024
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 /** Names reserved for the runtime. */
@@ -56,15 +58,12 @@ export function openSecrets(
     return readMark(await write({ kind: 'secret', key: name, names, count, event }), op, name)
   }
   return {
-    async set(given, value, { tools } = {}) {
+    async set(given, value, options) {
       const name = checkName(given)
+      checkOptions(options, setOptions, 'secrets.set()')
+      const tools = options?.tools
       if (typeof value !== 'string' || value === '' || value.length > maxSecretLength || !value.isWellFormed())
         throw new PawlError('secret_invalid', 'The value is not included in this message.')
-      if (
-        tools !== undefined &&
-        !(Array.isArray(tools) && tools.every((each) => typeof each === 'string' && each !== ''))
-      )
-        throw new PawlError('config_invalid', '`tools` must be an array of tool names.')
       learn(value)
       const row = { at: clock.now(), text: value, by, ...(tools === undefined ? {} : { tools: [...tools] }) } as const
       return statOf(name, (await change('set', name, row)) as Row)

@@ -334,7 +334,7 @@ onEveryStore('waits', (ground) => {
     const { runtime } = await ground.worker({ tools: [wrong] })
     await runtime.session('wrong').run([{ id: 'a', name: 'wrong' }])
     expect(codes).toEqual([
-      expect.stringContaining("did you mean 'onTimeout'"),
+      expect.stringContaining('did you mean `onTimeout`?'),
       expect.stringContaining("'result' or 'fail'"),
       expect.stringContaining("'cancel' or 'ignore'"),
       expect.stringContaining('announce.type'),
