@@ -237,7 +237,9 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     ...sessionPolicy(options.policy),
     ...(options.attended === false ? { unattended: true as const } : {}),
   }
-  let files: SessionFiles | undefined
+  const scope: Scope = { tenant, session: id }
+  /** Parts that are created on first use: most sessions use few of them. */
+  const parts: { -readonly [Part in keyof Session]?: Session[Part] } = {}
   const capabilities = new EnabledCapabilities(host.switches, caller, options.capabilities)
   const offeredTools = (): Toolset | Promise<Toolset> => capabilities.currentTools(currentToolset)
   return {
@@ -311,31 +313,50 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     },
     turn: (turn) => host.turn(caller, turn, () => capabilities.switchOnInitial()),
     capabilities: capabilities.handle,
-    messages: host.messages({ tenant, session: id }),
-    usage: () => host.usage({ tenant, session: id }),
-    recording: () => host.records.recording({ tenant, session: id }),
-    cancel: (reason = 'The session was cancelled', by) =>
-      host.batches.cancel({ tenant, session: id }, new Cancel(reason, by), () =>
-        host.records.openCalls({ tenant, session: id }),
-      ),
-    end: (how) => host.end(caller, how),
-    answer: (callId, answer, at) => host.approvals.clients.answer({ tenant, session: id }, callId, answer, at),
-    pendingClientCalls: () => host.approvals.clients.list({ tenant, session: id }),
-    supersede: (reason = 'A new message came first', by) =>
-      supersede(host, { tenant, session: id }, { reason, by: by ?? null }),
-    events: host.feed.reader({ tenant, session: id }),
-    calls: host.records.calls({ tenant, session: id }),
-    tasks: sessionTasks(host.tasks(caller)),
-    get files() {
-      return (files ??= host.files({ tenant, session: id }))
+    get messages() {
+      return (parts.messages ??= host.messages(scope))
     },
-    values: host.values({ tenant, session: id }),
-    secrets: host.secrets({ tenant, session: id }),
-    schedules: host.schedules(caller),
-    triggers: host.triggers(caller),
-    notices: host.notices({ tenant, session: id }),
-    outputs: host.records.outputs({ tenant, session: id }),
-    attachments: host.records.attachments({ tenant }),
+    usage: () => host.usage(scope),
+    recording: () => host.records.recording(scope),
+    cancel: (reason = 'The session was cancelled', by) =>
+      host.batches.cancel(scope, new Cancel(reason, by), () => host.records.openCalls(scope)),
+    end: (how) => host.end(caller, how),
+    answer: (callId, answer, at) => host.approvals.clients.answer(scope, callId, answer, at),
+    pendingClientCalls: () => host.approvals.clients.list(scope),
+    supersede: (reason = 'A new message came first', by) => supersede(host, scope, { reason, by: by ?? null }),
+    get events() {
+      return (parts.events ??= host.feed.reader(scope))
+    },
+    get calls() {
+      return (parts.calls ??= host.records.calls(scope))
+    },
+    get tasks() {
+      return (parts.tasks ??= sessionTasks(host.tasks(caller)))
+    },
+    get files() {
+      return (parts.files ??= host.files(scope))
+    },
+    get values() {
+      return (parts.values ??= host.values(scope))
+    },
+    get secrets() {
+      return (parts.secrets ??= host.secrets(scope))
+    },
+    get schedules() {
+      return (parts.schedules ??= host.schedules(caller))
+    },
+    get triggers() {
+      return (parts.triggers ??= host.triggers(caller))
+    },
+    get notices() {
+      return (parts.notices ??= host.notices(scope))
+    },
+    get outputs() {
+      return (parts.outputs ??= host.records.outputs(scope))
+    },
+    get attachments() {
+      return (parts.attachments ??= host.records.attachments(scope))
+    },
   }
 }
 
