@@ -12,7 +12,6 @@ import { createAnswerValidator, createEditValidator } from './calls/authorizatio
 import { Queue } from './calls/scheduling/queue.ts'
 import { checkLimits } from './calls/scheduling/limits.ts'
 import { consoleLogger, safeLogger } from './runtime/safe-logger.ts'
-import { redactMessages } from './calls/output/redact-outcome.ts'
 import { containStrayErrors, scope } from './calls/async-context.ts'
 import { createProjection } from './calls/output/outcome-for-model.ts'
 import { parseDiagnostics } from './calls/record-diagnostics.ts'
@@ -23,7 +22,6 @@ import { checkHealth } from './maintenance/health.ts'
 import { erase, type RetentionHost, prune } from './maintenance/retention.ts'
 import { milliseconds } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
-import type { Outcome } from './core/outcome.ts'
 import { PinStore } from './approvals/definition-pins.ts'
 import { checkSecrets, Redactor } from './security/redact.ts'
 import { resolveSizes } from './core/size-limits.ts'
@@ -33,14 +31,14 @@ import { defineBudgets } from './policy/budgets.ts'
 import { definePolicy, type PolicyDefinition } from './policy/rules.ts'
 import { Capabilities } from './sessions/define-capability.ts'
 import { openApprovals } from './approvals/approvals.ts'
-import { adoptTask } from './tasks/move-to-background.ts'
 import { endChoreDriver, taskEndChore, endSession } from './sessions/session-end.ts'
 import type { BackgroundHost } from './tasks/ports.ts'
-import { movedCallNotice, openNotices } from './tasks/notices.ts'
+import { MovedCalls } from './tasks/moved-calls.ts'
+import type { Foundation } from './engine/foundation.ts'
+import { openNotices } from './tasks/notices.ts'
 import { openSessionFiles } from './storage/files/session-files.ts'
 import { openValueStorage } from './storage/values/open-session-values.ts'
 import { isUnderTask } from './tasks/is-background.ts'
-import { readMovedTask } from './tasks/read-task.ts'
 import { taskTools } from './tasks/task-tools.ts'
 import { openSchedules } from './schedules/schedules.ts'
 import { scheduleLimits } from './schedules/schedule-limits.ts'
@@ -50,14 +48,12 @@ import { Scheduler } from './schedules/scheduler.ts'
 import { checkEmitOptions, emit, emitInBody } from './schedules/emit-event.ts'
 import { openTriggers } from './schedules/triggers.ts'
 import { KeyedMutex } from './core/keyed-mutex.ts'
-import type { Scope } from './core/scope.ts'
 import { openTasks, type TasksHost } from './tasks/tasks.ts'
 import { buildTaskCall, callerOf, startedBy } from './sessions/build-task-call.ts'
 import { Batches } from './sessions/run-batch.ts'
 import { narrator } from './sessions/narrate-events.ts'
-import { BackgroundMoves } from './sessions/move-calls-to-background.ts'
 import { RecordReader } from './sessions/read-call-records.ts'
-import { PinnedToolsets } from './sessions/pinned-toolsets.ts'
+import { PinnedToolsets } from './tools/pinned-toolsets.ts'
 import { CapabilitySwitches } from './sessions/capability-switches.ts'
 import { openSession } from './sessions/session.ts'
 import { openKeys } from './store/check-host-secrets.ts'
@@ -68,13 +64,10 @@ import type { Store } from './store/store.ts'
 import { Registry } from './tools/registry.ts'
 import type { ProviderPorts } from './tools/tool-provider-connection.ts'
 import { deferThreshold, toolSearchTool } from './tools/tool-search.ts'
-import type { Toolset } from './tools/toolset.ts'
 import { timeOrderedId } from './runtime/time-ordered-id.ts'
-import { liveEvent } from './runtime/create-live-event.ts'
 import { checkOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
-import { callRenderer } from './runtime/render-call-result.ts'
+import { callRenderer } from './calls/output/render-call-result.ts'
 import { openTurns } from './runtime/wire-turns.ts'
-import { learnSecrets } from './storage/values/secrets.ts'
 import { redactWaitKeys } from './engine/wait-key.ts'
 import { parseAnswer } from './store/records/wait-resolution.ts'
 
@@ -102,7 +95,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     backgroundTools: taskTools,
     unlisted: [toolSearchTool],
   })
-  const pinnedToolsets = new PinnedToolsets((tenant, session) => registry.toolsetFor(tenant, session))
+  const pinnedToolsets = new PinnedToolsets(registry)
   checkLimits(options.limits ?? {})
   const sizes = resolveSizes(options.sizes)
   const output = checkBudget(options.output)
@@ -120,12 +113,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   try {
     await checkFormat(baseStore)
     const keys = await openKeys(baseStore, options.keys)
-    const seal = new Seal(keys)
     const { encrypt: sealAll = false } = options
     if (typeof sealAll !== 'boolean')
       throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}; it must be true or false.`)
-    const sealFor = (sensitive: boolean): Seal | null => (sealAll || sensitive ? seal : null)
-    const redactOutcome = (outcome: Outcome): Outcome => (redact.active ? redactMessages(outcome, redact) : outcome)
+    const seal = new Seal(keys, sealAll)
     const unreadable = (what: string, error: unknown): void =>
       logger.error(`The record of ${what} cannot be decrypted`, { error })
     store = encryptedStore(baseStore, { seal, all: sealAll, unreadable })
@@ -133,37 +124,12 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Register the providers before the engine claims calls: it claims only calls of registered tools. Registering
     // gives up early on a provider that does not answer.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
-    const toolsetOf = (of: string, id: string): Toolset => registry.toolsetFor(of, id)
-    const renderer = callRenderer(show, toolsetOf)
-    const loadSecrets = (of: Scope): Promise<void> => learnSecrets(store, of, (secret) => redact.learn(secret))
-    const feed = new Feed(store, redact, narrator({ store, redact, sealAll, tools: toolsetOf }), loadSecrets)
+    const renderer = callRenderer(show, registry)
+    const feed = new Feed({ store, redact, clock }, narrator({ store, redact, registry, seal }))
     const records = new RecordReader(store, output, clock, redact)
     const engine = new LocalEngine({ store, clock, ids, keys, logger, observer, leaseMs, works })
     const queue = new Queue(clock, options.limits, engine)
     const mayAbort = hooks.some((hook) => hook.before ?? hook.after)
-    const moves = new BackgroundMoves({
-      store,
-      clock,
-      movedTo: (of, uid) => readMovedTask(background, of, uid),
-      isNoticePending: async (of, uid) => (await movedCallNotice(background, of, uid)) === 'to come',
-      async move({ position, principal }, uid) {
-        const record = await engine.recorded(position)
-        return record?.uid === uid ? adoptTask(background, { ...position, principal }, record, {}) : null
-      },
-      warn: (message, fields) => logger.warn(message, fields),
-    })
-    const batches = new Batches({
-      engine,
-      queue,
-      toolsets: pinnedToolsets,
-      show,
-      sizes,
-      ids,
-      mayAbort,
-      sealFor,
-      redactOutcome,
-      moves,
-    })
     const validationPorts = { toolsOf: (call: CallRecord) => pinnedToolsets.toolsetFor(call), clock, logger, redact }
     const validateAnswer = createAnswerValidator(validationPorts)
     const decideHost = {
@@ -181,32 +147,18 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const values = openValueStorage(options.values, { store, clock, learn: (secret) => redact.learn(secret) })
     const closed = new AbortController()
     const due = new DueSignal()
+    const movedCalls = new MovedCalls({ store, clock })
+    const foundation: Foundation = { clock, ids, logger, store, keys, seal, redact, sizes, registry, engine }
     const background: BackgroundHost = {
-      store,
-      engine,
-      clock,
-      ids,
-      logger,
-      redactOutcome,
-      resultText: renderer.text,
-      loadSecrets: ({ tenant: of, session: id }) => loadSecrets({ tenant: of, session: id }),
-      redactText: (text) => redact.text(text),
-      redactDeep: (value) => redact.deep(value),
-      maxBytes: sizes.arguments,
-      maxReasonLength: sizes.event,
-      closed: closed.signal,
-      maxTasks: queue.tasksPerSession,
-      onMovedToBackground: (uid) => moves.check(uid),
-      tool: ({ tenant: of, session: id }, name) => registry.toolsetFor(of, id).get(name),
+      ...foundation,
+      renderer,
+      queue,
+      movedCalls,
       wakes: openWakes(options.wake, { clock, due }),
-      ask: (owner, call, how) =>
-        buildTaskCall(
-          { sizes, sealFor, toolsOf: (of) => registry.toolsetFor(of.tenant, of.session) },
-          owner,
-          call,
-          how,
-        ),
+      closed: closed.signal,
+      buildCall: buildTaskCall,
     }
+    const batches = new Batches({ ...background, toolsets: pinnedToolsets, show, mayAbort })
     const schedulesHost = { ...background, limits, mutex: new KeyedMutex(), due }
     const tasksHost: TasksHost = { ...background, schedules: (owner, by) => openSchedules(schedulesHost, owner, by) }
     const turns = openTurns({
@@ -214,18 +166,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       batches,
       records,
       renderer,
-      sizes,
       poisonAfter,
       observer,
       compaction: options.compaction ?? null,
-      sealAll,
       models: options.models ?? [],
       frames: options.frames ?? [],
       switches,
-      redact,
       deferThreshold: deferThreshold(options.toolSearch),
-      tools: (of) => toolsetOf(of.tenant, of.session),
-      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
+      live: (about, type, body) => feed.publish(about, type, body),
     })
     const pipeline = callPipeline({
       toolsOf: (request) => pinnedToolsets.toolsetFor(request),
@@ -254,7 +202,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       files,
       ...values,
       outputs: (of) => records.outputs(of),
-      live: (about, type, body) => feed.publish(liveEvent(about, type, body, clock)),
+      live: (about, type, body) => feed.publish(about, type, body),
     })
     engine.register({
       drive: pipeline,
@@ -268,7 +216,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     if (options.announce)
       engine.register(announceDriver({ announce: options.announce, poisonAfter, store, keys, clock, logger }))
     await engine.open()
-    const scheduler = works ? new Scheduler({ ...schedulesHost, toleranceMs: limits.toleranceMs }, leaseMs / 3) : null
+    const scheduler = works ? new Scheduler(schedulesHost, leaseMs / 3) : null
     registry.onChange(() => {
       pinnedToolsets.refresh()
       engine.lookForWork()
@@ -355,7 +303,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
           } finally {
             await registry.close()
             feed.close()
-            moves.close()
+            movedCalls.close()
             turns.close()
             releaseStrays()
             if (ownsStore) await baseStore.close()

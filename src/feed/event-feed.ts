@@ -3,11 +3,13 @@
 
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Redactor } from '../security/redact.ts'
+import type { Execution } from '../engine/engine.ts'
+import type { Foundation } from '../engine/foundation.ts'
+import { learnSecrets } from '../storage/values/secrets.ts'
 import { decode, fromRow, type Json } from '../core/tool-value.ts'
 import type { EventRecord } from '../store/records/event.ts'
 import { isUnreadable } from '../security/seal.ts'
-import type { EventQuery, Store } from '../store/store.ts'
+import type { EventQuery } from '../store/store.ts'
 import { collections } from '../store/collections.ts'
 
 /** Human-readable text about an event. */
@@ -80,31 +82,25 @@ const pageSize = 256
 const maxLive = 256
 
 export class Feed {
-  readonly #store: Store
-  readonly #redact: Redactor
+  readonly #host: Pick<Foundation, 'store' | 'redact' | 'clock'>
   readonly #narrator: Narrator
   readonly #stopListening: () => void
-  readonly #loadSecrets: (of: NonNullable<EventQuery['of']>) => Promise<void>
   readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
   #wakeups = new Set<() => void>()
   #closed = false
 
-  /** `loadSecrets` loads the secrets of a session for redaction, including those that other workers set. */
-  constructor(
-    store: Store,
-    redact: Redactor,
-    narrator: Narrator,
-    loadSecrets: (of: NonNullable<EventQuery['of']>) => Promise<void>,
-  ) {
-    this.#loadSecrets = loadSecrets
-    this.#store = store
-    this.#redact = redact
+  constructor(host: Pick<Foundation, 'store' | 'redact' | 'clock'>, narrator: Narrator) {
+    this.#host = host
     this.#narrator = narrator
-    this.#stopListening = store.onHint(() => this.#wake())
+    this.#stopListening = host.store.onHint(() => this.#wake())
   }
 
-  /** Sends a live event to connected readers. */
-  publish(event: LiveEvent): void {
+  /** Sends a live event of a running call or turn to connected readers. */
+  publish({ request, callId }: Execution, type: LiveEvent['type'], body: object): void {
+    if (this.#readers.size === 0) return
+    const { tenant, session } = request.position
+    const at = this.#host.clock.now()
+    const event: LiveEvent = { live: true, type, tenant, session, call: request.uid, callId, at, body }
     for (const { of, live } of this.#readers) {
       if (of && (of.tenant !== event.tenant || of.session !== event.session)) continue
       live.push(event)
@@ -154,14 +150,14 @@ export class Feed {
     const wake = (): void => this.#wake()
     signal?.addEventListener('abort', wake, { once: true })
     try {
-      if (of) await this.#loadSecrets(of)
-      const { erasures } = after ?? { erasures: (await this.#store.erased()).count }
+      if (of) await learnSecrets(this.#host, of)
+      const { erasures } = after ?? { erasures: (await this.#host.store.erased()).count }
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Subscribe before reading, so that a commit during the read triggers another read.
         const nextHint = this.#nextHint()
-        const events = await this.#store.events({ after: position, limit: pageSize, ...(of ? { of } : {}) })
+        const events = await this.#host.store.events({ after: position, limit: pageSize, ...(of ? { of } : {}) })
         // Read the erasure count after the events, so that no erasure that happened before that read is overlooked.
-        const erased = first || events.length > 0 ? await this.#store.erased(of) : undefined
+        const erased = first || events.length > 0 ? await this.#host.store.erased(of) : undefined
         if (erased && erased.count > erasures && erased.position > position) {
           throw new PawlError(
             'cursor_expired',
@@ -201,21 +197,26 @@ export class Feed {
 
   async #toFeedEvent(event: EventRecord, cursor: string): Promise<FeedEvent> {
     if (event.type === 'task.event')
-      return { ...event, cursor, payload: this.#redact.deep(await this.#payloadOf(event)) }
-    if (event.type !== 'call.settled') return { ...event, body: this.#redact.deep(event.body), cursor } as FeedEvent
+      return { ...event, cursor, payload: this.#host.redact.deep(await this.#payloadOf(event)) }
+    if (event.type !== 'call.settled')
+      return { ...event, body: this.#host.redact.deep(event.body), cursor } as FeedEvent
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
     const outcome = decode(text) as unknown as Outcome
     // Only the model may see a secret that a tool reveals to it, so readers of the feed do not.
     if (outcome.status === 'success' && outcome.reveals)
       return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
-    return { ...event, cursor, outcome: this.#redact.text(text) === text ? outcome : this.#redact.deep(outcome) }
+    return {
+      ...event,
+      cursor,
+      outcome: this.#host.redact.text(text) === text ? outcome : this.#host.redact.deep(outcome),
+    }
   }
 
   /** Payload of an event a task emitted; null if it is unreadable or erased. */
   async #payloadOf({ tenant, session, body }: Extract<EventRecord, { type: 'task.event' }>): Promise<Json> {
     try {
-      const document = await this.#store.document(
+      const document = await this.#host.store.document(
         collections.taskEvent.name({ tenant, session }, body.task, body.number),
       )
       return document ? fromRow(collections.taskEvent.parse(document.value).payload) : null
@@ -228,7 +229,7 @@ export class Feed {
   /** Null if the record is unreadable: the feed continues, and reading the call reports the error. */
   async #outcomeOf(call: string): Promise<string | null> {
     try {
-      return (await this.#store.call(call))?.outcome ?? null
+      return (await this.#host.store.call(call))?.outcome ?? null
     } catch (error) {
       if (!isUnreadable(error)) throw error
       return null

@@ -3,6 +3,7 @@
 
 import { endLateAgent } from '../sessions/session-end.ts'
 import { movedCallNotice, openNotices, acknowledgeRows } from '../tasks/notices.ts'
+import { learnSecrets } from '../storage/values/secrets.ts'
 import { isInBackground } from '../tasks/is-background.ts'
 import { readTask } from '../tasks/read-task.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
@@ -12,20 +13,17 @@ import type { Driver, Execution } from '../engine/engine.ts'
 import { isTurn, turnTool } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Sizes } from '../core/size-limits.ts'
 import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import { chargeModel } from '../models/cost-ledger.ts'
 import { checkModel, type Model } from '../models/model.ts'
 import type { Compaction, Frame, Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
-import type { Redactor } from '../security/redact.ts'
 import type { Caller } from '../sessions/build-call-request.ts'
 import type { Batches } from '../sessions/run-batch.ts'
 import type { RecordReader } from '../sessions/read-call-records.ts'
 import type { CapabilitySwitches } from '../sessions/capability-switches.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
-import type { Toolset } from '../tools/toolset.ts'
-import type { CallRenderer } from './render-call-result.ts'
+import type { CallRenderer } from '../calls/output/render-call-result.ts'
 import { openMessages } from '../turns/conversation/session-messages.ts'
 import { type AgentsHost, agentTurn } from '../turns/agents/agent-turn.ts'
 import { complete } from '../turns/single-completion.ts'
@@ -43,17 +41,13 @@ interface TurnsHost {
   readonly batches: Batches
   readonly records: RecordReader
   readonly renderer: CallRenderer
-  readonly sizes: Sizes
   readonly poisonAfter: number
   readonly observer: Observer | null
   readonly compaction: Compaction | null
-  readonly sealAll: boolean
   readonly models: readonly Model[]
   readonly frames: readonly Frame[]
   readonly switches: CapabilitySwitches
   readonly deferThreshold: number | null
-  readonly redact: Redactor
-  tools(of: Scope): Toolset
   live(about: Execution, type: LiveEvent['type'], body: object): void
 }
 
@@ -68,8 +62,8 @@ export interface Turns {
 }
 
 export function openTurns(host: TurnsHost): Turns {
-  const { store, engine, clock, ids, logger } = host.background
-  const { sizes, records, batches } = host
+  const { store, engine, clock, ids, logger, sizes, seal, redact, registry } = host.background
+  const { records, batches } = host
   const models = new Map<string, Model>()
   for (const model of host.models) {
     if (models.has(checkModel(model).name))
@@ -86,10 +80,9 @@ export function openTurns(host: TurnsHost): Turns {
   const lookup = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...lookup }
   const registerModel = (model: Model): void => void models.set(model.name, model)
-  const startHost = { ...parts, sealAll: host.sealAll, redactOutcome: host.background.redactOutcome, registerModel }
+  const startHost = { ...parts, seal, redact, registerModel }
   const start: Turns['start'] = (caller, turn, first) => startTurn(startHost, caller, turn, first)
   const messageWatcher = new MessageWatcher(store, clock)
-  const { loadSecrets } = host.background
   const turnHost: TurnHost = {
     ...parts,
     messageWatcher,
@@ -98,10 +91,10 @@ export function openTurns(host: TurnsHost): Turns {
     compaction: host.compaction,
     deferFrom: host.deferThreshold,
     inBackground: (of, uid) => isInBackground(store, of, uid),
-    loadSecrets,
-    redact: (text) => host.redact.text(text),
-    redactStream: () => host.redact.stream(),
-    tools: (of) => host.tools(of),
+    loadSecrets: (of) => learnSecrets(host.background, of),
+    redact: (text) => redact.text(text),
+    redactStream: () => redact.stream(),
+    tools: (of) => registry.toolsetFor(of.tenant, of.session),
     switches: host.switches,
     start: (caller, calls, how) => batches.start(caller, calls, how),
     untilWaiting: (batch) => records.runUntil(() => batch, 'waiting'),
@@ -160,8 +153,8 @@ export function openTurns(host: TurnsHost): Turns {
           ids,
           maxBytes: sizes.arguments,
           maxFileBytes: sizes.attachment,
-          shown: (message) => host.redact.deep(shownMessage(message, host.tools(of))),
-          loadSecrets,
+          shown: (message) => redact.deep(shownMessage(message, registry.toolsetFor(of.tenant, of.session))),
+          loadSecrets: (session) => learnSecrets(host.background, session),
           notify: (session) => messageWatcher.notify(session),
         },
         of,

@@ -7,10 +7,11 @@ import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.t
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { noticeKey } from '../store/records/task-record.ts'
 import type { Change, Guard, StoredDocument } from '../store/store.ts'
-import { type FireResult, type FireHost, isStartError } from './fire-schedule.ts'
+import { type FireResult, isStartError } from './fire-schedule.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { dueKey } from './schedule-row.ts'
 import { startTask } from '../tasks/start-task.ts'
+import type { SchedulesHost } from './ports.ts'
 import {
   type DeliveryRow,
   deliveryTask,
@@ -30,7 +31,7 @@ const maxPayloadCharacters = 2_000
 type DocumentWrites = NonNullable<Change['documents']>
 
 export async function deliver(
-  host: FireHost,
+  host: SchedulesHost,
   due: StoredDocument,
   { occurrence, subscription, born, tries }: DeliveryRow['delivery'],
 ): Promise<FireResult> {
@@ -67,7 +68,7 @@ export async function deliver(
       at,
       about: 'trigger',
       title: row.title,
-      text: messageOf(row.message, host.redactText(payload)),
+      text: messageOf(row.message, host.redact.text(payload)),
     } as const
     const notice = noticeOf(of, noticeKey(at, deliveryTask(occurrence, subscription, born), 0), noticeRow)
     // The payload may be meant for a sensitive tool, so it is sealed at rest.
@@ -79,7 +80,7 @@ export async function deliver(
   }
   const owner: Owner = { ...of, ...row.behalf }
   // Leave the delivery to a worker that has the tool with background support.
-  if (!host.tool(owner, row.tool as string)?.background) return 'left'
+  if (!host.registry.tool(owner, row.tool as string)?.background) return 'left'
   try {
     const id = deliveryTask(occurrence, subscription, born)
     const { tool, title, wake } = row

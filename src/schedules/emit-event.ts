@@ -11,7 +11,6 @@ import type { Scope } from '../core/scope.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Execution } from '../engine/engine.ts'
 import type { Change, Guard } from '../store/store.ts'
-import type { BackgroundHost } from '../tasks/ports.ts'
 import { dueDelivery } from './deliver-event.ts'
 import { isStartError } from './fire-schedule.ts'
 import { overdueTime } from './schedule-row.ts'
@@ -24,7 +23,7 @@ import {
   readSubscription,
   type SubscriptionRow,
 } from './trigger-row.ts'
-import type { DueSignal } from './due-signal.ts'
+import type { SchedulesHost } from './ports.ts'
 import { checkFields, rejectWith } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
@@ -37,10 +36,6 @@ export interface EmittedEvent {
   readonly deliveries: readonly Delivery[]
   /** True if it was emitted before under this key; nothing new was written. */
   readonly again: boolean
-}
-
-export interface EmitHost extends BackgroundHost {
-  readonly due: DueSignal
 }
 
 const refuse = rejectWith('trigger_invalid')
@@ -79,7 +74,7 @@ export function checkEmitOptions(options: unknown, fields: readonly string[] = e
 }
 
 export async function emit(
-  host: EmitHost,
+  host: SchedulesHost,
   of: EmitSource,
   event: string,
   payload: unknown,
@@ -95,8 +90,8 @@ export async function emit(
   const text = encode(payload ?? null)
   if (containsAttachment(payload))
     refuse('The payload contains an attachment, which belongs to its call. Store its bytes as a session file instead.')
-  if (!fits(text, host.maxBytes))
-    refuse(`The payload has ${utf8Bytes(text)} bytes; at most ${host.maxBytes} are accepted.`)
+  if (!fits(text, host.sizes.arguments))
+    refuse(`The payload has ${utf8Bytes(text)} bytes; at most ${host.sizes.arguments} are accepted.`)
   const name = occurrenceName(tenant, occurrenceKey(event, key))
   for (;;) {
     const stored = await store.document(name)
@@ -144,7 +139,7 @@ const subjectOf = ({ tenant, session, from = '', by }: EmitSource): EventSubject
 
 /** Emits from a body, fenced like all its writes. */
 export async function emitInBody(
-  host: EmitHost,
+  host: SchedulesHost,
   { request, attached }: Pick<Execution, 'request' | 'attached'>,
   event: string,
   payload: unknown,
@@ -171,7 +166,7 @@ function sameOccurrence(
 
 /** The enabled subscriptions to an event, and the `due` rows of their deliveries. */
 async function planDeliveries(
-  host: EmitHost,
+  host: SchedulesHost,
   { tenant, session }: { tenant: string; session?: string | undefined },
   event: string,
   { occurrence, at }: { occurrence: string; at: number },
@@ -197,7 +192,7 @@ async function planDeliveries(
 
 /** Undefined for a subscription that cannot be read: it gets no delivery and does not block the others. */
 async function readSubscriber(
-  { store, logger }: EmitHost,
+  { store, logger }: SchedulesHost,
   of: Scope,
   id: string,
 ): Promise<SubscriptionRow | undefined> {

@@ -16,16 +16,12 @@ import { readTask } from '../tasks/read-task.ts'
 import { advanceSchedule, isCurrentDueRow, readRow, type ScheduleRow, type ScheduleSlot } from './schedule-row.ts'
 import { scheduleTransition, type ScheduleWrites } from './schedule-events.ts'
 import { maxCatchUp, type Plan, planSlots } from './due-slots.ts'
+import type { SchedulesHost } from './ports.ts'
 import { startTask } from '../tasks/start-task.ts'
 import { collections } from '../store/collections.ts'
 
 /** `left`: the row stays, for another worker or for later. `done`: this `due` row needs no more work. */
 export type FireResult = 'done' | 'left'
-
-export interface FireHost extends BackgroundHost {
-  /** A slot later than this counts as missed. */
-  readonly toleranceMs: number
-}
 
 const noWrites: ScheduleWrites = { documents: [], events: [] }
 
@@ -40,7 +36,7 @@ interface SlotToFire {
   readonly guards: readonly Guard[]
 }
 
-export async function fireSchedule(host: FireHost, due: StoredDocument, id: string): Promise<FireResult> {
+export async function fireSchedule(host: SchedulesHost, due: StoredDocument, id: string): Promise<FireResult> {
   const { store, clock } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
   const [stored, sessionEnd] = await Promise.all([
@@ -63,10 +59,10 @@ export async function fireSchedule(host: FireHost, due: StoredDocument, id: stri
   if ((row.nextAt as number) > at) return 'left'
   const owner: Owner = { ...of, ...row.behalf }
   // Leave the slot to a worker that has the tool with background support.
-  if (row.tool !== null && !host.tool(owner, row.tool)?.background) return 'left'
+  if (row.tool !== null && !host.registry.tool(owner, row.tool)?.background) return 'left'
   // An ended session starts nothing; session.end removes the row with the other schedules.
   if (sessionEnd) return 'left'
-  const plan = planSlots(row, row.nextAt as number, at, host.toleranceMs)
+  const plan = planSlots(row, row.nextAt as number, at, host.limits.toleranceMs)
   const { fire: slot } = plan
   const advance = async (fired: ScheduleSlot | null, also = noWrites): Promise<FireResult> => {
     const after = advanceSchedule(row, plan, at, fired)
@@ -88,7 +84,11 @@ export async function fireSchedule(host: FireHost, due: StoredDocument, id: stri
 }
 
 /** Commits without retry: a rejection means that another worker processed the row. */
-async function commitOnce({ store }: FireHost, guards: readonly Guard[], written: ScheduleWrites): Promise<FireResult> {
+async function commitOnce(
+  { store }: SchedulesHost,
+  guards: readonly Guard[],
+  written: ScheduleWrites,
+): Promise<FireResult> {
   await store.commit({ guards, ...written })
   return 'done'
 }
@@ -99,7 +99,7 @@ const mergeWrites = (one: ScheduleWrites, other: ScheduleWrites): ScheduleWrites
 })
 
 async function start(
-  host: FireHost,
+  host: SchedulesHost,
   { owner, id, row, plan, slot, at, guards }: SlotToFire,
   advance: (fired: ScheduleSlot | null) => Promise<FireResult>,
 ): Promise<FireResult> {
@@ -126,7 +126,7 @@ async function start(
   } catch (error) {
     if (!isStartError(error)) throw error
     // In the meantime the tool was removed from this worker (another one may have it), or the session ended.
-    if (error.code === 'session_ended' || !host.tool(owner, row.tool as string)?.background) return 'left'
+    if (error.code === 'session_ended' || !host.registry.tool(owner, row.tool as string)?.background) return 'left'
     host.logger.warn('A schedule could not start its task', { schedule: id, session: owner.session, slot, error })
     return advance({ slot, firedAt: at, outcome: 'failed', why: error.message.slice(0, 500).toWellFormed() })
   }

@@ -4,10 +4,10 @@
 import { PawlError } from '../core/errors.ts'
 import type { StoredDocument } from '../store/store.ts'
 import { deliver } from './deliver-event.ts'
-import type { DueSignal } from './due-signal.ts'
-import { type FireResult, type FireHost, fireSchedule } from './fire-schedule.ts'
+import { type FireResult, fireSchedule } from './fire-schedule.ts'
 import { dueAt } from './schedule-row.ts'
 import type { DeliveryRow } from './trigger-row.ts'
+import type { SchedulesHost } from './ports.ts'
 import { fireWake, type WakeRow } from './wake-session.ts'
 import { collections } from '../store/collections.ts'
 
@@ -20,7 +20,7 @@ const retryMs = 1_000
 const maxReported = 1_000
 
 export class Scheduler {
-  readonly #host: FireHost & { readonly due: DueSignal }
+  readonly #host: SchedulesHost
   readonly #stopListeners: (() => void)[]
   #timer: (() => void) | null = null
   #armedFor = Number.POSITIVE_INFINITY
@@ -34,7 +34,7 @@ export class Scheduler {
   readonly #reported = new Set<string>()
 
   /** `everyMs`: fallback poll interval, for missed hints from other processes and for clock jumps. */
-  constructor(host: FireHost & { readonly due: DueSignal }, everyMs: number) {
+  constructor(host: SchedulesHost, everyMs: number) {
     this.#host = host
     const { clock, store } = host
     this.#stopListeners = [

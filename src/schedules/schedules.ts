@@ -10,7 +10,7 @@ import { noticeKey } from '../store/records/task-record.ts'
 import { nextAfter, nextTimes, checkTiming } from './next-cron-times.ts'
 import type { Guard } from '../store/store.ts'
 import { taskOrigin, taskSpec, openRuns } from './fire-schedule.ts'
-import type { BackgroundHost, Owner } from '../tasks/ports.ts'
+import type { Owner } from '../tasks/ports.ts'
 import type { Monitor } from '../tasks/read-schedule-monitor.ts'
 import { monitorFiredWrites, monitorRows } from './monitor-task-writes.ts'
 import {
@@ -29,10 +29,8 @@ import {
 } from './schedule-row.ts'
 import { scheduleTransition } from './schedule-events.ts'
 import { type CatchUp, maxCatchUp } from './due-slots.ts'
-import type { CheckedLimits } from './schedule-limits.ts'
 import { startTask } from '../tasks/start-task.ts'
-import type { KeyedMutex } from '../core/keyed-mutex.ts'
-import type { DueSignal } from './due-signal.ts'
+import type { SchedulesHost } from './ports.ts'
 import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
@@ -82,12 +80,6 @@ export interface Schedules {
   nextTimes(id: string, count?: number): Promise<number[]>
   /** The outcomes of its last slots (at most 50), oldest first. */
   history(id: string): Promise<ScheduleSlot[]>
-}
-
-export interface SchedulesHost extends BackgroundHost {
-  readonly limits: CheckedLimits
-  readonly mutex: KeyedMutex
-  readonly due: DueSignal
 }
 
 /** Paused schedules allowed in addition to the active ones, and ended schedules that are remembered. */

@@ -86,15 +86,17 @@ export async function checkStart(
     if (request.input !== undefined) refuse('`input` is not allowed with a message.')
     if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())
       refuse('The message must be a string that is not blank.')
-    if (!fits(message, host.maxBytes))
-      refuse(`The message has ${utf8Bytes(message)} bytes; at most ${host.maxBytes} are accepted.`)
+    if (!fits(message, host.sizes.arguments))
+      refuse(`The message has ${utf8Bytes(message)} bytes; at most ${host.sizes.arguments} are accepted.`)
     return { tool: null, input: null, message, title: taskTitle(title, null), wake, secret: false }
   }
   if (typeof name !== 'string' || name.trim() === '') return refuse('`tool` must be the name of a tool.')
-  const tool = host.tool(owner, name.trim())
+  const tool = host.registry.tool(owner, name.trim())
   if (!tool) return refuse(`Unknown tool: ${name.slice(0, 80)}.`)
   if (!tool.background) refuse(`Tool does not support background execution: ${tool.name}.`)
-  const { input, options } = host.ask(
+  const { input, options } = host.buildCall(
+    host,
+
     owner,
     { id: 'check', name: tool.name, input: request.input },
     { batch: taskBatch },

@@ -8,7 +8,7 @@ import { formatValue } from '../core/format-value.ts'
 import { decode } from '../core/tool-value.ts'
 import { eventOf, sessionSubject, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
 import type { Change, Guard } from '../store/store.ts'
-import { checkEmitOptions, checkEvent, emit, type EmitHost, type EmittedEvent } from './emit-event.ts'
+import { checkEmitOptions, checkEvent, emit, type EmittedEvent } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
 import {
   subscriptionIndexName,
@@ -17,7 +17,7 @@ import {
   type Subscription,
   type SubscriptionRow,
 } from './trigger-row.ts'
-import type { KeyedMutex } from '../core/keyed-mutex.ts'
+import type { SchedulesHost } from './ports.ts'
 import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
@@ -53,16 +53,12 @@ export interface Triggers {
   emit(event: string, payload: unknown, how: Emit): Promise<EmittedEvent>
 }
 
-export interface TriggersHost extends EmitHost {
-  readonly mutex: KeyedMutex
-}
-
 const maxSubscriptions = 100
 const maxAttempts = 1_000
 const fields = ['event', 'tool', 'input', 'payloadTo', 'message', 'title', 'wake', 'id'] as const
 const refuse = rejectWith('trigger_invalid')
 
-export function openTriggers(host: TriggersHost, owner: Owner): Triggers {
+export function openTriggers(host: SchedulesHost, owner: Owner): Triggers {
   const { store, clock, ids } = host
   const of = { tenant: owner.tenant, session: owner.session }
   /** Every change compares and sets this document, so that the limit is counted exactly. */

@@ -8,10 +8,11 @@ import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
-import type { FireResult, FireHost } from './fire-schedule.ts'
+import type { FireResult } from './fire-schedule.ts'
 import type { Wakes } from '../tasks/ports.ts'
 import { openNotices } from '../tasks/notices.ts'
 import type { DueSignal } from './due-signal.ts'
+import type { SchedulesHost } from './ports.ts'
 import { dueKey, overdueTime } from './schedule-row.ts'
 import { collections } from '../store/collections.ts'
 
@@ -72,7 +73,7 @@ const capMs = 30 * 60_000
 const retryMs = 500
 const maxWaitMs = 24 * 60 * 60_000
 
-export async function fireWake(host: FireHost, due: StoredDocument, wake: WakeRow['wake']): Promise<FireResult> {
+export async function fireWake(host: SchedulesHost, due: StoredDocument, wake: WakeRow['wake']): Promise<FireResult> {
   const { store, clock, logger } = host
   const of: Scope = { tenant: due.tenant, session: due.session }
   const name = collections.due.name(of, due.key)

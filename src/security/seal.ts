@@ -41,9 +41,18 @@ export class Seal {
   readonly #current: Keys
   readonly #byId: ReadonlyMap<string, Keys>
 
-  constructor(keys: HostKeys) {
+  /** Seals every record, not only sensitive ones. */
+  readonly all: boolean
+
+  constructor(keys: HostKeys, all = false) {
+    this.all = all
     this.#byId = new Map(keys.all.map((secret) => [secret.id, keysOf(secret)]))
     this.#current = this.#byId.get(keys.current.id) as Keys
+  }
+
+  /** This seal if the payloads of such a call are sealed, else null. */
+  for(sensitive: boolean): Seal | null {
+    return this.all || sensitive ? this : null
   }
 
   text(text: string, location: FieldLocation): string {

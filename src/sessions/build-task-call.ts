@@ -3,28 +3,21 @@
 import { type ArgumentLimits, argumentLimits } from '../calls/admission/read-arguments.ts'
 import type { NewCall, Execution } from '../engine/engine.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
-import type { Sizes } from '../core/size-limits.ts'
-import type { Seal } from '../security/seal.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import type { TaskStarter } from '../tasks/tasks.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { type CallAsk, checkCall } from './call-request.ts'
 import { buildRequest, inheritedOptions, type Caller } from './build-call-request.ts'
 
-export interface TaskCallHost {
-  readonly sizes: Sizes
-  toolsOf(caller: Caller): Toolset
-  sealFor(sensitive: boolean): Seal | null
-}
-
 export function buildTaskCall(
-  host: TaskCallHost,
+  { registry, sizes, seal }: Foundation,
   caller: Caller,
   call: CallAsk,
   { batch, task }: { batch: string; task?: TaskTerms },
 ): NewCall {
   checkCall(call)
-  const entry = host.toolsOf(caller).find(call.name)
-  const limits: ArgumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
+  const entry = registry.toolsetFor(caller.tenant, caller.session).find(call.name)
+  const limits: ArgumentLimits = { ...argumentLimits, bytes: sizes.arguments }
   const context = {
     occurrence: 0,
     order: 0,
@@ -36,7 +29,7 @@ export function buildTaskCall(
   }
   // The host named the tool or allowed the model to name it, so an internal tool is allowed.
   return buildRequest(call, entry, caller, { batch, byHost: true, task, ...context }, limits, () =>
-    host.sealFor(entry?.sensitive === true),
+    seal.for(entry?.sensitive === true),
   )
 }
 

@@ -11,9 +11,8 @@ import type { Outcome } from '../core/outcome.ts'
 import { isThenable } from '../core/maybe-promise.ts'
 import { decode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import { callsIn, type CallPart, type Message } from '../models/message.ts'
-import type { Redactor } from '../security/redact.ts'
 import { isUnreadable } from '../security/seal.ts'
-import type { Store } from '../store/store.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { maskArgs } from '../tools/hidden-arguments.ts'
 import {
   headline,
@@ -28,13 +27,7 @@ import type { Entry, Toolset } from '../tools/toolset.ts'
 import { isSensitive } from './sensitive-tools.ts'
 import { collections } from '../store/collections.ts'
 
-interface NarratorHost {
-  readonly store: Pick<Store, 'call' | 'document'>
-  readonly redact: Redactor
-  /** All calls are sealed, so a sealed call does not imply a sensitive tool. */
-  readonly sealAll: boolean
-  tools(tenant: string, session: string): Toolset
-}
+type NarratorHost = Pick<Foundation, 'store' | 'redact' | 'registry' | 'seal'>
 
 type CallEvent = Extract<
   EventRecord,
@@ -80,7 +73,7 @@ async function narrateCall(host: NarratorHost, event: CallEvent, about: Narratio
   const options = parseCallOptions(call.options)
   const isInternal = call.tool.startsWith('pawl:') && !options.absent
   if (isTurn(call) || isInternal) return null
-  const tools = host.tools(call.position.tenant, call.position.session)
+  const tools = host.registry.toolsetFor(call.position.tenant, call.position.session)
   const entry = options.absent ? undefined : tools.findByKey(call.tool)
   const tool: NarratedTool = entry ? narrationOf(entry) : { name: options.name ?? call.tool.replace(/@.*$/s, '') }
   const phase = phaseOf(event)
@@ -95,8 +88,9 @@ async function narrateCall(host: NarratorHost, event: CallEvent, about: Narratio
  * True if the call may be sealed because of its tool or its parent. If all calls are sealed anyway, true only for
  * nested calls and tasks.
  */
-const mayHoldSecrets = ({ sealAll }: NarratorHost, { uid }: CallRecord, { root, inTask, task }: CallOptions): boolean =>
-  sealAll ? root !== undefined || inTask !== undefined || task !== undefined : isSealedUid(uid)
+const mayHoldSecrets = ({ seal }: NarratorHost, { uid }: CallRecord, { root, inTask, task }: CallOptions): boolean =>
+  // If all calls are sealed, a sealed call does not imply a sensitive tool.
+  seal.all ? root !== undefined || inTask !== undefined || task !== undefined : isSealedUid(uid)
 
 /** Arguments without hidden fields. Undefined if some fields are hidden and this runtime does not have the tool. */
 function visibleArgs(
@@ -136,7 +130,7 @@ async function narrateAnswer(
   const document = await host.store.document(collections.message.name({ tenant, session }, body.message))
   const { message } = (document ? decode(document.value) : {}) as { message?: Message }
   if (message?.role !== 'assistant') return ''
-  const tools = host.tools(tenant, session)
+  const tools = host.registry.toolsetFor(tenant, session)
   return headline(
     callsIn(message).map((call) => narratePart(call, tools, about)),
     about.locale,

@@ -7,6 +7,7 @@ import type { AttemptControl } from '../calls/scheduling/nested-calls.ts'
 import type { ModelPart } from '../models/outcome-to-model-parts.ts'
 import type { BatchOrder } from '../calls/scheduling/batch-order.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
+import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
 import type { NewCall, Engine, Execution, StartResult } from '../engine/engine.ts'
 import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
@@ -17,6 +18,9 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import type { Scope } from '../core/scope.ts'
+import type { Redactor } from '../security/redact.ts'
+import type { Seal } from '../security/seal.ts'
+import type { BackgroundHost } from '../tasks/ports.ts'
 import type { NestedOutcome } from '../tools/context/tool-context.ts'
 import type { Concurrency } from '../tools/tool-options.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
@@ -30,12 +34,18 @@ import {
   stopsBatch,
 } from './batch-outcome.ts'
 import { Batch, truncateReason, type BatchOptions, type CancelReason } from './collect-outcomes.ts'
-import type { BatchesHost } from './batch-ports.ts'
-import type { BackgroundMoves } from './move-calls-to-background.ts'
+import { BackgroundMoves } from './move-calls-to-background.ts'
 import { isSensitive } from './sensitive-tools.ts'
-import type { PinnedToolsets } from './pinned-toolsets.ts'
+import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
 
 const none: readonly never[] = []
+
+interface BatchesHost extends BackgroundHost {
+  readonly toolsets: PinnedToolsets
+  readonly show: ProjectOutcome
+  /** A hook may refuse a call, so the order of the calls matters. */
+  readonly mayAbort: boolean
+}
 
 export class Batches {
   readonly #engine: Engine
@@ -46,8 +56,8 @@ export class Batches {
   readonly #argumentLimits: ArgumentLimits
   readonly #mayAbort: boolean
   readonly #ids: Ids
-  readonly #sealFor: BatchesHost['sealFor']
-  readonly #redactOutcome: BatchesHost['redactOutcome']
+  readonly #seal: Seal
+  readonly #redact: Redactor
   readonly #moves: BackgroundMoves
   /** Open calls of this process, for cancelling a session. */
   readonly #openCalls = new Map<string, CallPosition>()
@@ -65,9 +75,9 @@ export class Batches {
     this.#argumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
     this.#mayAbort = host.mayAbort
     this.#ids = host.ids
-    this.#sealFor = host.sealFor
-    this.#redactOutcome = host.redactOutcome
-    this.#moves = host.moves
+    this.#seal = host.seal
+    this.#redact = host.redact
+    this.#moves = new BackgroundMoves(host)
   }
 
   run(caller: Caller, calls: readonly CallAsk[], options: BatchOptions): Promise<CallOutcome[]> {
@@ -103,7 +113,7 @@ export class Batches {
         stop: strict,
       }
       return buildRequest(call, entry, caller, at, this.#argumentLimits, (read) =>
-        this.#sealFor(options.sealed === true || isSensitive(entry, read, options.tools)),
+        this.#seal.for(options.sealed === true || isSensitive(entry, read, options.tools)),
       )
     })
     const orderEntries = batchOrder
@@ -319,7 +329,7 @@ export class Batches {
     const build = (modelParts: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended
       // A body gets the raw outcome; the caller of run() gets the redacted one.
-      const outcome = batch.options.root === undefined ? this.#redactOutcome(ended.outcome) : ended.outcome
+      const outcome = batch.options.root === undefined ? redactMessages(ended.outcome, this.#redact) : ended.outcome
       const { queuedMs, runningMs, waitingMs } = times
       const shown = {
         ...outcome,

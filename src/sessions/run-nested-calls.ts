@@ -9,7 +9,7 @@ import type { NestedOutcome } from '../tools/context/tool-context.ts'
 import { type CallAsk, type CallOutcome, checkCalls, nestedBatch } from './call-request.ts'
 import { inheritedOptions, type Caller } from './build-call-request.ts'
 import { type Batch, Cancel, type BatchOptions } from './collect-outcomes.ts'
-import type { PinnedToolsets } from './pinned-toolsets.ts'
+import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
 import { parentStoppedReason, wasStoppedByParent } from './stopped-by-parent.ts'
 
 interface NestedRunPorts {

@@ -5,14 +5,14 @@ import type { BackgroundHost } from './ports.ts'
 
 /** Truncates both strings: they are recorded in an event and in the outcome of the cancelled call. */
 export function checkCancelReason(
-  { maxReasonLength }: BackgroundHost,
+  { sizes }: BackgroundHost,
   reason: unknown,
   by: unknown,
 ): { reason: string; by: string | null } {
   if (typeof reason !== 'string' || (by !== undefined && by !== null && typeof by !== 'string'))
     throw new PawlError('task_invalid', '`reason` and `by` must be strings.')
   return {
-    reason: reason.slice(0, maxReasonLength).toWellFormed(),
-    by: by?.slice(0, maxReasonLength).toWellFormed() ?? null,
+    reason: reason.slice(0, sizes.event).toWellFormed(),
+    by: by?.slice(0, sizes.event).toWellFormed() ?? null,
   }
 }

@@ -77,7 +77,7 @@ export async function adoptTask(
   // Another start won the race: count the open tasks again.
   if (!committed.ok && committed.refused.kind === 'kept' && committed.refused.of === collections.taskStarts.of)
     return adoptTask(host, owner, call, { ...(title === undefined ? {} : { title }), wake, byModel })
-  host.onMovedToBackground(call.uid)
+  host.movedCalls.check(call.uid)
   const found = await readTask(host, owner, id)
   if (!found && (await store.document(ended))) throw new PawlError('session_ended')
   return found ?? null

@@ -16,6 +16,7 @@ import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, DocumentName } from '../store/store.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, TaskReadPorts } from './ports.ts'
+import { learnSecrets } from '../storage/values/secrets.ts'
 import { readMovedTask, readTask, taskResult, modelSummary } from './read-task.ts'
 import { collections } from '../store/collections.ts'
 
@@ -43,7 +44,7 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
   const of = { tenant, session }
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
-    await host.loadSecrets(of)
+    await learnSecrets(host, of)
     for await (const { key, revision } of collections.taskWake.iterate(store, of)) {
       // One unreadable task must not hide the notices of the others.
       const task = await unlessUnreadable(() => readTask(host, of, key))
@@ -69,7 +70,7 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
       if (row.task === undefined || row.at <= until) found.push(noticeFromRow(key, row))
     }
     return found
-      .map((notice) => ({ ...notice, text: host.redactText(notice.text) }))
+      .map((notice) => ({ ...notice, text: host.redact.text(notice.text) }))
       .toSorted(
         (a, b) => a.at - b.at || Number(a.about === 'end') - Number(b.about === 'end') || (a.id < b.id ? -1 : 1),
       )

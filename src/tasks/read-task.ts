@@ -22,6 +22,8 @@ import { PendingAsks } from './pending-questions.ts'
 import type { TaskReadPorts } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import type { Scope } from '../core/scope.ts'
+import { redactMessages } from '../calls/output/redact-outcome.ts'
+import type { Redactor } from '../security/redact.ts'
 import { readMonitor } from './read-schedule-monitor.ts'
 import { collections } from '../store/collections.ts'
 
@@ -40,7 +42,7 @@ export const readMovedTask = (host: TaskReadPorts, of: Scope, uid: string): Prom
 
 /** Undefined if the call of the task was pruned. */
 export async function taskFromDocument(
-  { store, redactOutcome, redactText, redactDeep }: TaskReadPorts,
+  { store, redact }: TaskReadPorts,
   stored: StoredDocument,
   pendingAsks: PendingAsks = new PendingAsks(store),
 ): Promise<Task | undefined> {
@@ -52,13 +54,13 @@ export async function taskFromDocument(
   ])
   if (!call) return undefined
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
-  const outcome = call.outcome === null ? null : redactOutcome(decode(call.outcome) as unknown as Outcome)
+  const outcome = call.outcome === null ? null : redactMessages(decode(call.outcome) as unknown as Outcome, redact)
   const ran = run ? collections.taskRun.parse(run.value) : newRun
   const own = stateOf(call, waits, ran.request)
   // A nested call of the task, or an agent that works for it, may wait for people.
   const state = own === 'running' && (await unlessUnreadable(() => pendingAsks.of(call))) ? 'awaiting_input' : own
-  const parts = { redactText, redactDeep, call, outcome, run: ran, state }
-  return buildTask(stored.key, { ...row, title: redactText(row.title) }, parts)
+  const parts = { redact, call, outcome, run: ran, state }
+  return buildTask(stored.key, { ...row, title: redact.text(row.title) }, parts)
 }
 
 /** The result text as a model reads it; null while the task is open, and for a monitor. */
@@ -68,17 +70,17 @@ export async function taskResult(host: TaskReadPorts, { tenant, session }: Scope
       ? await host.store.document(collections.task.name({ tenant, session }, id))
       : undefined
   const call = stored && (await host.store.call(collections.task.parse(stored.value).uid))
-  return call?.state === 'settled' ? host.resultText(call) : null
+  return call?.state === 'settled' ? host.renderer.text(call) : null
 }
 
-interface TaskParts extends Pick<TaskReadPorts, 'redactText' | 'redactDeep'> {
+interface TaskParts extends Pick<TaskReadPorts, 'redact'> {
   readonly call: CallRecord
   readonly outcome: Outcome | null
   readonly run: TaskRun
   readonly state: TaskState
 }
 
-function buildTask(id: string, row: TaskRow, { redactText, redactDeep, call, outcome, run, state }: TaskParts): Task {
+function buildTask(id: string, row: TaskRow, { redact, call, outcome, run, state }: TaskParts): Task {
   const hasFiles = call.position.batch === taskBatch
   const { uid, kind, title, tool, wake, parent, createdAt, links } = row
   return {
@@ -87,18 +89,18 @@ function buildTask(id: string, row: TaskRow, { redactText, redactDeep, call, out
     title,
     tool,
     state,
-    status: run.status && redactText(run.status),
+    status: run.status && redact.text(run.status),
     progress: run.progress && {
       ...run.progress,
-      ...(run.progress.label === undefined ? {} : { label: redactText(run.progress.label) }),
+      ...(run.progress.label === undefined ? {} : { label: redact.text(run.progress.label) }),
     },
-    inputRequest: state === 'awaiting_input' && run.request ? redactDeep(run.request) : null,
+    inputRequest: state === 'awaiting_input' && run.request ? redact.deep(run.request) : null,
     artifacts: run.artifacts.map((each) => ({
       ...each,
-      name: redactText(each.name),
-      ...(each.url === undefined ? {} : { url: redactText(each.url) }),
+      name: redact.text(each.name),
+      ...(each.url === undefined ? {} : { url: redact.text(each.url) }),
     })),
-    summary: outcome && summaryOf(outcome, redactText),
+    summary: outcome && summaryOf(outcome, redact),
     outcome,
     logPath: hasFiles ? logPath(id) : null,
     resultPath: hasFiles ? resultPath(id) : null,
@@ -110,14 +112,18 @@ function buildTask(id: string, row: TaskRow, { redactText, redactDeep, call, out
     finishedAt: call.settledAt,
     updatedAt: Math.max(createdAt, run.updatedAt, call.startedAt ?? 0, call.settledAt ?? 0),
     call: uid,
-    links: { ...links, ...run.links, ...(run.links?.remote ? { remote: run.links.remote.map(redactText) } : {}) },
+    links: {
+      ...links,
+      ...run.links,
+      ...(run.links?.remote ? { remote: run.links.remote.map((each) => redact.text(each)) } : {}),
+    },
   }
 }
 
 const maxSummaryLength = 500
 
 /** One line about the outcome. */
-function summaryOf(outcome: Outcome, redactText: TaskParts['redactText']): string {
+function summaryOf(outcome: Outcome, redact: Redactor): string {
   const text =
     outcome.status === 'success'
       ? (outcome.summary ?? (typeof outcome.value === 'string' ? outcome.value : JSON.stringify(outcome.value)))
@@ -127,7 +133,7 @@ function summaryOf(outcome: Outcome, redactText: TaskParts['redactText']): strin
           ? outcome.cancellation.message
           : outcome.unknown.message
   // Redact before truncating: the redactor does not recognize a truncated secret.
-  return firstLine(redactText(text))
+  return firstLine(redact.text(text))
 }
 
 function firstLine(text: string): string {

@@ -235,7 +235,7 @@ export async function listTaskEvents(
 }
 
 /** The value as it will be read back from the record. Throws if it cannot be recorded or is too large. */
-function checkValue(value: unknown, { maxBytes }: BackgroundHost): Json {
+function checkValue(value: unknown, { sizes: { arguments: maxBytes } }: BackgroundHost): Json {
   const text = encode(value ?? null)
   if (!fits(text, maxBytes))
     throw new PawlError('task_invalid', `The value has ${utf8Bytes(text)} bytes; at most ${maxBytes} are accepted.`)

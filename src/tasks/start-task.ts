@@ -56,7 +56,7 @@ export async function startTask(
     ...(after.length === 0 ? {} : { after }),
   }
   const call = { id, name: tool.name, input: spec.input, ...(deadline === undefined ? {} : { deadline }) }
-  const request = host.ask(owner, call, { batch: taskBatch, task: terms })
+  const request = host.buildCall(host, owner, call, { batch: taskBatch, task: terms })
   const at = host.clock.now()
   const { tenant, session } = owner
   const title = taskTitle(spec.title, tool)
@@ -145,7 +145,7 @@ async function startForModel(
  * the count valid until the commit.
  */
 export async function reserveModelSlot(
-  { store, maxTasks }: BackgroundHost,
+  { store, queue: { tasksPerSession: maxTasks } }: BackgroundHost,
   owner: Owner,
 ): Promise<{ guards: Guard[]; documents: NonNullable<Change['documents']>; isGone(): Promise<boolean> }> {
   const name = collections.taskStarts.name(owner)
@@ -176,7 +176,7 @@ const describeProblems = (tool: Tool, problems: readonly Problem[]): string =>
 export function backgroundTool(host: BackgroundHost, owner: Owner, spec: Pick<StartTask, 'tool'>): Tool {
   const name = typeof spec.tool === 'string' ? spec.tool.trim() : (spec.tool as { name?: unknown } | undefined)?.name
   if (typeof name !== 'string' || name === '') throw new PawlError('task_invalid', 'Missing required parameter: tool')
-  const tool = host.tool(owner, name)
+  const tool = host.registry.tool(owner, name)
   if (!tool) throw new PawlError('task_invalid', `Unknown tool: ${name.slice(0, 80)}`)
   if (!tool.background) throw new PawlError('task_invalid', `Tool does not support background execution: ${name}`)
   return tool

@@ -78,7 +78,7 @@ export function openTasks(
     },
     async schedule({ tool, input, title, wake, id, byModel }, when, { place } = {}) {
       checkOffered({ tool, ...(byModel === undefined ? {} : { byModel }) })
-      if (byModel && host.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
+      if (byModel && host.registry.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
       const name = checkTaskId(id ?? `task_${host.ids.next()}`)
       // A rerun of the body that created this monitor must not create it again after it has ended.

@@ -4,6 +4,7 @@
 
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed } from '../core/ids.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Hints } from './tool-hints.ts'
 import type { Provider } from './tool-provider.ts'
 import { ProviderConnection, type ProviderPorts } from './tool-provider-connection.ts'
@@ -104,6 +105,11 @@ export class Registry implements RuntimeTools {
   toolsetFor(tenant: string, session: string): Toolset {
     if (this.#layers.size === 0) return this.#base
     return this.#layers.get(lengthPrefixed(tenant, session))?.toolset ?? this.#base
+  }
+
+  /** The session's current tool with this name; undefined if there is none or its contract is not loaded. */
+  tool({ tenant, session }: Scope, name: string): Tool | undefined {
+    return this.toolsetFor(tenant, session).get(name)
   }
 
   /** Replaces the session's own tools; an empty list removes them. */

@@ -1,30 +1,23 @@
 // session.turn(): records a new turn, or joins the existing one with the same id and content.
 
-import type { NewCall, Engine } from '../engine/engine.ts'
+import { redactMessages } from '../calls/output/redact-outcome.ts'
+import type { NewCall } from '../engine/engine.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { type CallPosition, parseCallOptions } from '../store/records/call-record.ts'
 import { isWoken, turnBatch, turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
-import { type Ids, isName, maxNameLength } from '../core/ids.ts'
+import { isName, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Sizes } from '../core/size-limits.ts'
 import { decode, encode } from '../core/tool-value.ts'
 import { checkModel, type Model } from '../models/model.ts'
 import type { Frame, StartTurn, Turn, TurnOutcome, TurnValue } from '../models/turn-interface.ts'
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import { Cancel } from '../sessions/collect-outcomes.ts'
-import type { Store } from '../store/store.ts'
 import { turnHash } from './last-turn.ts'
 import { parseTurn, messageRow, type TurnRequest } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
 
-export interface StartHost {
-  readonly engine: Engine
-  readonly store: Store
-  readonly ids: Ids
-  readonly sizes: Sizes
-  readonly sealAll: boolean
-  /** The same outcome with secrets removed from its texts. */
-  redactOutcome(outcome: Outcome): Outcome
+export interface StartHost extends Pick<Foundation, 'engine' | 'store' | 'ids' | 'sizes' | 'seal' | 'redact'> {
   model(name: string): Model | undefined
   frame(name: string): Frame | undefined
   /** Makes the model available in this process. */
@@ -59,7 +52,7 @@ export function startTurn(
     hash: turnHash(content),
     options: Object.keys(options).length > 0 ? options : null,
     line: null,
-    ...(host.sealAll ? { sealed: true } : {}),
+    ...(host.seal.all ? { sealed: true } : {}),
   }
   return turnHandle(host, newCall, input.signal, first)
 }
@@ -101,7 +94,7 @@ function turnHandle(
   const started = startOnEngine(host, newCall, first)
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
-    return { ...(host.redactOutcome(ended) as unknown as Outcome<TurnValue>), turn: id }
+    return { ...(redactMessages(ended, host.redact) as unknown as Outcome<TurnValue>), turn: id }
   })
   const cancel = async (reason: string, by?: string): Promise<boolean> =>
     host.engine.cancel((await started).uid, new Cancel(reason, by))

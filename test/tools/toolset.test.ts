@@ -5,7 +5,7 @@ import type { ManualClock } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { toolset } from '../../src/tools/toolset.ts'
-import { PinnedToolsets } from '../../src/sessions/pinned-toolsets.ts'
+import { PinnedToolsets } from '../../src/tools/pinned-toolsets.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ignoreResult } from '../kit/interrupted-calls.ts'
 import { hang } from '../kit/simple-tools.ts'
@@ -44,7 +44,7 @@ describe('a single toolset', () => {
 
 test('TOOL-4: a batch keeps its toolset until it ends', () => {
   let live = toolset([named('a')])
-  const standing = new PinnedToolsets(() => live)
+  const standing = new PinnedToolsets({ toolsetFor: () => live })
   const call = { position: { tenant: 't', session: 's', batch: '', id: 'a', occurrence: 0 }, tool: 'a' }
   const batch = { tools: live, tenant: 't', session: 's', calls: [call, { ...call, tool: 'absent' }] }
   standing.add(batch)

@@ -17,6 +17,7 @@ export function redactOutcome(outcome: Outcome, text: string | undefined, redact
 
 /** Redacts only the messages. Programs get value, raw and evidence unchanged. */
 export function redactMessages(given: Outcome, redact: Redactor): Outcome {
+  if (!redact.active) return given
   const outcome = given.note === undefined ? given : { ...given, note: redact.text(given.note) }
   switch (outcome.status) {
     case 'success':

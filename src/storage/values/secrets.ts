@@ -7,6 +7,7 @@ import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/ses
 import type { Scope } from '../../core/scope.ts'
 import type { Store } from '../../store/store.ts'
 import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, rowName } from './value-rows.ts'
+import type { Foundation } from '../../engine/foundation.ts'
 import { writerFor, type Writer } from './write-value.ts'
 import { collections } from '../../store/collections.ts'
 
@@ -85,13 +86,13 @@ export function openSecrets(
   }
 }
 
-/** Passes all secrets of a session to the redactor. */
+/** Passes all secrets of a session to the redactor, including those that other workers set. */
 export async function learnSecrets(
-  store: Store,
+  { store, redact }: Pick<Foundation, 'store' | 'redact'>,
   { tenant, session }: Scope,
-  learn: SecretParts['learn'],
 ): Promise<void> {
-  for await (const { value } of collections.secret.iterate(store, { tenant, session })) learn(parseRow(value).text)
+  for await (const { value } of collections.secret.iterate(store, { tenant, session }))
+    redact.learn(parseRow(value).text)
 }
 
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({

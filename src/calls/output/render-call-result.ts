@@ -1,13 +1,14 @@
 // Renders a settled call for a model from its record: as message parts, or as text only.
 
-import type { HookFacts } from '../calls/admission/hook-definition.ts'
-import type { ModelPart } from '../models/outcome-to-model-parts.ts'
-import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
-import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
-import type { Outcome } from '../core/outcome.ts'
-import { decode } from '../core/tool-value.ts'
-import { readOutputName } from '../tools/read-output-tool.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import type { HookFacts } from '../admission/hook-definition.ts'
+import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
+import type { ProjectOutcome } from './outcome-for-model.ts'
+import { type CallRecord, parseCallOptions } from '../../store/records/call-record.ts'
+import type { Outcome } from '../../core/outcome.ts'
+import { decode } from '../../core/tool-value.ts'
+import { readOutputName } from '../../tools/read-output-tool.ts'
+import type { Registry } from '../../tools/registry.ts'
+import type { Toolset } from '../../tools/toolset.ts'
 
 export interface CallRenderer {
   /** `canReadOn`: the model has a tool to read the rest of truncated output. */
@@ -15,8 +16,8 @@ export interface CallRenderer {
   text(call: CallRecord): Promise<string>
 }
 
-export function callRenderer(show: ProjectOutcome, tools: (tenant: string, session: string) => Toolset): CallRenderer {
-  const toolsOf = ({ position }: CallRecord): Toolset => tools(position.tenant, position.session)
+export function callRenderer(show: ProjectOutcome, registry: Registry): CallRenderer {
+  const toolsOf = ({ position }: CallRecord): Toolset => registry.toolsetFor(position.tenant, position.session)
   const parts: CallRenderer['parts'] = async (call, canReadOn) => {
     const text = call.outcome ?? 'null'
     return show({ outcome: decode(text) as unknown as Outcome, text }, call.uid, canReadOn, () =>

@@ -4,7 +4,8 @@
 
 import type { CallPosition } from '../store/records/call-record.ts'
 import { lengthPrefixed } from '../core/ids.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import type { Registry } from './registry.ts'
+import type { Toolset } from './toolset.ts'
 
 export interface OpenBatch {
   readonly tools: Toolset
@@ -16,13 +17,13 @@ export interface OpenBatch {
 const positionKey = (p: CallPosition): string => lengthPrefixed(p.tenant, p.session, p.batch, p.id, p.occurrence)
 
 export class PinnedToolsets {
-  readonly #currentToolset: (tenant: string, session: string) => Toolset
+  readonly #registry: Pick<Registry, 'toolsetFor'>
   readonly #open = new Set<OpenBatch>()
   /** By position of the call: batches whose toolset is no longer the current one. */
   readonly #pinned = new Map<string, OpenBatch>()
 
-  constructor(currentToolset: (tenant: string, session: string) => Toolset) {
-    this.#currentToolset = currentToolset
+  constructor(registry: Pick<Registry, 'toolsetFor'>) {
+    this.#registry = registry
   }
 
   add(batch: OpenBatch): void {
@@ -47,7 +48,7 @@ export class PinnedToolsets {
   /** The toolset of a call and of its nested calls. */
   toolsetFor(call: { readonly position: CallPosition; readonly tool: string }): Toolset {
     const { tenant, session } = call.position
-    const current = this.#currentToolset(tenant, session)
+    const current = this.#registry.toolsetFor(tenant, session)
     if (this.#pinned.size === 0) return current
     const pinned = this.#pinned.get(positionKey(call.position))
     if (pinned) return pinned.tools
@@ -65,7 +66,7 @@ export class PinnedToolsets {
   }
 
   #pin(batch: OpenBatch): void {
-    if (batch.tools === this.#currentToolset(batch.tenant, batch.session)) return
+    if (batch.tools === this.#registry.toolsetFor(batch.tenant, batch.session)) return
     for (const { position } of batch.calls) {
       const key = positionKey(position)
       // The first batch determines the toolset; a batch that joins the call does not change it.

@@ -1,0 +1,12 @@
+// What schedules, triggers and the scheduler need, in addition to what tasks need.
+
+import type { KeyedMutex } from '../core/keyed-mutex.ts'
+import type { BackgroundHost } from '../tasks/ports.ts'
+import type { DueSignal } from './due-signal.ts'
+import type { CheckedLimits } from './schedule-limits.ts'
+
+export interface SchedulesHost extends BackgroundHost {
+  readonly limits: CheckedLimits
+  readonly mutex: KeyedMutex
+  readonly due: DueSignal
+}
