@@ -1,7 +1,8 @@
 // The public API of `pawl`. Named exports only; test/project/public-surface.test.ts pins them.
 
 export type { CallAsk, CallOutcome, OpenCall } from './sessions/call-request.ts'
-export type { CallHandle, RunOptions, RunUntil, Session, SessionOptions } from './sessions/session.ts'
+export type { CallHandle, Session } from './sessions/session.ts'
+export type { RunOptions, RunUntil, SessionOptions } from './sessions/session-options.ts'
 export type { CallDetails, Calls, CallsQuery, CallSummary } from './sessions/session-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/event-feed.ts'

@@ -1,32 +1,47 @@
 // The options of createRuntime() and the interface of the runtime it returns.
 
-import type { FilesSettings } from './storage/files/session-files.ts'
-import type { ValueQuotas } from './storage/values/key-value-storage.ts'
+import {
+  array,
+  boolean,
+  checkRequiredOptions,
+  duration,
+  either,
+  func,
+  listOf,
+  nested,
+  object,
+  oneOf,
+  type OptionTable,
+  required,
+  wholeNumber,
+  withMethods,
+} from './core/check-options.ts'
+import { type FilesSettings, filesOption } from './storage/files/session-files.ts'
+import { type ValueQuotas, valuesOption } from './storage/values/key-value-storage.ts'
 import type { AppFactory } from './calls/context/app-context.ts'
 import type { Announce } from './calls/deliver-wait-announcement.ts'
-import { similarNames } from './core/similar-names.ts'
-import type { OutputBudget } from './calls/output/truncate.ts'
+import { type OutputBudget, outputOption } from './calls/output/truncate.ts'
 import type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
-import type { Hook } from './calls/admission/hook-definition.ts'
-import type { Limits } from './calls/scheduling/limits.ts'
+import { type Hook, hooksOption } from './calls/admission/hook-definition.ts'
+import { type Limits, limitsOption } from './calls/scheduling/limits.ts'
 import type { Diagnostics } from './calls/record-diagnostics.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import type { EmittedEvent } from './schedules/emit-event.ts'
-import type { ScheduleLimits } from './schedules/schedule-limits.ts'
+import { type ScheduleLimits, scheduleLimitsOption } from './schedules/schedule-limits.ts'
 import type { Emit } from './schedules/triggers.ts'
 import type { ReadFeed } from './feed/event-feed.ts'
 import type { HealthReport } from './maintenance/health.ts'
 import type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
-import type { Duration } from './core/duration.ts'
+import { type Duration, parseDuration } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
 import type { Ids } from './core/ids.ts'
 import type { Quarantine } from './approvals/definition-pins.ts'
-import type { Secrets } from './security/redact.ts'
-import type { Sizes } from './core/size-limits.ts'
+import { type Secrets, secretsOption } from './security/redact.ts'
+import { type Sizes, sizesOption } from './core/size-limits.ts'
 import type { Clock } from './core/clock.ts'
 import type { Observer } from './core/observer.ts'
-import type { Capability } from './sessions/define-capability.ts'
-import type { Model } from './models/model.ts'
+import { type Capability, capabilitiesOption } from './sessions/define-capability.ts'
+import { type Model, checkModel } from './models/model.ts'
 import type { Compaction, Frame } from './models/turn-interface.ts'
 import type { Budgets } from './policy/budgets.ts'
 import type { PolicyDefinition } from './policy/rules.ts'
@@ -35,15 +50,19 @@ import type { DecideAnswer } from './approvals/decide.ts'
 import type { InboxItem, InboxQuery } from './approvals/inbox.ts'
 import type { RememberedRules } from './approvals/remembered-rules.ts'
 import type { InboxDecision } from './approvals/decision-input.ts'
-import type { Session, SessionOptions } from './sessions/session.ts'
-import type { KeyOptions } from './store/check-host-secrets.ts'
-import type { PgPool } from './store/open-store.ts'
+import type { Session } from './sessions/session.ts'
+import type { SessionOptions } from './sessions/session-options.ts'
+import { type KeyOptions, keysOption } from './store/check-host-secrets.ts'
+import { type PgPool, storeOption } from './store/open-store.ts'
 import type { Store } from './store/store.ts'
 import type { Logger } from './tools/context/tool-context.ts'
 import type { Provider } from './tools/tool-provider.ts'
+import { checkProvider } from './tools/tool-provider-connection.ts'
+import { frameOptions } from './turns/turn-request.ts'
+import { wakeOption } from './schedules/wake-session.ts'
 import type { RuntimeTools } from './tools/registry.ts'
 import type { Tool } from './tools/tool.ts'
-import type { ToolSearch } from './tools/tool-search.ts'
+import { type ToolSearch, toolSearchOption } from './tools/tool-search.ts'
 import type { Answer } from './store/records/wait-resolution.ts'
 
 export interface RuntimeOptions {
@@ -188,54 +207,51 @@ export interface Runtime {
   close(options?: { grace?: Duration }): Promise<void>
 }
 
-const optionNames: readonly (keyof RuntimeOptions)[] = [
-  'store',
-  'tools',
-  'app',
-  'providers',
-  'commit',
-  'worker',
-  'lease',
-  'keys',
-  'poisonAfter',
-  'encrypt',
-  'secrets',
-  'limits',
-  'sizes',
-  'policy',
-  'budgets',
-  'schedules',
-  'models',
-  'capabilities',
-  'frames',
-  'compaction',
-  'toolSearch',
-  'hooks',
-  'files',
-  'values',
-  'output',
-  'announce',
-  'wake',
-  'logger',
-  'observer',
-  'clock',
-  'ids',
-]
+const runtimeOptions = {
+  store: required(storeOption),
+  tools: array,
+  app: func,
+  providers: array,
+  commit: oneOf('power', 'process'),
+  worker: boolean,
+  lease: { expected: 'a duration of at least 100 ms', valid: (value) => (parseDuration(value as string) ?? 0) >= 100 },
+  keys: keysOption,
+  encrypt: boolean,
+  secrets: secretsOption,
+  poisonAfter: wholeNumber(1),
+  limits: limitsOption,
+  sizes: sizesOption,
+  policy: either(object, array),
+  budgets: object,
+  schedules: scheduleLimitsOption,
+  models: array,
+  capabilities: capabilitiesOption,
+  frames: listOf(nested(frameOptions)),
+  compaction: func,
+  toolSearch: toolSearchOption,
+  hooks: hooksOption,
+  files: filesOption,
+  values: valuesOption,
+  output: outputOption,
+  wake: wakeOption,
+  announce: func,
+  logger: withMethods('debug', 'info', 'warn', 'error'),
+  observer: func,
+  clock: withMethods('now', 'monotonic', 'timer', 'every', 'hold'),
+  ids: withMethods('next'),
+} satisfies OptionTable<RuntimeOptions>
 
-/** Rejects unknown option names: a misspelt option would silently have no effect. */
-export function checkOptions(options: RuntimeOptions): void {
-  for (const name of Object.keys(options)) {
-    if (optionNames.includes(name as keyof RuntimeOptions)) continue
-    const suggestions = similarNames(name, optionNames).map((each) => `'${each}'`)
-    throw new PawlError(
-      'config_invalid',
-      `There is no option '${name}'${suggestions.length > 0 ? `; did you mean ${suggestions.join(' or ')}?` : '.'}`,
-    )
+/** Runs before the store is opened, so that invalid options leave no file and no key behind. */
+export function checkRuntimeOptions(options: RuntimeOptions): void {
+  checkRequiredOptions(options, runtimeOptions, 'createRuntime()')
+  const { models = [], frames = [], providers = [] } = options
+  for (const model of models) checkModel(model)
+  for (const { model } of frames) if (typeof model === 'object') checkModel(model)
+  for (const provider of providers) checkProvider(provider)
+  for (const [kind, all] of Object.entries({ models, frames, providers })) {
+    const twice = all.find(({ name }, index) => all.findIndex((each) => each.name === name) < index)
+    if (twice) throw new PawlError('config_invalid', `Two ${kind} have the name '${twice.name}'.`)
   }
-  const { poisonAfter = 3 } = options
-  if (!Number.isInteger(poisonAfter) || poisonAfter < 1)
-    throw new PawlError('config_invalid', `poisonAfter is ${poisonAfter}; it must be an integer of at least 1.`)
-  for (const name of ['announce', 'app', 'observer', 'compaction'] as const)
-    if (options[name] !== undefined && typeof options[name] !== 'function')
-      throw new PawlError('config_invalid', `${name} is not a function.`)
 }
+
+export const closeOptions = { grace: duration } satisfies OptionTable<{ grace?: Duration }>

@@ -5,12 +5,10 @@ import { TimeoutTimers } from './calls/attempts/attempt-timeouts.ts'
 import { AppContexts } from './calls/context/app-context.ts'
 import { announceDriver } from './calls/deliver-wait-announcement.ts'
 import { callPipeline } from './calls/pipeline.ts'
-import { checkBudget } from './calls/output/truncate.ts'
+import { outputBudget } from './calls/output/truncate.ts'
 import { explainCall } from './calls/authorization/explain-decision.ts'
-import { checkHooks } from './calls/admission/hook-definition.ts'
 import { createAnswerValidator, createEditValidator } from './calls/authorization/validate-external-input.ts'
 import { Queue } from './calls/scheduling/queue.ts'
-import { checkLimits } from './calls/scheduling/limits.ts'
 import { consoleLogger, safeLogger } from './runtime/safe-logger.ts'
 import { containStrayErrors, scope } from './calls/async-context.ts'
 import { createProjection } from './calls/output/outcome-for-model.ts'
@@ -20,10 +18,11 @@ import { Feed } from './feed/event-feed.ts'
 import { absentTool, type CallRecord } from './store/records/call-record.ts'
 import { checkHealth } from './maintenance/health.ts'
 import { erase, type RetentionHost, prune } from './maintenance/retention.ts'
+import { checkOptions } from './core/check-options.ts'
 import { milliseconds } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
 import { PinStore } from './approvals/definition-pins.ts'
-import { checkSecrets, Redactor } from './security/redact.ts'
+import { Redactor } from './security/redact.ts'
 import { resolveSizes } from './core/size-limits.ts'
 import { systemClock } from './core/clock.ts'
 import { safeObserver } from './core/observer.ts'
@@ -45,7 +44,7 @@ import { scheduleLimits } from './schedules/schedule-limits.ts'
 import { DueSignal } from './schedules/due-signal.ts'
 import { openWakes } from './schedules/wake-session.ts'
 import { Scheduler } from './schedules/scheduler.ts'
-import { checkEmitOptions, emit, emitInBody } from './schedules/emit-event.ts'
+import { emit, emitInBody, runtimeEmitOptions } from './schedules/emit-event.ts'
 import { openTriggers } from './schedules/triggers.ts'
 import { KeyedMutex } from './core/keyed-mutex.ts'
 import { openTasks, type TasksHost } from './tasks/tasks.ts'
@@ -65,21 +64,20 @@ import { Registry } from './tools/registry.ts'
 import type { ProviderPorts } from './tools/tool-provider-connection.ts'
 import { deferThreshold, toolSearchTool } from './tools/tool-search.ts'
 import { timeOrderedId } from './runtime/time-ordered-id.ts'
-import { checkOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
+import { checkRuntimeOptions, closeOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
 import { callRenderer } from './calls/output/render-call-result.ts'
 import { openTurns } from './runtime/wire-turns.ts'
 import { redactWaitKeys } from './engine/wait-key.ts'
 import { parseAnswer } from './store/records/wait-resolution.ts'
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
-  checkOptions(options)
+  checkRuntimeOptions(options)
   const clock = options.clock ?? systemClock
   const ids = options.ids ?? { next: timeOrderedId }
-  const redact = new Redactor(checkSecrets(options.secrets ?? []), redactWaitKeys)
+  const redact = new Redactor(options.secrets ?? [], redactWaitKeys)
   const logger = safeLogger(options.logger ?? consoleLogger, redact)
   const observer = safeObserver(options.observer, logger)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
-  if (leaseMs < 100) throw new PawlError('config_invalid', `\`lease\` is ${leaseMs} ms; it must be at least 100 ms.`)
   const { poisonAfter = 3, worker: works = true } = options
   const contain: ProviderPorts['contain'] = (name, run) =>
     scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run)
@@ -96,15 +94,14 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     unlisted: [toolSearchTool],
   })
   const pinnedToolsets = new PinnedToolsets(registry)
-  checkLimits(options.limits ?? {})
   const sizes = resolveSizes(options.sizes)
-  const output = checkBudget(options.output)
+  const output = outputBudget(options.output)
   const layers = options.policy === undefined ? [] : Array.isArray(options.policy) ? options.policy : [options.policy]
   const policies = (layers as readonly PolicyDefinition[]).map((layer) => definePolicy(layer))
   const { turn, session, tenant } = defineBudgets(options.budgets ?? {})
   const budgets = [tenant, session, turn].filter((budget) => budget !== undefined)
   const limits = scheduleLimits(options.schedules)
-  const hooks = [...checkHooks(options.hooks ?? []), ...switches.hooks((...of) => registry.toolsetFor(...of))]
+  const hooks = [...(options.hooks ?? []), ...switches.hooks((...of) => registry.toolsetFor(...of))]
   const apps = options.app ? new AppContexts(options.app) : null
   const show = createProjection({ hooks, budget: output, clock, logger, redact })
   const ownsStore = !isStore(options.store)
@@ -114,8 +111,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     await checkFormat(baseStore)
     const keys = await openKeys(baseStore, options.keys)
     const { encrypt: sealAll = false } = options
-    if (typeof sealAll !== 'boolean')
-      throw new PawlError('config_invalid', `encrypt is ${JSON.stringify(sealAll)}; it must be true or false.`)
     const seal = new Seal(keys, sealAll)
     const unreadable = (what: string, error: unknown): void =>
       logger.error(`The record of ${what} cannot be decrypted`, { error })
@@ -267,7 +262,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
       },
       async emit(event, payload, how) {
-        checkEmitOptions(how, ['key', 'session', 'tenant'])
+        checkOptions(how, runtimeEmitOptions, 'emit()', 'trigger_invalid')
         return emit(
           schedulesHost,
           { tenant: how?.tenant ?? 'default', session: how?.session },
@@ -293,8 +288,9 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       prune: (query) => prune(retention, query),
       erase: (query) => erase(retention, query),
       health: () => checkHealth({ store, clock, tools: engine.tools }),
-      async close({ grace = '5s' } = {}) {
-        const graceMs = milliseconds(grace, 'grace')
+      async close(how) {
+        checkOptions(how, closeOptions, 'close()')
+        const graceMs = milliseconds(how?.grace ?? '5s', 'grace')
         closing ??= (async () => {
           closed.abort(new PawlError('runtime_closed'))
           try {

@@ -4,6 +4,7 @@
 import { parseDuration } from './duration.ts'
 import { asSentence, type ErrorCode, PawlError } from './errors.ts'
 import { formatValue } from './format-value.ts'
+import { isName, maxNameLength } from './ids.ts'
 import { similarNames } from './similar-names.ts'
 
 /** One row of a table: what the value of an option must be. */
@@ -58,7 +59,10 @@ export function optionProblem(options: unknown, table: OptionTable, owner: strin
 }
 
 function unknownOrMistyped(options: unknown, table: OptionTable, owner: string, prefix: string): string | undefined {
-  if (!isObject(options)) return `The options of \`${owner}\` are ${describe(options)}; they must be an object`
+  if (!isObject(options))
+    return prefix === ''
+      ? `The options of \`${owner}\` are ${describe(options)}; they must be an object`
+      : `\`${owner}\` is ${describe(options)}; it must be an object`
   for (const name in options) {
     const row = table[name]
     // Every object inherits properties such as `constructor`; they are no rows.
@@ -83,6 +87,7 @@ const mistyped = (value: unknown, row: OptionCheck, path: string): string =>
 function describe(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 80).toWellFormed()}'`
   if (typeof value === 'function') return 'a function'
+  if (typeof value === 'number') return String(value)
   return Array.isArray(value) && value.length > 3 ? 'an array' : formatValue(value)
 }
 
@@ -95,6 +100,11 @@ export const anything = check('anything', () => true)
 export const string = check('a string', (value) => typeof value === 'string')
 export const nonEmptyString = check('a non-empty string', (value) => typeof value === 'string' && value.trim() !== '')
 export const number = check('a number', (value) => typeof value === 'number')
+export const identifier = check(`a string of 1 to ${maxNameLength} characters`, isName)
+export const wellFormedString = check(
+  'a string without lone surrogates',
+  (value) => typeof value === 'string' && value.isWellFormed(),
+)
 export const boolean = check('true or false', (value) => typeof value === 'boolean')
 export const func = check('a function', (value) => typeof value === 'function')
 /** An object whose own checks, if any, are elsewhere: a schema, a store, a tool. */
@@ -108,6 +118,10 @@ export const abortSignal = check(
 export const nonNegativeNumber = check(
   'a finite number, at least 0',
   (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
+)
+export const positiveNumber = check(
+  'a finite number above 0',
+  (value) => typeof value === 'number' && Number.isFinite(value) && value > 0,
 )
 /** A limit of zero would let nothing run. */
 export const positiveLimit = check(

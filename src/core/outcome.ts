@@ -3,8 +3,17 @@
 // A call has one settled outcome, which is written once and never changed. `unknown` means that the body had started,
 // its worker died, and the body must not run again.
 
+import {
+  anything,
+  checkOptions,
+  duration,
+  nonEmptyString,
+  nonNegativeNumber,
+  oneOf,
+  type OptionTable,
+  string,
+} from './check-options.ts'
 import { type Duration, milliseconds } from './duration.ts'
-import { PawlError } from './errors.ts'
 import type { Json } from './tool-value.ts'
 
 const classes = [
@@ -131,8 +140,17 @@ export interface FailOptions {
   cost?: number
 }
 
+export const failOptions = {
+  code: nonEmptyString,
+  class: oneOf(...classes),
+  raw: anything,
+  cause: anything,
+  cost: nonNegativeNumber,
+} satisfies OptionTable<FailOptions>
+
 /** Fails the call with a message for the model: `throw fail('No such order', { code: 'not_found' })`. */
 export function fail(message: string, options: FailOptions = {}): ToolFailure {
+  checkOptions(options, failOptions, 'fail()', 'value_invalid')
   return createToolFailure(message, options, { when: 'never' })
 }
 
@@ -142,11 +160,14 @@ export interface RetryOptions extends FailOptions {
   after?: Duration
 }
 
+export const retryOptions = { ...failOptions, message: string, after: duration } satisfies OptionTable<RetryOptions>
+
 /**
  * Fails the attempt so that it is retried: `throw retry({ after: '2s' })`. After the last attempt the model reads the
  * message.
  */
 export function retry(options: RetryOptions = {}): ToolFailure {
+  checkOptions(options, retryOptions, 'retry()', 'value_invalid')
   const message = options.message ?? 'The tool could not do it now'
   const afterMs = options.after === undefined ? {} : { afterMs: milliseconds(options.after, 'after') }
   return createToolFailure(
@@ -160,13 +181,11 @@ export function retry(options: RetryOptions = {}): ToolFailure {
 const defaultMessage = 'The tool failed without saying why'
 
 function createToolFailure(message: unknown, options: FailOptions, retryAdvice: RetryAdvice): ToolFailure {
-  const { class: kind, code, raw, cost } = options
-  if (cost !== undefined && !isCost(cost))
-    throw new PawlError('value_invalid', `The cost of a failure ${costRequirement}`)
+  const { class: kind = 'execution', code = 'tool_error', raw, cost } = options
   // JavaScript callers may pass anything, often an Error as message. Its text is not meant for the model.
   const about = {
-    class: isClass(kind) ? kind : 'execution',
-    code: isNonEmptyString(code) ? code.toWellFormed() : 'tool_error',
+    class: kind,
+    code: code.toWellFormed(),
     message: typeof message === 'string' ? message.toWellFormed() : defaultMessage,
     source: 'tool' as const,
     retry: retryAdvice,
@@ -178,10 +197,6 @@ function createToolFailure(message: unknown, options: FailOptions, retryAdvice: 
     ...(cost === undefined ? {} : { cost }),
   })
 }
-
-export const isCost = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isFinite(value) && value >= 0
-export const costRequirement = 'must be a finite number, at least 0.'
 
 const isClass = (value: unknown): value is FailureClass => classes.includes(value as FailureClass)
 const isNonEmptyString = (value: unknown): value is string => typeof value === 'string' && value !== ''

@@ -1,6 +1,6 @@
 // The table of size limits. Exceeding one is an error with a code, never a crash, and never affects other calls.
 
-import { PawlError } from './errors.ts'
+import { nested, wholeNumber } from './check-options.ts'
 
 interface SizeRow {
   readonly most: number
@@ -59,17 +59,10 @@ export const sizeTable = {
 export type SizeName = keyof typeof sizeTable
 export type Sizes = { readonly [Name in SizeName]: number }
 
-/** The given limits, with defaults from the table. Throws config_invalid. */
+export const sizesOption = nested(Object.fromEntries(Object.keys(sizeTable).map((name) => [name, wholeNumber(1)])))
+
+/** The given limits, with defaults from the table. */
 export function resolveSizes(given: Partial<Sizes> = {}): Sizes {
-  for (const [name, most] of Object.entries(given)) {
-    const wrong = (why: string): never => {
-      throw new PawlError('config_invalid', `sizes.${name} ${why}.`)
-    }
-    if (!Object.hasOwn(sizeTable, name))
-      wrong(`does not exist; the size limits are ${Object.keys(sizeTable).join(', ')}`)
-    if (most !== undefined && !(Number.isSafeInteger(most) && most > 0))
-      wrong(`is ${String(most)}; it must be a positive integer`)
-  }
   const names = Object.keys(sizeTable) as SizeName[]
   return Object.fromEntries(names.map((name) => [name, given[name] ?? sizeTable[name].most])) as Sizes
 }

@@ -1,6 +1,7 @@
 // The feed: recorded events after a cursor, then new ones, without gaps or duplicates. The store is the source of
 // truth; a hint only triggers another read. Sessions and the runtime hand out readers of it.
 
+import { abortSignal, anything, boolean, checkOptions, type OptionTable, string } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Execution } from '../engine/engine.ts'
@@ -77,6 +78,13 @@ export interface ReadFeed {
   (options: ReadOptions & { readonly live: true }): AsyncIterable<FeedEvent | LiveEvent>
 }
 
+export const feedOptions = {
+  after: anything,
+  signal: abortSignal,
+  live: boolean,
+  narrate: { ...string, expected: "a language, such as 'en'" },
+} satisfies OptionTable<ReadOptions & { live?: boolean }>
+
 const pageSize = 256
 /** Maximum number of live events buffered per reader; older ones are dropped. */
 const maxLive = 256
@@ -111,13 +119,10 @@ export class Feed {
 
   /** The read function of one session, or of all sessions. */
   reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
-    const read = ({
-      after,
-      signal,
-      live,
-      narrate,
-    }: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
-      const narration = narrate === undefined ? {} : { narrate: checkLocale(narrate) }
+    const read = (options: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
+      checkOptions(options, feedOptions, 'events()')
+      const { after, signal, live, narrate } = options
+      const narration = narrate === undefined ? {} : { narrate }
       const query = { after: parseCursor(after), ...(of ? { of } : {}), ...(live ? { live } : {}), ...narration }
       return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
     }
@@ -235,11 +240,6 @@ export class Feed {
       return null
     }
   }
-}
-
-function checkLocale(locale: unknown): string {
-  if (typeof locale === 'string') return locale
-  throw new PawlError('config_invalid', `narrate is ${JSON.stringify(locale)}; it must be a language, such as 'en'.`)
 }
 
 const formatCursor = (position: number, erasures: number): string =>

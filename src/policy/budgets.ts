@@ -9,8 +9,19 @@
 // loop. Longer cycles (A, B, A, B …) are left to the `calls` limit, because a test run between edits looks the same.
 // Tools that poll are exempted by name.
 
+import {
+  array,
+  either,
+  object,
+  type OptionTable,
+  positiveDuration,
+  positiveNumber,
+  required,
+  string,
+  wholeNumber,
+} from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
-import { checkKeys, isPlain, type Refuse, refuseAt } from './conditions.ts'
+import { checkKeys, refuseAt } from './conditions.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
 import { consecutiveRounds, type Usage } from './budget-usage.ts'
 
@@ -78,65 +89,56 @@ export interface OverBudget {
 }
 
 const limitKeys: readonly BudgetName[] = ['calls', 'time', 'cost', 'repeats', 'invalid']
-const tenantKeys = ['calls', 'time', 'cost', 'per']
+
+const tenantLimits = {
+  calls: wholeNumber(1),
+  time: positiveDuration,
+  cost: positiveNumber,
+  per: positiveDuration,
+} satisfies OptionTable<TenantLimits>
+const repeatOptions = { limit: required(wholeNumber(1)), exempt: either(string, array) }
+const { per: _, ...totals } = tenantLimits
+/** A tenant has many conversations at once, so limits on repetition are for turns and sessions only. */
+const conversationLimits = {
+  ...totals,
+  repeats: either(wholeNumber(1), object),
+  invalid: wholeNumber(1),
+} satisfies OptionTable<BudgetLimits>
+export const budgetOptions = { turn: object, session: object, tenant: object } satisfies OptionTable<Budgets>
 
 /** Checks all scopes. A scope without a limit is undefined. Throws config_invalid, naming the field. */
 export function defineBudgets(definition: Budgets): { readonly [scope in BudgetScope]: Budget | undefined } {
-  const refuse = refuseAt('budgets')
-  if (!isPlain(definition)) refuse('', 'is not an object')
-  checkKeys(definition, ['turn', 'session', 'tenant'], refuse)
+  checkKeys(definition, budgetOptions, 'budgets')
   const { turn, session, tenant } = definition
-  if (isPlain(tenant)) refuseConversationLimits(tenant, refuse)
   return {
-    turn: defineBudget(turn, 'turn', limitKeys, refuse),
-    session: defineBudget(session, 'session', limitKeys, refuse),
-    tenant: defineBudget(tenant, 'tenant', tenantKeys, refuse),
-  }
-}
-
-function refuseConversationLimits(limits: object, refuse: Refuse): void {
-  for (const name of ['repeats', 'invalid']) {
-    if (Object.hasOwn(limits, name))
-      refuse(`tenant.${name}`, 'is for turns and sessions only, because a tenant has many conversations at once')
+    turn: defineBudget(turn, 'turn', conversationLimits),
+    session: defineBudget(session, 'session', conversationLimits),
+    tenant: defineBudget(tenant, 'tenant', tenantLimits),
   }
 }
 
 function defineBudget(
   limits: (BudgetLimits & TenantLimits) | undefined,
   scope: BudgetScope,
-  known: readonly string[],
-  refuse: Refuse,
+  table: OptionTable,
 ): Budget | undefined {
   if (limits === undefined) return undefined
-  if (!isPlain(limits)) refuse(scope, 'is not an object')
-  checkKeys(limits, known, refuse, `${scope}.`)
-  const { repeats, cost, time, per }: BudgetLimits & TenantLimits = limits
-  const loop = isPlain(repeats) ? repeats : repeats === undefined ? undefined : { limit: repeats }
-  if (isPlain(repeats)) checkKeys(repeats, ['limit', 'exempt'], refuse, `${scope}.repeats.`)
-  if (loop && loop.limit === undefined) refuse(`${scope}.repeats.limit`, 'is missing')
-  if (cost !== undefined && !(typeof cost === 'number' && Number.isFinite(cost) && cost > 0))
-    refuse(`${scope}.cost`, 'is not a number above 0')
+  const path = `budgets.${scope}`
+  checkKeys(limits, table, path)
+  const { repeats, cost, time, per } = limits
+  if (typeof repeats === 'object') checkKeys(repeats, repeatOptions, `${path}.repeats`)
+  const loop = typeof repeats === 'number' ? { limit: repeats } : repeats
   const budget = {
     scope,
-    calls: wholeNumber(limits.calls, `${scope}.calls`, refuse),
-    time: durationMs(time, `${scope}.time`, 'which would refuse every call', refuse),
+    calls: limits.calls,
+    time: time === undefined ? undefined : milliseconds(time, `${path}.time`),
     cost,
-    repeats: wholeNumber(loop?.limit, isPlain(repeats) ? `${scope}.repeats.limit` : `${scope}.repeats`, refuse),
-    exempt: compileToolGlobs(loop?.exempt, `${scope}.repeats.exempt`, refuse),
-    invalid: wholeNumber(limits.invalid, `${scope}.invalid`, refuse),
-    per: durationMs(per, `${scope}.per`, 'which is not a window', refuse),
+    repeats: loop?.limit,
+    exempt: compileToolGlobs(loop?.exempt, `${scope}.repeats.exempt`, refuseAt('budgets')),
+    invalid: limits.invalid,
+    per: per === undefined ? undefined : milliseconds(per, `${path}.per`),
   }
   return limitKeys.some((name) => budget[name] !== undefined) ? Object.freeze(budget) : undefined
-}
-
-function durationMs(value: Duration | undefined, field: string, zero: string, refuse: Refuse): number | undefined {
-  const ms = value === undefined ? undefined : milliseconds(value, `budgets.${field}`)
-  return ms === 0 ? refuse(field, `is 0, ${zero}`) : ms
-}
-
-function wholeNumber(value: unknown, field: string, refuse: Refuse): number | undefined {
-  if (value === undefined || (Number.isSafeInteger(value) && (value as number) >= 1)) return value as number | undefined
-  return refuse(field, 'is not a whole number of at least 1')
 }
 
 /** The budget of one scope, with its usage. */

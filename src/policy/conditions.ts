@@ -10,7 +10,8 @@
 
 import type { RE2JS } from 're2js'
 import { loadRe2 } from '../tools/re2.ts'
-import { PawlError } from '../core/errors.ts'
+import { optionProblem, type OptionTable } from '../core/check-options.ts'
+import { asSentence, PawlError } from '../core/errors.ts'
 import { type Json, toRecordedForm } from '../core/tool-value.ts'
 
 export type Truth = 'yes' | 'no' | 'unsure'
@@ -69,11 +70,12 @@ export const isPlain = (value: unknown): value is Readonly<Record<string, unknow
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** A key that is set to undefined is refused too: it would widen a rule (`tool: undefined` means every tool). */
-export function checkKeys(options: object, known: readonly string[], refuse: Refuse, prefix = ''): void {
-  for (const key of Object.keys(options)) {
-    if (!known.includes(key)) refuse(`${prefix}${key}`, `is not known; the fields are ${known.join(', ')}`)
-    if ((options as Record<string, unknown>)[key] === undefined) refuse(`${prefix}${key}`, 'is undefined; leave it out')
-  }
+export function checkKeys(options: unknown, table: OptionTable, path: string): void {
+  const unset = isPlain(options) && Object.keys(options).find((key) => key in table && options[key] === undefined)
+  const problem = unset
+    ? `\`${path}.${unset}\` is undefined; leave it out`
+    : optionProblem(options, table, path, `${path}.`)
+  if (problem !== undefined) throw new PawlError('config_invalid', asSentence(problem))
 }
 
 type Test = (value: Json) => Truth

@@ -5,7 +5,19 @@
 // them.
 
 import type { Hints } from '../tools/tool-hints.ts'
-import { type Duration, milliseconds } from '../core/duration.ts'
+import {
+  array,
+  boolean,
+  either,
+  func,
+  object,
+  oneOf,
+  type OptionTable,
+  required,
+  string,
+  wholeNumber,
+} from '../core/check-options.ts'
+import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
 import type { Json } from '../core/tool-value.ts'
 import {
   type ArgumentMatch,
@@ -13,7 +25,6 @@ import {
   type ArgumentPatterns,
   checkKeys,
   compilePatterns,
-  isPlain,
   type Refuse,
   refuseAt,
   type Truth,
@@ -117,50 +128,64 @@ export interface RuleMatch {
 
 export type Glob = (text: string) => boolean
 
-const effects: readonly unknown[] = ['allow', 'ask', 'deny'] satisfies Effect[]
+const effects = ['allow', 'ask', 'deny'] as const satisfies Effect[]
 const classes = ['readOnly', 'destructive', 'idempotent', 'openWorld', 'remote'] satisfies ToolClass[]
-const ruleKeys = [
-  'tool',
-  'class',
-  'when',
-  'principal',
-  'tenant',
-  'session',
-  'then',
-  'reason',
-  'quorum',
-  'approvers',
-  'separate',
-  'expires',
-]
 const maxReasonLength = 1_000
 
-export const isEffect = (value: unknown): value is Effect => effects.includes(value)
+export const isEffect = (value: unknown): value is Effect => effects.includes(value as Effect)
+
+export const isReason = (value: unknown): value is string =>
+  typeof value === 'string' && value.trim() !== '' && value.length <= maxReasonLength && value.isWellFormed()
+
+export const isQuorum = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
+
+const names = either(string, array)
+const approvalOptions = {
+  quorum: wholeNumber(1),
+  approvers: names,
+  separate: boolean,
+  expires: {
+    expected: 'a duration of at least 1 second, because people need time to decide',
+    valid: (value) => (parseDuration(value as Duration) ?? 0) >= 1_000,
+  },
+} satisfies OptionTable<NonNullable<PolicyDefinition['approvals']>>
+
+export const ruleOptions = {
+  ...approvalOptions,
+  tool: names,
+  class: names,
+  when: object,
+  principal: names,
+  tenant: names,
+  session: names,
+  then: required(oneOf(...effects)),
+  reason: { expected: `a string of 1 to ${maxReasonLength} characters`, valid: isReason },
+} satisfies OptionTable<Rule>
+
+export const policyOptions = {
+  rules: array,
+  default: oneOf('normal', 'careful'),
+  decide: func,
+  approvals: object,
+} satisfies OptionTable<PolicyDefinition>
 
 /** Checks and compiles a policy. Throws config_invalid, naming the rule and the field. */
 export function definePolicy(definition: PolicyDefinition): Policy {
-  const refuse = refuseAt('policy')
-  if (!isPlain(definition)) refuse('', 'is not an object')
-  checkKeys(definition, ['rules', 'default', 'decide', 'approvals'], refuse)
+  checkKeys(definition, policyOptions, 'policy')
   const { rules = [], default: mode = 'normal', decide, approvals = {} } = definition
-  if (!Array.isArray(rules)) refuse('rules', 'is not a list')
-  if (mode !== 'normal' && mode !== 'careful') refuse('default', "is not 'normal' or 'careful'")
-  if (decide !== undefined && typeof decide !== 'function') refuse('decide', 'is not a function')
+  checkKeys(approvals, approvalOptions, 'policy.approvals')
   return Object.freeze({
-    rules: Object.freeze(Array.from(rules, (rule, index) => compileRule(rule, refuseAt(`policy.rules[${index}]`)))),
+    rules: Object.freeze(Array.from(rules, (rule, index) => compileRule(rule, `policy.rules[${index}]`))),
     careful: mode === 'careful',
     decide,
-    approvals: readApprovals(approvals, refuse),
+    approvals: readApprovalTerms(approvals, refuseAt('policy.approvals')),
   })
 }
 
 /** Compiles a single rule. */
-export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): CompiledRule {
-  if (!isPlain(rule)) return refuse('', 'is not an object')
-  checkKeys(rule, ruleKeys, refuse)
-  if (!isEffect(rule.then)) refuse('then', "is not 'allow', 'ask' or 'deny'")
-  if (rule.reason !== undefined && !isReason(rule.reason))
-    refuse('reason', `is not a string of 1 to ${maxReasonLength} characters`)
+export function compileRule(rule: Rule, path = 'rule'): CompiledRule {
+  checkKeys(rule, ruleOptions, path)
+  const refuse = refuseAt(path)
   const asking = readApprovalTerms(rule, refuse)
   for (const field of Object.keys(asking))
     if (rule.then !== 'ask') refuse(field === 'expiresMs' ? 'expires' : field, "is for then: 'ask'")
@@ -178,22 +203,9 @@ export function compileRule(rule: Rule, refuse: Refuse = refuseAt('rule')): Comp
   })
 }
 
-const approvalKeys = ['quorum', 'approvers', 'separate', 'expires']
-
-function readApprovals(approvals: unknown, refuse: Refuse): ApprovalTerms {
-  if (!isPlain(approvals)) return refuse('approvals', 'is not an object')
-  const within: Refuse = (field, why) => refuse(`approvals.${field}`, why)
-  checkKeys(approvals, approvalKeys, within)
-  return readApprovalTerms(approvals, within)
-}
-
 function readApprovalTerms({ quorum, approvers, separate, expires }: Partial<Rule>, refuse: Refuse): ApprovalTerms {
-  if (quorum !== undefined && !isQuorum(quorum)) refuse('quorum', 'is not a whole number of at least 1')
-  if (separate !== undefined && typeof separate !== 'boolean') refuse('separate', 'is not true or false')
   compileGlobs(approvers, 'approvers', refuse)
   const expiresMs = expires === undefined ? undefined : milliseconds(expires, 'expires')
-  if (expiresMs !== undefined && !(expiresMs >= 1_000))
-    refuse('expires', 'is less than 1 second; people need more time to decide')
   return {
     ...(quorum === undefined ? {} : { quorum }),
     ...(approvers === undefined ? {} : { approvers: typeof approvers === 'string' ? [approvers] : [...approvers] }),
@@ -201,11 +213,6 @@ function readApprovalTerms({ quorum, approvers, separate, expires }: Partial<Rul
     ...(expiresMs === undefined ? {} : { expiresMs }),
   }
 }
-
-export const isReason = (value: unknown): value is string =>
-  typeof value === 'string' && value.trim() !== '' && value.length <= maxReasonLength && value.isWellFormed()
-
-export const isQuorum = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
 
 /** Matches a rule against a call. Cheap checks first; arguments last. */
 export function matchRule(rule: CompiledRule, facts: Facts): RuleMatch | null {

@@ -12,11 +12,10 @@ import type { LiveEvent } from '../feed/event-feed.ts'
 import type { Driver, Execution } from '../engine/engine.ts'
 import { isTurn, turnTool } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/encrypted-call-id.ts'
-import { PawlError } from '../core/errors.ts'
 import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import { chargeModel } from '../models/cost-ledger.ts'
-import { checkModel, type Model } from '../models/model.ts'
+import { type Model } from '../models/model.ts'
 import type { Compaction, Frame, Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
 import type { Caller } from '../sessions/build-call-request.ts'
 import type { Batches } from '../sessions/run-batch.ts'
@@ -31,7 +30,6 @@ import type { TurnHost } from '../turns/ports.ts'
 import { MessageWatcher } from '../turns/conversation/message-watcher.ts'
 import { endOrphanTurn } from '../turns/end-orphan-turn.ts'
 import { sessionUsage, usageRow } from '../turns/usage.ts'
-import { frameTerms } from '../turns/turn-request.ts'
 import { shownMessage } from '../turns/conversation/mask-message.ts'
 import { resumeTurn, startTurn } from '../turns/start-turn.ts'
 import { turnDriver } from '../turns/turn-loop.ts'
@@ -65,16 +63,10 @@ export function openTurns(host: TurnsHost): Turns {
   const { store, engine, clock, ids, logger, sizes, seal, redact, registry } = host.background
   const { records, batches } = host
   const models = new Map<string, Model>()
-  for (const model of host.models) {
-    if (models.has(checkModel(model).name))
-      throw new PawlError('config_invalid', `Two models have the name '${model.name}'.`)
-    models.set(model.name, model)
-  }
+  for (const model of host.models) models.set(model.name, model)
   const frames = new Map<string, Frame>()
   for (const frame of host.frames) {
-    if (frames.has(frameTerms(frame, '').name))
-      throw new PawlError('config_invalid', `Two frames have the name '${frame.name}'.`)
-    if (typeof frame.model === 'object') models.set(checkModel(frame.model).name, frame.model)
+    if (typeof frame.model === 'object') models.set(frame.model.name, frame.model)
     frames.set(frame.name, frame)
   }
   const lookup = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }

@@ -1,6 +1,7 @@
 // Emits an event: one commit records it together with a pending delivery for each subscription. The scheduler of any
 // worker makes the deliveries, so emitting never fails because a task could not start.
 
+import { checkOptions, string } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
@@ -24,7 +25,7 @@ import {
   type SubscriptionRow,
 } from './trigger-row.ts'
 import type { SchedulesHost } from './ports.ts'
-import { checkFields, rejectWith } from './start-target.ts'
+import { rejectWith } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
 /** A recorded event. */
@@ -66,12 +67,8 @@ export interface EmitSource {
   }
 }
 
-const emitFields = ['key', 'session'] as const
-
-/** Rejects unknown options, to catch misspelled ones. */
-export function checkEmitOptions(options: unknown, fields: readonly string[] = emitFields): void {
-  if (options !== undefined) checkFields(options, fields, 'trigger_invalid')
-}
+export const emitOptions = { key: string, session: string }
+export const runtimeEmitOptions = { ...emitOptions, tenant: string }
 
 export async function emit(
   host: SchedulesHost,
@@ -145,7 +142,7 @@ export async function emitInBody(
   payload: unknown,
   { placed, ...options }: { key: string; session: string | undefined; placed: boolean },
 ): Promise<EmittedEvent> {
-  checkEmitOptions(options)
+  checkOptions(options, emitOptions, 'ctx.trigger()', 'trigger_invalid')
   const by = { call: request.uid, session: request.position.session, fence: () => attached.fence(), placed }
   return emit(host, { tenant: request.position.tenant, session: options.session, by }, event, payload, options.key)
 }

@@ -1,7 +1,7 @@
-// Validates the runtime option `schedules`: limits on the number of schedules, their interval and their lateness.
+// The runtime option `schedules`: limits on the number of schedules, their interval and their lateness.
 
+import { duration, nested, type OptionTable, wholeNumber } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
 
 export interface ScheduleLimits {
   /** Maximum number of active schedules per session (default 5). */
@@ -18,17 +18,13 @@ export interface CheckedLimits {
   readonly toleranceMs: number
 }
 
-const fields: readonly string[] = ['active', 'apart', 'tolerance']
+export const scheduleLimitsOption = nested({
+  active: wholeNumber(0),
+  apart: duration,
+  tolerance: duration,
+} satisfies OptionTable<ScheduleLimits>)
 
-export function scheduleLimits(given: ScheduleLimits = {}): CheckedLimits {
-  if (typeof given !== 'object' || given === null)
-    throw new PawlError('config_invalid', '`schedules` must be an object.')
-  for (const field of Object.keys(given))
-    if (!fields.includes(field))
-      throw new PawlError('config_invalid', `schedules.${field} is unknown; the options are ${fields.join(', ')}.`)
-  const { active = 5, apart = '60s', tolerance = '60s' } = given
-  if (!Number.isSafeInteger(active) || active < 0)
-    throw new PawlError('config_invalid', `schedules.active is ${String(active)}; it must be a non-negative integer.`)
+export function scheduleLimits({ active = 5, apart = '60s', tolerance = '60s' }: ScheduleLimits = {}): CheckedLimits {
   return {
     active,
     leastMs: milliseconds(apart, 'schedules.apart'),

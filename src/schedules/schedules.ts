@@ -1,6 +1,7 @@
 // The schedules of one session: runs of a tool, or messages, at recurring times or at one instant. This file creates
 // and changes them; the scheduler fires them.
 
+import { anything, checkRequiredOptions, oneOf, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
@@ -31,7 +32,7 @@ import { scheduleTransition } from './schedule-events.ts'
 import { type CatchUp, maxCatchUp } from './due-slots.ts'
 import { startTask } from '../tasks/start-task.ts'
 import type { SchedulesHost } from './ports.ts'
-import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
+import { checkStartId, checkStart, rejectWith, startOptions, type StartSpec } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
 export interface CreateSchedule extends StartSpec {
@@ -86,20 +87,15 @@ export interface Schedules {
 const maxInactive = 50
 const maxTimes = 1_000
 const maxAttempts = 1_000
-const fields = [
-  'tool',
-  'input',
-  'message',
-  'cron',
-  'at',
-  'timezone',
-  'title',
-  'catchUp',
-  'cap',
-  'overlap',
-  'wake',
-  'id',
-] as const
+export const scheduleOptions = {
+  ...startOptions,
+  cron: string,
+  at: anything,
+  timezone: string,
+  catchUp: oneOf('skip', 'once', 'all'),
+  cap: wholeNumber(1, maxCatchUp),
+  overlap: oneOf('skip', 'queue', 'parallel'),
+} satisfies OptionTable<CreateSchedule>
 const refuse = rejectWith('schedule_invalid')
 
 /** The new row, or `row: null` to remove the schedule. Null: leave it unchanged. */
@@ -196,7 +192,7 @@ export function openSchedules(
 
   return {
     async create(request) {
-      checkFields(request, fields, 'schedule_invalid')
+      checkRequiredOptions(request, scheduleOptions, 'schedules.create()', 'schedule_invalid')
       const id = checkStartId(request.id ?? `schedule_${ids.next()}`, 'schedule_invalid')
       const now = clock.now()
       // A repeated request is validated as of the first creation: its instant may have passed since.
@@ -339,9 +335,6 @@ export function openSchedules(
   }
 }
 
-const catchUps: readonly unknown[] = ['skip', 'once', 'all']
-const overlaps: readonly unknown[] = ['skip', 'queue', 'parallel']
-
 async function checkDefinition(
   host: SchedulesHost,
   owner: Owner,
@@ -350,11 +343,6 @@ async function checkDefinition(
 ): Promise<ScheduleDefinition & { readonly secret: boolean }> {
   const { cron, at, timezone, catchUp = 'once', cap = 10, overlap = 'skip' } = request
   const timing = checkTiming({ cron, at, timezone }, now, { leastMs: host.limits.leastMs })
-  if (!catchUps.includes(catchUp)) refuse(`catchUp is ${formatValue(catchUp)}; it must be 'skip', 'once' or 'all'.`)
-  if (!overlaps.includes(overlap))
-    refuse(`overlap is ${formatValue(overlap)}; it must be 'skip', 'queue' or 'parallel'.`)
-  if (!Number.isSafeInteger(cap) || cap < 1 || cap > maxCatchUp)
-    refuse(`cap is ${String(cap)}; it must be an integer from 1 to ${maxCatchUp}.`)
   const start = await checkStart(host, owner, request, { code: 'schedule_invalid' })
   return { timing, ...start, catchUp, cap, overlap }
 }

@@ -1,9 +1,10 @@
 // Validates what a schedule or a trigger starts, at creation: a background tool with valid arguments, or a message.
 
+import { anything, either, object, type OptionTable, string } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import { formatValue } from '../core/format-value.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
-import type { WakePolicy } from '../core/task-state.ts'
+import { type WakePolicy, wakeOption } from '../core/task-state.ts'
 import { decode, containsAttachment } from '../core/tool-value.ts'
 import { mayHideFields, withoutReceived } from '../tools/hidden-arguments.ts'
 import { taskBatch } from '../store/records/task-record.ts'
@@ -33,7 +34,6 @@ type Code = 'schedule_invalid' | 'trigger_invalid'
 /** The id becomes part of task ids and their file paths. */
 const idShape = /^[A-Za-z0-9_-][A-Za-z0-9_.-]{0,63}$/
 const maxProblems = 8
-const wakePolicies: readonly unknown[] = ['silent', 'on_terminal', 'on_activity']
 
 export function rejectWith(code: Code): (why: string) => never {
   return (why) => {
@@ -54,15 +54,15 @@ export function checkStartId(id: unknown, code: Code): string {
   return id
 }
 
-/** Rejects unknown fields, to catch misspelled ones. */
-export function checkFields(request: unknown, fields: readonly string[], code: Code): void {
-  const refuse = rejectWith(code)
-  if (typeof request !== 'object' || request === null)
-    refuse(`The request is ${request === null ? 'null' : `a ${typeof request}`}; it must be an object.`)
-  for (const field of Object.keys(request as object))
-    if (!fields.includes(field))
-      refuse(`There is no field ${JSON.stringify(field.slice(0, 60))}; the fields are ${fields.join(', ')}.`)
-}
+/** The rows that schedules and triggers share. checkStart checks the values further. */
+export const startOptions = {
+  tool: either(string, object),
+  input: anything,
+  message: string,
+  title: string,
+  wake: wakeOption,
+  id: string,
+} satisfies OptionTable<StartSpec>
 
 /** `partial`: an argument is filled in later (payloadTo), so the input is not checked against the schema yet. */
 export async function checkStart(
@@ -80,8 +80,6 @@ export async function checkStart(
         ? 'The request has neither tool nor message; give exactly one.'
         : 'The request has both tool and message; give exactly one.',
     )
-  if (!wakePolicies.includes(wake))
-    refuse(`wake is ${formatValue(wake)}; it must be 'silent', 'on_terminal' or 'on_activity'.`)
   if (message !== undefined) {
     if (request.input !== undefined) refuse('`input` is not allowed with a message.')
     if (typeof message !== 'string' || message.trim() === '' || !message.isWellFormed())

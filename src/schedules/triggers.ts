@@ -1,6 +1,7 @@
 // The triggers of one session: an emitted event starts a task or delivers a message for every subscription to its name.
 // A subscription belongs to its session; an event reaches all sessions of the tenant.
 
+import { anything, checkOptions, checkRequiredOptions, type OptionTable, string } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { canonicalText } from '../core/canonical-json.ts'
 import { lengthPrefixed } from '../core/ids.ts'
@@ -8,7 +9,7 @@ import { formatValue } from '../core/format-value.ts'
 import { decode } from '../core/tool-value.ts'
 import { eventOf, sessionSubject, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
 import type { Change, Guard } from '../store/store.ts'
-import { checkEmitOptions, checkEvent, emit, type EmittedEvent } from './emit-event.ts'
+import { emitOptions, checkEvent, emit, type EmittedEvent } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
 import {
   subscriptionIndexName,
@@ -18,7 +19,7 @@ import {
   type SubscriptionRow,
 } from './trigger-row.ts'
 import type { SchedulesHost } from './ports.ts'
-import { checkStartId, checkFields, checkStart, rejectWith, type StartSpec } from './start-target.ts'
+import { checkStartId, checkStart, rejectWith, startOptions, type StartSpec } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
 export interface Subscribe extends StartSpec {
@@ -55,7 +56,11 @@ export interface Triggers {
 
 const maxSubscriptions = 100
 const maxAttempts = 1_000
-const fields = ['event', 'tool', 'input', 'payloadTo', 'message', 'title', 'wake', 'id'] as const
+export const subscribeOptions = {
+  ...startOptions,
+  event: anything,
+  payloadTo: string,
+} satisfies OptionTable<Subscribe>
 const refuse = rejectWith('trigger_invalid')
 
 export function openTriggers(host: SchedulesHost, owner: Owner): Triggers {
@@ -110,7 +115,7 @@ export function openTriggers(host: SchedulesHost, owner: Owner): Triggers {
 
   return {
     async subscribe(request) {
-      checkFields(request, fields, 'trigger_invalid')
+      checkRequiredOptions(request, subscribeOptions, 'triggers.subscribe()', 'trigger_invalid')
       const event = checkEvent(request.event)
       const payloadTo = payloadArgument(request)
       const { secret, ...start } = await checkStart(host, owner, request, {
@@ -174,7 +179,7 @@ export function openTriggers(host: SchedulesHost, owner: Owner): Triggers {
     pause: (id) => enable(id, false),
     resume: (id) => enable(id, true),
     async emit(event, payload, options) {
-      checkEmitOptions(options)
+      checkOptions(options, emitOptions, 'triggers.emit()', 'trigger_invalid')
       const source = { tenant: of.tenant, session: options?.session, from: of.session }
       return emit(host, source, event, payload, options?.key)
     },

@@ -2,9 +2,9 @@
 // picks the notices up itself and checks again before it ends. A wake is a `due` row committed together with the
 // notice; the commit that removes it records the turn, so a session is woken exactly once, across workers and crashes.
 
+import { boolean, either, nested, type OptionTable, wholeNumber } from '../core/check-options.ts'
 import type { NewCall } from '../engine/engine.ts'
 import { turnBatch, wokenId } from '../store/records/conversation.ts'
-import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
@@ -31,24 +31,18 @@ export interface WakeRow {
 
 const defaultMaxConsecutive = 10
 
-/**
- * Validates the runtime option `wake`. The scheduler is told about a wake row before it is committed, so that it polls.
- */
+export const wakeOption = either(
+  boolean,
+  nested({ maxConsecutive: wholeNumber(1) } satisfies OptionTable<{ maxConsecutive?: number }>),
+)
+
+/** The scheduler is told about a wake row before it is committed, so that it polls. */
 export function openWakes(
   option: boolean | { readonly maxConsecutive?: number } | undefined,
   { clock, due }: { readonly clock: Clock; readonly due: DueSignal },
 ): Wakes {
-  const { maxConsecutive = defaultMaxConsecutive } = typeof option === 'object' && option !== null ? option : {}
-  const enabled =
-    option === true ||
-    (typeof option === 'object' && option !== null && Object.keys(option).every((field) => field === 'maxConsecutive'))
-  if (
-    option !== undefined &&
-    option !== false &&
-    !(enabled && Number.isSafeInteger(maxConsecutive) && maxConsecutive >= 1)
-  )
-    throw new PawlError('config_invalid', '`wake` must be a boolean, or { maxConsecutive } with a positive integer.')
-  if (!enabled) return { maxConsecutive: 0, rows: () => [] }
+  if (option === undefined || option === false) return { maxConsecutive: 0, rows: () => [] }
+  const { maxConsecutive = defaultMaxConsecutive } = option === true ? {} : option
   return {
     maxConsecutive,
     rows({ tenant, session }, what, call) {

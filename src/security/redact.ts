@@ -2,7 +2,7 @@
 // logged, in every encoding: plain, base64 (at any byte offset), base64url, hex, URL-encoded, JSON-escaped. Values that
 // tool bodies receive are not changed.
 
-import { PawlError } from '../core/errors.ts'
+import { either, func, hidden, listOf, string } from '../core/check-options.ts'
 import { SecretMatcher, MatchStream } from './secret-matcher.ts'
 import { redactDeep } from './redact-deep.ts'
 
@@ -16,13 +16,7 @@ const maxRecent = 32
 
 export type Secrets = readonly string[] | (() => readonly string[])
 
-/** Checks the `secrets` option. Throws config_invalid. */
-export function checkSecrets(secrets: unknown): Secrets {
-  if (typeof secrets === 'function')
-    return () => (secrets as () => readonly string[])().filter((each) => typeof each === 'string')
-  if (Array.isArray(secrets) && secrets.every((each) => typeof each === 'string')) return secrets
-  throw new PawlError('config_invalid', 'secrets must be an array of strings, or a function that returns one.')
-}
+export const secretsOption = hidden({ ...either(listOf(string), func), part: () => undefined })
 
 /** Redacts text that arrives in pieces. A possible beginning of a secret is held back until it is ruled out. */
 export interface RedactedStream {
@@ -57,7 +51,8 @@ export class Redactor {
     this.#minLength = minLength
     this.#hasHostSecrets = typeof secrets === 'function' || secrets.length > 0
     this.#redactByShape = redactByShape
-    this.#secrets = typeof secrets === 'function' ? secrets : () => secrets
+    this.#secrets =
+      typeof secrets === 'function' ? () => secrets().filter((each) => typeof each === 'string') : () => secrets
   }
 
   /** Whether there is any secret to look for. */

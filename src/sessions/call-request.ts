@@ -1,5 +1,6 @@
 // Public types of a call request and its outcome, and the checks made before anything is recorded.
 
+import { optionProblem } from '../core/check-options.ts'
 import { similarNames } from '../core/similar-names.ts'
 import type { ModelPart } from '../models/outcome-to-model-parts.ts'
 import type { AskKind } from '../store/records/approval-wait-terms.ts'
@@ -10,7 +11,7 @@ import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/tool-value.ts'
-import { type Timeouts, timeoutsOf } from '../tools/tool-options.ts'
+import { timeoutOption, type Timeouts } from '../tools/tool-options.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */
@@ -72,6 +73,7 @@ export type OpenCall =
     }
 
 const fields: readonly (keyof CallAsk)[] = ['id', 'name', 'input', 'meta', 'timeout', 'deadline', 'idempotencyKey']
+const timeoutTable = { timeout: timeoutOption }
 const knownFields: ReadonlySet<string> = new Set(fields)
 
 const reject = (why: string): never => {
@@ -92,7 +94,8 @@ export function checkCall(call: CallAsk): void {
   if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, '`idempotencyKey`')
   if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline)))
     reject('`deadline` must be a Date or milliseconds since 1970')
-  if (call.timeout !== undefined) timeoutsOf(call.timeout, reject)
+  const problem = call.timeout === undefined ? undefined : optionProblem({ timeout: call.timeout }, timeoutTable, '')
+  if (problem !== undefined) reject(problem)
   if (call.meta !== undefined) checkMeta(call.meta)
 }
 

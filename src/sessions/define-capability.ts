@@ -1,12 +1,22 @@
 // A capability is a named bundle of tools, instructions, limits and hooks that a session can switch on. A capability
 // that is off is neither shown to a model nor run for one.
 
-import { checkHooks, type Hook, type HookFacts } from '../calls/admission/hook-definition.ts'
+import { type Hook, type HookFacts, hooksOption } from '../calls/admission/hook-definition.ts'
+import {
+  listOf,
+  nested,
+  nonEmptyString,
+  type OptionTable,
+  positiveNumber,
+  required,
+  string,
+  wellFormedString,
+  wholeNumber,
+} from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Scope } from '../core/scope.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
 import { type Entry, restrictToolset, type Toolset } from '../tools/toolset.ts'
-import { isCost } from '../models/cost-ledger.ts'
 import type { TurnLimits } from '../models/turn-interface.ts'
 
 export interface Capability {
@@ -37,9 +47,8 @@ export class Capabilities {
 
   /** `taskTools` are offered only if some tool can run in the background. */
   constructor(all: readonly Capability[], taskTools: readonly Tool[]) {
-    if (!Array.isArray(all)) throw invalid('must be a list')
     this.#taskTools = new Set(taskTools)
-    this.#all = new Map(all.map((each) => [checkCapability(each).name, each]))
+    this.#all = new Map(all.map((each) => [each.name, each]))
     if (this.#all.size < all.length) throw invalid('two capabilities have the same name')
     const toolOwners = new Map<string, string>()
     for (const { name, tools = [], requires = [] } of all) {
@@ -129,7 +138,7 @@ export class Capabilities {
       return (tool !== undefined && this.#owners.get(tool) === name) || switchedOn(facts, name)
     }
     return [...this.#all.values()].flatMap(({ name, hooks = [] }) =>
-      checkHooks(hooks).map(({ name: own, before, after, project }) => ({
+      hooks.map(({ name: own, before, after, project }) => ({
         name: own,
         ...(before
           ? {
@@ -160,29 +169,22 @@ export class Capabilities {
 
 const invalid = (why: string): PawlError => new PawlError('config_invalid', `capabilities: ${why}.`)
 
-const fields = new Set(['name', 'description', 'tools', 'instructions', 'limits', 'hooks', 'requires'])
+const capabilityOptions = {
+  name: required({
+    expected: '1 to 64 characters of A-Z a-z 0-9 _ . -',
+    valid: (value) => typeof value === 'string' && namePattern.test(value),
+  }),
+  description: string,
+  tools: listOf({ expected: 'a tool made with tool()', valid: isTool }),
+  instructions: wellFormedString,
+  limits: nested({
+    steps: wholeNumber(1),
+    invalid: wholeNumber(1),
+    historyTokens: wholeNumber(1),
+    cost: positiveNumber,
+  } satisfies OptionTable<NonNullable<Capability['limits']>>),
+  hooks: hooksOption,
+  requires: listOf(nonEmptyString),
+} satisfies OptionTable<Capability>
 
-const limitFields = new Set(['steps', 'invalid', 'historyTokens', 'cost'])
-
-function checkCapability(capability: Capability): Capability {
-  if (typeof capability?.name !== 'string' || !namePattern.test(capability.name))
-    throw invalid('a name must be 1 to 64 characters of A-Z a-z 0-9 _ . -')
-  for (const field of Object.keys(capability))
-    if (!fields.has(field)) throw invalid(`'${capability.name}' has the unknown field '${field}'`)
-  const { tools = [], instructions, limits = {}, hooks = [], requires = [] } = capability
-  for (const [field, list] of Object.entries({ tools, hooks, requires }))
-    if (!Array.isArray(list)) throw invalid(`${field} of '${capability.name}' must be a list`)
-  if (!tools.every(isTool)) throw invalid(`tools of '${capability.name}' must be created with tool()`)
-  if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
-    throw invalid(`instructions of '${capability.name}' must be a well-formed string`)
-  if (typeof limits !== 'object' || limits === null)
-    throw invalid(`limits of '${capability.name}' must be an object such as { steps: 10 }`)
-  for (const [limit, value] of Object.entries(limits)) {
-    if (!limitFields.has(limit)) throw invalid(`limits of '${capability.name}' has the unknown field '${limit}'`)
-    if (limit === 'cost') {
-      if (!isCost(value)) throw invalid(`limits.cost of '${capability.name}' must be a number above 0`)
-    } else if (!Number.isSafeInteger(value) || value < 1)
-      throw invalid(`limits.${limit} of '${capability.name}' must be a whole number of at least 1`)
-  }
-  return capability
-}
+export const capabilitiesOption = listOf(nested(capabilityOptions))

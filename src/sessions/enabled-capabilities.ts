@@ -15,8 +15,6 @@ export class EnabledCapabilities {
 
   /** `initial`: capabilities to switch on before anything runs. */
   constructor(switches: CapabilitySwitches, { tenant, session }: Scope, initial: readonly string[] | undefined) {
-    if (initial !== undefined && !Array.isArray(initial))
-      throw new PawlError('config_invalid', '`capabilities` of a session must be a list of names.')
     this.#switches = switches
     this.#scope = { tenant, session }
     this.#initial = initial

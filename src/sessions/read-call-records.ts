@@ -1,9 +1,9 @@
 // Reads recorded calls, whole results by handle, and attachment bytes. Every read checks tenant and session; data of
 // other tenants or sessions is reported as if it did not exist.
 
+import { checkOptions, number, type OptionTable } from '../core/check-options.ts'
 import { type OutputBudget, readablePage, readOutput } from '../calls/output/truncate.ts'
 import { redactOutcome } from '../calls/output/redact-outcome.ts'
-import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Redactor } from '../security/redact.ts'
@@ -19,6 +19,8 @@ import { type Recording, recordingOf } from './export-recording.ts'
 import { waitUntil } from './run-until-waiting.ts'
 
 const pageSize = 500
+
+export const outputPageOptions = { offset: number, limit: number } satisfies OptionTable<Parameters<Outputs['read']>[1]>
 
 export class RecordReader {
   readonly #store: Store
@@ -57,13 +59,14 @@ export class RecordReader {
 
   /** Starts calls and returns early; open calls are described by their records. */
   async runUntil(start: () => Batch, until: Until): Promise<(CallOutcome | OpenCall)[]> {
-    if (until !== 'waiting') milliseconds(until, 'until') // reject before anything starts
     return waitUntil(start(), until, { store: this.#store, clock: this.#clock })
   }
 
   outputs(of: Scope): Outputs {
     return {
-      read: async (handle, { offset, limit } = {}) => {
+      read: async (handle, page) => {
+        checkOptions(page, outputPageOptions, 'outputs.read()')
+        const { offset, limit } = page ?? {}
         const call = await readStore(() => this.#store.call(handle))
         const isOwn = call && call.position.tenant === of.tenant && call.position.session === of.session
         if (!isOwn || call.outcome === null) throw new PawlError('output_unknown')

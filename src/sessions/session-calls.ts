@@ -1,6 +1,7 @@
 // session.calls: reads the recorded calls of a session with their outcomes, steps and waits. Wait keys and internal
 // error details are never returned; the log has them.
 
+import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
 import {
   type CallRecord,
   type CallState,
@@ -8,7 +9,6 @@ import {
   type WaitRecord,
   parseCallOptions,
 } from '../store/records/call-record.ts'
-import { PawlError } from '../core/errors.ts'
 import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
@@ -94,6 +94,13 @@ export interface Calls {
 const pageSize = 100
 const maxLimit = 1_000
 
+export const callsQueryOptions = {
+  status: string,
+  tool: string,
+  limit: wholeNumber(1, maxLimit),
+  after: string,
+} satisfies OptionTable<CallsQuery>
+
 export function callsOf(store: Store, of: Scope): Calls {
   return {
     async get(call, { batch = '', occurrence = 0 } = {}) {
@@ -112,13 +119,9 @@ export function callsOf(store: Store, of: Scope): Calls {
         usage,
       }
     },
-    async list({ status, tool, limit = 100, after = '' } = {}) {
-      if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= maxLimit)) {
-        throw new PawlError(
-          'config_invalid',
-          `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`,
-        )
-      }
+    async list(query) {
+      checkOptions(query, callsQueryOptions, 'calls.list()')
+      const { status, tool, limit = 100, after = '' } = query ?? {}
       const found: CallSummary[] = []
       for (let from = after; ;) {
         const records = await store.callsOf(of, { after: from, limit: pageSize })

@@ -1,12 +1,12 @@
 // Ends a session, or a task that started others: their tasks are cancelled or left running. The work is recorded as an
 // internal call ("chore") in the same commit as the end, so that any worker completes it after a crash.
 
+import { checkOptions, oneOf, type OptionTable, string } from '../core/check-options.ts'
 import type { NewCall, Driver, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { isTurn, turnBatch } from '../store/records/conversation.ts'
 import { childrenOf, type EndRow, movedId } from '../store/records/task-record.ts'
-import { PawlError } from '../core/errors.ts'
 import type { OnEnd } from '../core/task-state.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Change, StoredDocument, Store } from '../store/store.ts'
@@ -64,12 +64,17 @@ async function findChore(store: Store, tenant: string, name: string): Promise<St
   return undefined
 }
 
+export const endOptions = {
+  tasks: oneOf('cancel', 'abandon'),
+  reason: string,
+  by: string,
+} satisfies OptionTable<SessionEnd>
+
 /** Ends a session: it accepts no new work, and the chore ends its tasks. Returns false if it had already ended. */
 export async function endSession(host: BackgroundHost, owner: Owner, options: SessionEnd = {}): Promise<boolean> {
+  checkOptions(options, endOptions, 'end()', 'task_invalid')
   const { tasks } = options
   const { reason, by } = checkCancelReason(host, options.reason ?? 'The session has ended', options.by)
-  if (tasks !== undefined && tasks !== 'cancel' && tasks !== 'abandon')
-    throw new PawlError('task_invalid', `\`tasks\` is ${JSON.stringify(tasks)}; it must be 'cancel' or 'abandon'.`)
   const at = host.clock.now()
   const row: EndRow = { at, reason, by, ...(tasks === undefined ? {} : { tasks }) }
   const name = collections.sessionEnd.name(owner)

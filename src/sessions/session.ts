@@ -1,7 +1,8 @@
 // A session, the scope of a conversation: runs calls and turns, and gives access to everything stored for it.
 
+import { checkOptions } from '../core/check-options.ts'
 import type { Feed, ReadFeed } from '../feed/event-feed.ts'
-import { type Duration, milliseconds } from '../core/duration.ts'
+import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Ids, isName, maxNameLength } from '../core/ids.ts'
 import { toRecordedForm } from '../core/tool-value.ts'
@@ -31,8 +32,16 @@ import {
   checkBatch,
   checkTurn,
   type OpenCall,
-  type Until,
 } from './call-request.ts'
+import {
+  type CallOptions,
+  callOptions,
+  type RunOptions,
+  runOptions,
+  type RunUntil,
+  type SessionOptions,
+  sessionOptions,
+} from './session-options.ts'
 import type { Caller } from './build-call-request.ts'
 import type { Batches } from './run-batch.ts'
 import type { Calls } from './session-calls.ts'
@@ -41,27 +50,6 @@ import type { Recording } from './export-recording.ts'
 import { Cancel } from './collect-outcomes.ts'
 import { EnabledCapabilities } from './enabled-capabilities.ts'
 import type { SessionCapabilities, CapabilitySwitches } from './capability-switches.ts'
-
-export interface RunOptions {
-  /** Names the model message the calls come from. Without it, call ids must be unique in the session. */
-  readonly batch?: string
-  /** Names the turn that these calls and their nested calls belong to; `budgets.turn` applies per turn. */
-  readonly turn?: string
-  /** Cancels the batch. */
-  readonly signal?: AbortSignal
-  /**
-   * A call that takes longer than this moves to the background, if its tool can run there: the model gets a task
-   * handle now and the result in a later notice. Default: never.
-   */
-  readonly background?: Duration
-  /** `stop`: the first failure cancels running calls and does not start the rest. Default: `continue`. */
-  readonly onFailure?: 'continue' | 'stop'
-  /** Default `settled`: returns when all calls are settled. */
-  readonly until?: 'settled'
-}
-
-/** Returns when every call is settled or waits for an external answer (`waiting`), or after a duration. */
-export type RunUntil = Omit<RunOptions, 'until'> & { readonly until: Until }
 
 export interface CallHandle<T> {
   readonly id: string
@@ -91,11 +79,7 @@ export interface Session {
   /** May return early. Open calls continue, and running the same batch again joins them. */
   run(calls: readonly CallAsk[], options: RunUntil): Promise<(CallOutcome | OpenCall)[]>
   /** Runs one call, typed by its tool. */
-  call<Ask, Output>(
-    tool: Tool<Ask, Output>,
-    input: Ask,
-    options?: Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string },
-  ): CallHandle<Output>
+  call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, options?: CallOptions): CallHandle<Output>
   /**
    * Runs the model loop: calls the model and the tools it requests until it has answered. Every answer and call is
    * recorded, so after a crash any worker that knows the model continues the turn. One turn runs at a time per
@@ -153,25 +137,6 @@ export interface Session {
   readonly attachments: Pick<Attachments, 'read'>
 }
 
-export interface SessionOptions {
-  readonly tenant?: string
-  readonly principal?: string
-  /**
-   * Tools of this session, in addition to the runtime's. They apply to batches of this handle and, until other tools
-   * are set for the session, to handles without tools and to recorded calls. An empty list removes them.
-   */
-  readonly tools?: readonly Tool[]
-  /**
-   * Rules of this session in addition to the runtime's; the strictest wins. They are data: recorded with each call and
-   * enforced on every worker.
-   */
-  readonly policy?: Omit<PolicyDefinition, 'decide'>
-  /** Capabilities to switch on before anything runs; they stay on. */
-  readonly capabilities?: readonly string[]
-  /** False: no person can approve, connect or answer, so a call that would ask is refused at once. Default: true. */
-  readonly attended?: boolean
-}
-
 export interface SessionHost {
   readonly batches: Batches
   readonly feed: Feed
@@ -204,18 +169,13 @@ const turnOption = (turn: string | undefined): { turn?: string } =>
   turn === undefined ? {} : { turn: checkTurn(turn) }
 
 export function openSession(host: SessionHost, id: string, options: SessionOptions = {}): Session {
+  if (!isName(id))
+    throw new PawlError(
+      'config_invalid',
+      `The session id is ${JSON.stringify(id)}; it must be a string of 1 to ${maxNameLength} characters.`,
+    )
+  checkOptions(options, sessionOptions, 'session()')
   const tenant = options.tenant ?? 'default'
-  for (const [what, value] of [
-    ['session id', id],
-    ['tenant', tenant],
-  ] as const) {
-    if (!isName(value)) {
-      throw new PawlError(
-        'config_invalid',
-        `The ${what} is ${JSON.stringify(value)}; it must be a string of 1 to ${maxNameLength} characters.`,
-      )
-    }
-  }
   if (options.tools && !host.works) {
     throw new PawlError(
       'config_invalid',
@@ -225,11 +185,6 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
   const layer = options.tools && host.registry.setSessionTools(tenant, id, options.tools)
   const currentToolset = (): Toolset => layer?.toolset ?? host.registry.toolsetFor(tenant, id)
   const { principal = null } = options
-  if (principal !== null && (typeof principal !== 'string' || !principal.isWellFormed()))
-    throw new PawlError(
-      'config_invalid',
-      '`principal` must be a well-formed string: the name or id of the acting user.',
-    )
   const caller = {
     tenant,
     session: id,
@@ -254,11 +209,10 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return (await offeredTools()).tools
     },
-    run: (async (
-      calls: readonly CallAsk[],
-      { batch, turn, signal, background, onFailure = 'continue', until = 'settled' }: Partial<RunUntil> = {},
-    ) => {
+    run: (async (calls: readonly CallAsk[], how: Partial<RunUntil> = {}) => {
       checkCalls(calls)
+      checkOptions(how, runOptions, 'run()', 'call_invalid')
+      const { batch, turn, signal, background, onFailure = 'continue', until = 'settled' } = how
       const batchName = batch === undefined ? '' : checkBatch(batch)
       const backgroundOption = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
       const toolset = offeredTools()
@@ -276,12 +230,9 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       if (until === 'settled') return host.batches.run(caller, calls, batchOptions)
       return host.records.runUntil(() => host.batches.start(caller, calls, batchOptions), until)
     }) as Session['run'],
-    call<Ask, Output>(
-      tool: Tool<Ask, Output>,
-      input: Ask,
-      callOptions: { id?: string; batch?: string; turn?: string } = {},
-    ): CallHandle<Output> {
-      const { id: ownId, batch: batchName, turn, ...rest } = callOptions
+    call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: CallOptions = {}): CallHandle<Output> {
+      checkOptions(how, callOptions, 'call()', 'call_invalid')
+      const { id: ownId, batch: batchName, turn, ...rest } = how
       const batch = batchName === undefined ? '' : checkBatch(batchName)
       const call = { ...rest, id: ownId ?? host.ids.next(), name: tool.name, input }
       checkCall(call)

@@ -2,6 +2,7 @@
 // in order. All of them must be given: without one, wait keys issued under it stop working and data sealed with it
 // cannot be opened.
 
+import { hidden, listOf, nested, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { secretFingerprint, type HostKeys, type HostSecret, hostSecret } from '../security/host-secrets.ts'
 import type { Store } from './store.ts'
@@ -16,6 +17,16 @@ export interface KeyOptions {
   readonly previous?: readonly (Uint8Array | string)[]
 }
 
+const minBytes = 32
+const keyCheck = hidden({
+  expected: `a string or Uint8Array of at least ${minBytes} bytes`,
+  valid: (value) => (typeof value === 'string' || value instanceof Uint8Array) && Buffer.byteLength(value) >= minBytes,
+})
+export const keysOption = nested({
+  secret: keyCheck,
+  previous: listOf(keyCheck),
+} satisfies OptionTable<KeyOptions>)
+
 /** Name of the setting with the nth fingerprint. */
 const settingAt = (n: number): string => (n === 0 ? 'secret_fingerprint' : `secret_fingerprint:${n}`)
 
@@ -23,10 +34,10 @@ export async function openKeys(store: Store, options: KeyOptions | undefined): P
   const secret = options?.secret === undefined ? await store.secret() : Buffer.from(options.secret)
   if (!secret)
     throw new PawlError('config_invalid', `A ${store.kind} store keeps no secret of its own. Set \`keys.secret\`.`)
-  const current = checkSecretLength(secret, 'keys.secret')
-  const previous = (options?.previous ?? []).map((each, index) =>
-    checkSecretLength(Buffer.from(each), `keys.previous[${index}]`),
-  )
+  if (secret.length < minBytes)
+    throw new PawlError('config_invalid', `The secret that the store keeps has ${secret.length} bytes.`)
+  const current = hostSecret(secret)
+  const previous = (options?.previous ?? []).map((each) => hostSecret(Buffer.from(each)))
   const all = [current, ...previous]
   const byFingerprint = new Map(all.map((each) => [secretFingerprint(each.bytes), each]))
   const own = secretFingerprint(current.bytes)
@@ -48,10 +59,4 @@ export async function openKeys(store: Store, options: KeyOptions | undefined): P
     first ??= known
     ownFound ||= known === current
   }
-}
-
-function checkSecretLength(secret: Uint8Array, option: string): HostSecret {
-  if (secret.length < 32)
-    throw new PawlError('config_invalid', `\`${option}\` has ${secret.length} bytes; it must have at least 32.`)
-  return hostSecret(secret)
 }

@@ -1,5 +1,6 @@
 // Opens the store named by the runtime's `store` option, and checks that its record format is known.
 
+import { hidden, type OptionCheck } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { memoryStore } from './memory/memory-store.ts'
@@ -19,24 +20,27 @@ interface StoreChoice {
 export const isStore = (store: string | Store | PgPool): store is Store =>
   typeof store === 'object' && store !== null && !('totalCount' in store)
 
+const storeForms = "'memory:', 'sqlite:<file>', 'postgres://…', a pg Pool or a store object"
+export const storeOption: OptionCheck = hidden({
+  expected: storeForms,
+  part: (value) =>
+    typeof value === 'string'
+      ? `\`store\` is '${value.replace(/\/\/[^@/]*@/, '//…@')}'; it must be ${storeForms}`
+      : undefined,
+  valid: (value) =>
+    typeof value === 'string'
+      ? value === 'memory:' || /^sqlite:./.test(value) || /^postgres(?:ql)?:\/\//.test(value)
+      : typeof value === 'object' && value !== null && ('totalCount' in value || 'commit' in value),
+})
+
 export async function openStore({ store, commit }: StoreChoice, clock: Clock): Promise<Store> {
   if (isStore(store)) return store
-  if (commit !== undefined && commit !== 'power' && commit !== 'process') {
-    throw new PawlError('config_invalid', `\`commit\` is ${JSON.stringify(commit)}; it must be 'power' or 'process'.`)
-  }
   if (store === 'memory:') return memoryStore({ clock })
   if (typeof store === 'string' && store.startsWith('sqlite:')) {
     const { sqliteStore } = await import('./sqlite/sqlite-store.ts')
     return sqliteStore({ file: store.slice('sqlite:'.length), clock, commit: commit ?? 'power' })
   }
-  if (typeof store === 'string' && /^postgres(?:ql)?:\/\//.test(store))
-    return openPostgres(store, commit ?? 'power', clock)
-  if (typeof store === 'object' && store !== null) return openPostgres(store, commit ?? 'power', clock)
-  const shown = JSON.stringify(typeof store === 'string' ? store.replace(/\/\/[^@/]*@/, '//…@') : store)
-  throw new PawlError(
-    'config_invalid',
-    `\`store\` is ${shown}; use 'memory:', 'sqlite:<file>', 'postgres://…' or a store object.`,
-  )
+  return openPostgres(store, commit ?? 'power', clock)
 }
 
 async function openPostgres(connection: string | PgPool, commit: 'power' | 'process', clock: Clock): Promise<Store> {

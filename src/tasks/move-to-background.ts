@@ -11,7 +11,7 @@ import type { Store } from '../store/store.ts'
 import type { AdoptTask, Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { movedKind, readTask } from './read-task.ts'
-import { backgroundTool, checkTaskPolicies, reserveModelSlot, taskTitle } from './start-task.ts'
+import { backgroundTool, reserveModelSlot, taskTitle } from './start-task.ts'
 import { collections } from '../store/collections.ts'
 
 /** Null if the call has already settled: the caller can read its outcome directly. */
@@ -25,7 +25,6 @@ export async function adoptTask(
   const { tenant, session } = call.position
   if (tenant !== owner.tenant || session !== owner.session)
     throw new PawlError('task_unknown', 'The call belongs to another session.')
-  if (title !== undefined && typeof title !== 'string') throw new PawlError('task_invalid', '`title` must be a string.')
   const { name = call.tool, root, task } = parseCallOptions(call.options)
   if (task) return (await readTask(host, owner, task.id)) ?? null
   if (root !== undefined)
@@ -44,7 +43,6 @@ export async function adoptTask(
     createdAt,
     links: { call: call.uid },
   }
-  checkTaskPolicies({ wake })
   const taskDocumentName = collections.task.name(owner, id)
   const slot = byModel && !(await store.document(taskDocumentName)) ? await reserveModelSlot(host, owner) : null
   const ended = collections.sessionEnd.name(owner)

@@ -1,5 +1,6 @@
 // Reads tasks: the current state of one is assembled from its call, its task row and the progress of its run.
 
+import { anything, checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
 import type { CallRecord } from '../store/records/call-record.ts'
 import {
   logPath,
@@ -158,18 +159,23 @@ export function modelSummary(
 /** The first line of a result text whose outcome is not a success. */
 const statusHeader = /^\[Tool [a-z ]+\](?:\n|$)/
 
+/** A model reads the error about `state`, which lists the states. */
+export const taskQueryOptions = {
+  state: anything,
+  kind: string,
+  limit: wholeNumber(1, maxListed),
+  after: string,
+} satisfies OptionTable<TaskQuery>
+
 export async function listTasks(host: TaskReadPorts, of: Scope, query: TaskQuery = {}): Promise<Task[]> {
   const { store } = host
+  checkOptions(query, taskQueryOptions, 'tasks.list()', 'task_invalid')
   const { state, kind, limit = 100, after } = query
-  if (after !== undefined && typeof after !== 'string')
-    throw new PawlError('task_invalid', '`after` must be the id of a task.')
   if (state !== undefined && state !== 'open' && !taskStates.includes(state))
     throw new PawlError(
       'task_invalid',
       `Unknown state filter ${JSON.stringify(state)}. Valid states: ${taskStates.join(', ')}, open`,
     )
-  if (!(Number.isSafeInteger(limit) && limit >= 1 && limit <= maxListed))
-    throw new PawlError('task_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${maxListed}.`)
   const fits = (task: Task): boolean =>
     (kind === undefined || task.kind === kind) &&
     (state === undefined || state === task.state || (state === 'open' && task.outcome === null))

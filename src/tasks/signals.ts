@@ -8,7 +8,6 @@ import { hash } from 'node:crypto'
 import type { WaitRecord } from '../store/records/call-record.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { PawlError } from '../core/errors.ts'
-import { isName } from '../core/ids.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { isTerminal } from '../core/task-state.ts'
 import { decode, encode, fromRow, type Json, toRow } from '../core/tool-value.ts'
@@ -48,8 +47,6 @@ export async function sendSignal(
 }
 
 const keyAndFence = (key: string | undefined, fence: readonly Guard[] | undefined): Pick<Signal, 'key' | 'fence'> => {
-  if (key !== undefined && !isName(key))
-    throw new PawlError('task_invalid', '`key` must be a non-empty string of at most 512 characters.')
   return { ...(key === undefined ? {} : { key }), ...(fence === undefined ? {} : { fence }) }
 }
 

@@ -1,6 +1,16 @@
 // Starts a task: records a call at a position of its own in one commit with the task row. Any worker that has the tool
 // runs it. Called by tasks.start, the scheduler and event delivery.
 
+import {
+  anything,
+  boolean,
+  checkRequiredOptions,
+  either,
+  nonNegativeNumber,
+  type OptionTable,
+  string,
+  validDate,
+} from '../core/check-options.ts'
 import { sameContent } from '../engine/compare-call-content.ts'
 import { eventOf } from '../store/records/event.ts'
 import { logPath, taskBatch, type TaskRow } from '../store/records/task-record.ts'
@@ -16,7 +26,7 @@ import type { Problem } from '../tools/schema.ts'
 import type { StartTask } from '../tools/context/task-interfaces.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { monitorKind } from '../core/task-state.ts'
+import { monitorKind, onEndOption, wakeOption } from '../core/task-state.ts'
 import { iterateOpenTasks } from './read-task.ts'
 import { collections } from '../store/collections.ts'
 
@@ -41,14 +51,12 @@ export async function startTask(
   spec: StartTask,
   origin: TaskOrigin,
 ): Promise<{ id: string; existed?: true } | null> {
-  if (typeof spec !== 'object' || spec === null)
-    throw new PawlError('task_invalid', 'The spec must be an object: { tool, input, … }.')
+  checkRequiredOptions(spec, startTaskOptions, 'tasks.start()', 'task_invalid')
   const { kind, parent, links = {}, after = [], also } = origin
   const tool = backgroundTool(host, owner, spec)
   if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, origin)
   const id = checkTaskId(spec.id ?? `task_${host.ids.next()}`)
   const { wake = 'on_terminal', onEnd = 'cancel', deadline } = spec
-  checkTaskPolicies(spec)
   const terms: TaskTerms = {
     id,
     wake,
@@ -211,15 +219,14 @@ export function checkTaskId(id: unknown): string {
   )
 }
 
-const wakePolicies: readonly unknown[] = [undefined, 'silent', 'on_terminal', 'on_activity']
-const endPolicies: readonly unknown[] = [undefined, 'cancel', 'abandon']
-
-export function checkTaskPolicies({ wake, onEnd }: Pick<StartTask, 'wake' | 'onEnd'>): void {
-  if (!wakePolicies.includes(wake))
-    throw new PawlError(
-      'task_invalid',
-      `wake is ${formatValue(wake)}; it must be 'silent', 'on_terminal' or 'on_activity'.`,
-    )
-  if (!endPolicies.includes(onEnd))
-    throw new PawlError('task_invalid', `onEnd is ${formatValue(onEnd)}; it must be 'cancel' or 'abandon'.`)
-}
+/** The options of tasks.start(). `tool` and `input` are checked by the functions above: a model reads their errors. */
+export const startTaskOptions = {
+  tool: anything,
+  input: anything,
+  title: string,
+  id: anything,
+  wake: wakeOption,
+  onEnd: onEndOption,
+  deadline: either(nonNegativeNumber, validDate),
+  byModel: boolean,
+} satisfies OptionTable<StartTask>

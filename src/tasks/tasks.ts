@@ -1,18 +1,30 @@
 // The tasks of one session: work that outlives the call, the turn and the process that started it. Host code, tool
 // bodies and the task tools of the model all use this interface.
 
+import {
+  abortSignal,
+  anything,
+  boolean,
+  checkOptions,
+  checkRequiredOptions,
+  duration,
+  identifier,
+  oneOf,
+  type OptionTable,
+  string,
+  wholeNumber,
+} from '../core/check-options.ts'
 import { hash } from 'node:crypto'
 import { PawlError } from '../core/errors.ts'
-import { isTerminal } from '../core/task-state.ts'
+import { isTerminal, monitorKind, wakeOption } from '../core/task-state.ts'
 import type { Guard } from '../store/store.ts'
-import type { StartTask, Task, SessionTasks, When } from '../tools/context/task-interfaces.ts'
+import type { AdoptTask, CallAt, SessionTasks, StartTask, Task, Tasks, When } from '../tools/context/task-interfaces.ts'
 import { adoptTask, findCall } from './move-to-background.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { monitorKind } from '../core/task-state.ts'
 import { listTasks, readTask, taskResult } from './read-task.ts'
 import type { Monitor } from './read-schedule-monitor.ts'
 import { listTaskEvents, listMessages, sendMessage, sendSignal } from './signals.ts'
-import { checkTaskId, startTask } from './start-task.ts'
+import { checkTaskId, startTask, startTaskOptions } from './start-task.ts'
 import { checkDeadlock, waitForTask } from './wait-task.ts'
 import { checkCancelReason } from './cancel-reason.ts'
 import { collections } from '../store/collections.ts'
@@ -41,6 +53,46 @@ export interface TasksHost extends BackgroundHost {
   schedules(owner: Owner, by?: { monitor?: Monitor; fence?: (() => readonly Guard[]) | undefined }): MonitoredSchedules
 }
 
+export const whenOptions = {
+  cron: string,
+  at: anything,
+  timezone: string,
+} satisfies OptionTable<When>
+
+export const adoptOptions = {
+  title: string,
+  wake: wakeOption,
+  byModel: boolean,
+  batch: string,
+  occurrence: wholeNumber(0),
+} satisfies OptionTable<AdoptTask & CallAt>
+
+/** A body that waits sets the last three. */
+export const waitOptions = {
+  timeout: duration,
+  until: oneOf('end', 'input'),
+  untilAt: anything,
+  signal: abortSignal,
+  waits: string,
+} satisfies OptionTable<Parameters<SessionTasks['wait']>[1]>
+
+export const signalOptions = { key: identifier } satisfies OptionTable<{ key?: string }>
+
+export const messageOptions = {
+  data: anything,
+  inReplyTo: string,
+  key: identifier,
+} satisfies OptionTable<Parameters<Tasks['message']>[2]>
+
+export const eventPageOptions = {
+  after: wholeNumber(0),
+  limit: wholeNumber(1),
+} satisfies OptionTable<Parameters<Tasks['events']>[1]>
+
+export const messagePageOptions = { after: string, limit: wholeNumber(1), last: wholeNumber(1) } satisfies OptionTable<
+  Parameters<Tasks['messages']>[1]
+>
+
 export function openTasks(
   host: TasksHost,
   owner: Owner,
@@ -66,7 +118,8 @@ export function openTasks(
   const fenced = (): { fence?: readonly Guard[] } => (fence ? { fence: fence() } : {})
   return {
     async start(spec) {
-      if (typeof spec === 'object' && spec !== null) checkOffered(spec)
+      checkRequiredOptions(spec, startTaskOptions, 'tasks.start()', 'task_invalid')
+      checkOffered(spec)
       const started = await startTask(
         host,
         owner,
@@ -76,7 +129,10 @@ export function openTasks(
       if (!started) throw new PawlError('lease_lost')
       return requireTask(started.id)
     },
-    async schedule({ tool, input, title, wake, id, byModel }, when, { place } = {}) {
+    async schedule(task, when, { place } = {}) {
+      checkRequiredOptions(task, startTaskOptions, 'tasks.schedule()', 'task_invalid')
+      checkRequiredOptions(when, whenOptions, 'tasks.schedule()', 'task_invalid')
+      const { tool, input, title, wake, id, byModel } = task
       checkOffered({ tool, ...(byModel === undefined ? {} : { byModel }) })
       if (byModel && host.registry.tool(owner, typeof tool === 'string' ? tool : tool.name)?.internal)
         throw new PawlError('task_invalid', `Unknown tool: ${typeof tool === 'string' ? tool : tool.name}`)
@@ -95,7 +151,9 @@ export function openTasks(
       })
       return { schedule, nextAt, task: await requireTask(name) }
     },
-    async adopt(callId, { batch, occurrence, ...options } = {}) {
+    async adopt(callId, how = {}) {
+      checkOptions(how, adoptOptions, 'tasks.adopt()', 'task_invalid')
+      const { batch, occurrence, ...options } = how
       const record = await findCall(host, owner, callId, { batch, occurrence })
       if (!record)
         throw new PawlError('task_unknown', `This session has no call with the id ${JSON.stringify(callId)}.`)
@@ -105,11 +163,14 @@ export function openTasks(
     result: (id) => taskResult(host, owner, id),
     list: (query) => listTasks(host, owner, query),
     async wait(id, waiting) {
+      checkOptions(waiting, waitOptions, 'tasks.wait()', 'task_invalid')
       const task = await requireTask(id)
       if (waiting.waits !== undefined) await checkDeadlock(store, owner, waiting.waits, id)
       return isTerminal(task.state) ? task : waitForTask(host, owner, task, waiting)
     },
-    async signal(id, name, value, { key } = {}) {
+    async signal(id, name, value, how) {
+      checkOptions(how, signalOptions, 'tasks.signal()', 'task_invalid')
+      const { key } = how ?? {}
       return sendSignal(host, owner, await requireTask(id), {
         name,
         value,
@@ -118,13 +179,16 @@ export function openTasks(
       })
     },
     async message(id, text, options = {}) {
+      checkOptions(options, messageOptions, 'tasks.message()', 'task_invalid')
       return sendMessage(host, owner, await requireTask(id), text, { ...options, ...fenced() })
     },
     async events(id, page) {
+      checkOptions(page, eventPageOptions, 'tasks.events()', 'task_invalid')
       await requireTask(id)
       return listTaskEvents(store, owner, id, page)
     },
     async messages(id, page) {
+      checkOptions(page, messagePageOptions, 'tasks.messages()', 'task_invalid')
       await requireTask(id)
       return listMessages(store, owner, id, page)
     },

@@ -17,8 +17,6 @@ type WaitOptions = WaitForTask & { readonly untilAt?: number; readonly signal?: 
 export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task, options: WaitOptions): Promise<Task> {
   const { store, clock } = host
   const { until = 'end', timeout, signal } = options
-  if (until !== 'end' && until !== 'input')
-    throw new PawlError('task_invalid', `until is ${JSON.stringify(until)}; it must be 'end' or 'input'.`)
   const untilAt = options.untilAt ?? (timeout === undefined ? Infinity : clock.now() + milliseconds(timeout, 'timeout'))
   // A monitor has no call that the engine could report on: its state is polled.
   const isMonitor = task.kind === monitorKind

@@ -1,11 +1,12 @@
 // The `background` option of a tool: how it runs as a task, where that differs from a normal call. tool() compiles it.
 
-import type { Duration } from '../core/duration.ts'
+import { anything, boolean, duration, func, nested, oneOf, type OptionTable, recordOf } from '../core/check-options.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import type { OnCrash } from './tool-hints.ts'
 import { type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
 import type { TaskContext, TaskSink } from './context/task-interfaces.ts'
-import { checkFields, type Timeouts, timeoutsOf, durationMs } from './tool-options.ts'
+import { timeoutOption, type Timeouts, timeoutsOf } from './tool-options.ts'
 
 /** An event that a task body may emit with ctx.emit. */
 export interface TaskEvent {
@@ -57,36 +58,43 @@ type Refuse = (why: string) => never
 /** Background runs have no attempt timeout unless one is configured. */
 const noAttemptTimeout = '3650d'
 const defaultGraceMs = 5_000
-const fields = ['execute', 'recovery', 'timeout', 'grace', 'after', 'events'] as const
-const onCrashByRecovery: Readonly<Record<string, OnCrash>> = {
+const onCrashByRecovery = {
   rerunnable: 'rerun',
   owner_bound: 'stop',
   external: 'stop',
-}
+} as const
 const eventTypePattern = /^[a-z][a-z0-9_.-]{0,63}$/
 
+export const backgroundOption = nested({
+  execute: func,
+  recovery: oneOf('rerunnable', 'owner_bound', 'external'),
+  timeout: timeoutOption,
+  grace: duration,
+  after: duration,
+  events: recordOf(
+    nested({
+      schema: anything,
+      terminal: oneOf('succeeded', 'failed'),
+      wake: boolean,
+    } satisfies OptionTable<TaskEvent>),
+  ),
+} satisfies OptionTable<Background<never, never>>)
+
 export function compileBackground(
-  background: unknown,
+  background: boolean | Background<never, unknown> | undefined,
   toolTimeout: Duration | Timeouts | undefined,
   name: string,
   refuse: Refuse,
 ): CompiledBackground | undefined {
   if (background === undefined || background === false) return undefined
-  const options = (background === true ? {} : background) as Background<never, unknown>
-  if (typeof options !== 'object' || options === null)
-    return refuse('background must be true or { execute, recovery, timeout, grace, after, events }')
-  checkFields(options, fields, 'background', refuse)
-  const { execute, recovery, timeout, grace, after, events = {} } = options
-  if (execute !== undefined && typeof execute !== 'function') refuse('background.execute is not a function')
-  if (recovery !== undefined && !Object.hasOwn(onCrashByRecovery, recovery))
-    refuse(`background.recovery is ${JSON.stringify(recovery)}, not 'rerunnable', 'owner_bound' or 'external'`)
+  const { execute, recovery, timeout, grace, after, events = {} } = background === true ? {} : background
   const body = execute as ((input: never, ctx: ToolContext, sink: TaskSink) => unknown) | undefined
   return {
     execute: body && ((input, ctx) => body(input, ctx, taskSinkFor(ctx))),
     onCrash: recovery && onCrashByRecovery[recovery],
-    clocks: { attempt: noAttemptTimeout, ...timeoutsOf(timeout ?? toolTimeout, refuse) },
-    graceMs: grace === undefined ? defaultGraceMs : durationMs(grace, 'background.grace', refuse),
-    afterMs: after === undefined ? undefined : durationMs(after, 'background.after', refuse),
+    clocks: { attempt: noAttemptTimeout, ...timeoutsOf(timeout ?? toolTimeout) },
+    graceMs: milliseconds(grace ?? defaultGraceMs, 'background.grace'),
+    afterMs: after === undefined ? undefined : milliseconds(after, 'background.after'),
     events: compileEvents(events, name, refuse),
   }
 }
@@ -97,15 +105,11 @@ function compileEvents(
   refuse: Refuse,
 ): ReadonlyMap<string, CompiledEvent> {
   return new Map(
-    Object.entries(events).map(([type, event]) => {
+    Object.entries(events).map(([type, { schema, terminal, wake = false }]) => {
       if (!eventTypePattern.test(type))
         refuse(
           `background.events: the type ${JSON.stringify(type)} must be 1 to 64 of a-z 0-9 _ . - and begin with a letter`,
         )
-      checkFields(event, ['schema', 'terminal', 'wake'], `background.events.${type}`, refuse)
-      const { schema, terminal, wake = false } = event
-      if (terminal !== undefined && terminal !== 'succeeded' && terminal !== 'failed')
-        refuse(`background.events.${type}.terminal is ${JSON.stringify(terminal)}, not 'succeeded' or 'failed'`)
       return [type, { schema: schema && compileSchema(schema, `Tool '${name}', event ${type}`), terminal, wake }]
     }),
   )

@@ -1,8 +1,9 @@
 // Return values of a body other than a plain value: result(value, { raw, control, summary, cost, reveals }) adds data
 // that the model does not read.
 
+import { anything, boolean, checkOptions, nonNegativeNumber, type OptionTable, string } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
-import { costRequirement, type Control, isControl, isCost, type Outcome } from '../core/outcome.ts'
+import { type Control, isControl, type Outcome } from '../core/outcome.ts'
 import { type Json, toRecordedForm } from '../core/tool-value.ts'
 
 export interface ResultOptions {
@@ -33,7 +34,21 @@ export class ToolResult<T> {
   }
 }
 
-export const result = <T>(value: T, options: ResultOptions = {}): ToolResult<T> => new ToolResult(value, options)
+export const resultOptions = {
+  raw: anything,
+  control: {
+    expected: 'one of { finish }, { fail: { class, code, message } } and { switchFrame: { frame } }',
+    valid: isControl,
+  },
+  summary: string,
+  cost: nonNegativeNumber,
+  reveals: boolean,
+} satisfies OptionTable<ResultOptions>
+
+export function result<T>(value: T, options: ResultOptions = {}): ToolResult<T> {
+  checkOptions(options, resultOptions, 'result()', 'value_invalid')
+  return new ToolResult(value, options)
+}
 
 /** The return value of connectionRequired(). The call waits until the provider is connected. */
 export class RequiredConnection {
@@ -47,6 +62,8 @@ export class RequiredConnection {
   }
 }
 
+export const connectionOptions = { message: string } satisfies OptionTable<{ message?: string }>
+
 /**
  * Requires a connected provider: `return connectionRequired('github')`. The call waits and runs again once it is
  * connected.
@@ -54,6 +71,7 @@ export class RequiredConnection {
 export function connectionRequired(provider: string, options: { readonly message?: string } = {}): RequiredConnection {
   if (typeof provider !== 'string' || provider.trim() === '')
     throw new PawlError('value_invalid', 'connectionRequired needs the name of a provider.')
+  checkOptions(options, connectionOptions, 'connectionRequired()', 'value_invalid')
   return new RequiredConnection(provider, options.message)
 }
 
@@ -61,16 +79,6 @@ export function connectionRequired(provider: string, options: { readonly message
 export function successOf(returned: unknown): Success {
   if (!(returned instanceof ToolResult)) return { status: 'success', value: toJson(returned) }
   const { raw, control, summary, cost, reveals } = returned.options
-  if (control !== undefined && !isControl(control)) {
-    throw new PawlError(
-      'value_invalid',
-      'The control of a result must be one of { finish }, { fail } and { switchFrame: { frame } }.',
-    )
-  }
-  if (summary !== undefined && typeof summary !== 'string')
-    throw new PawlError('value_invalid', 'The summary of a result must be a string.')
-  if (cost !== undefined && !isCost(cost))
-    throw new PawlError('value_invalid', `The cost of a result ${costRequirement}`)
   return {
     status: 'success',
     value: toJson(returned.value),

@@ -1,5 +1,7 @@
 // The hints of a tool about its effects, and how recovery uses them.
 
+import { boolean, nested, type OptionTable } from '../core/check-options.ts'
+
 export interface Hints {
   /** Has no side effects. */
   readonly readOnly?: boolean
@@ -11,19 +13,13 @@ export interface Hints {
   readonly openWorld?: boolean
 }
 
-const hintNames = ['readOnly', 'destructive', 'idempotent', 'openWorld'] as const
-
 /** Hints must be booleans: the string 'false' would count as true. */
-export function hintsOf(input: Hints | undefined, refuse: (why: string) => never): Hints {
-  const hints = { ...input }
-  for (const [name, value] of Object.entries(hints)) {
-    if (!hintNames.includes(name as 'readOnly'))
-      refuse(`hints has no field '${name}'; the fields are ${hintNames.join(', ')}`)
-    if (value !== undefined && typeof value !== 'boolean')
-      refuse(`hints.${name} is ${JSON.stringify(value)}, not true or false`)
-  }
-  return Object.freeze(hints)
-}
+export const hintsOption = nested({
+  readOnly: boolean,
+  destructive: boolean,
+  idempotent: boolean,
+  openWorld: boolean,
+} satisfies OptionTable<Hints>)
 
 /** `rerun`: an interrupted body may run again (recorded steps are not repeated). `stop`: it may not. */
 export type OnCrash = 'rerun' | 'stop'

@@ -1,6 +1,18 @@
 // Execution options of a tool (timeouts, retries, concurrency, limits), checked when the tool is defined.
 
-import { type Duration, notADuration, parseDuration } from '../core/duration.ts'
+import {
+  either,
+  func,
+  nested,
+  oneOf,
+  type OptionTable,
+  positiveDuration,
+  positiveLimit,
+  duration,
+  required,
+  wholeNumber,
+} from '../core/check-options.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { Hints } from './tool-hints.ts'
 
@@ -50,81 +62,53 @@ export type Concurrency =
   | { readonly kind: 'exclusive' }
   | { readonly kind: 'keyed'; readonly key: (input: Json) => string }
 
-type Refuse = (why: string) => never
+/** Whether the schema of a tool is hidden from the model until it searches for the tool. */
+export type Defer = 'never' | 'auto' | 'always'
 
-/** An unknown field is refused: it is probably misspelt, and ignoring it would drop the intended setting. */
-export function checkFields(value: object, fields: readonly string[], label: string, refuse: Refuse): void {
-  if (typeof value !== 'object' || value === null) refuse(`${label} is not an object`)
-  for (const field of Object.keys(value)) {
-    if (!fields.includes(field)) refuse(`${label} has no field '${field}'; the fields are ${fields.join(', ')}`)
-  }
-}
+export const timeoutOption = either(
+  positiveDuration,
+  nested({
+    attempt: positiveDuration,
+    idle: positiveDuration,
+    total: positiveDuration,
+    queue: positiveDuration,
+  } satisfies OptionTable<Timeouts>),
+)
 
-const timeoutNames = ['attempt', 'idle', 'total', 'queue'] as const
+export const retryOption = nested({
+  attempts: required(wholeNumber(1)),
+  base: duration,
+  cap: duration,
+} satisfies OptionTable<Retry>)
+
+export const rateOption = nested({
+  count: required(positiveLimit),
+  per: required(positiveDuration),
+} satisfies OptionTable<Rate>)
+
+export const toolLimitsOption = nested({
+  concurrent: positiveLimit,
+  rate: rateOption,
+} satisfies OptionTable<ToolLimits>)
+
+export const concurrencyOption = either(oneOf('parallel', 'exclusive'), nested({ key: required(func) }))
+
 export const defaultRetry = { attempts: 3, baseMs: 500, capMs: 30_000 } as const satisfies RetryPolicy
 
-export function timeoutsOf(timeout: Duration | Timeouts | undefined, refuse: Refuse): Timeouts {
-  const timeouts: Timeouts = typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
-  for (const [name, duration] of Object.entries(timeouts)) {
-    if (!timeoutNames.includes(name as 'attempt'))
-      refuse(`timeout has no field '${name}'; the fields are ${timeoutNames.join(', ')}`)
-    if (durationMs(duration, `timeout.${name}`, refuse) === 0) refuse(`timeout.${name} is zero`)
-  }
-  return timeouts
-}
+export const timeoutsOf = (timeout: Duration | Timeouts | undefined): Timeouts =>
+  typeof timeout === 'object' ? timeout : timeout === undefined ? {} : { attempt: timeout }
 
-export function retryOf(retry: Retry | undefined, refuse: Refuse): RetryPolicy | undefined {
-  if (retry === undefined) return undefined
-  checkFields(retry, ['attempts', 'base', 'cap'], 'retry', refuse)
-  if (!Number.isInteger(retry.attempts) || retry.attempts < 1)
-    refuse(`retry.attempts is ${retry.attempts}; it must be a whole number from 1`)
-  return {
+export const retryOf = (retry: Retry | undefined): RetryPolicy | undefined =>
+  retry && {
     attempts: retry.attempts,
-    baseMs: retry.base === undefined ? defaultRetry.baseMs : durationMs(retry.base, 'retry.base', refuse),
-    capMs: retry.cap === undefined ? defaultRetry.capMs : durationMs(retry.cap, 'retry.cap', refuse),
+    baseMs: milliseconds(retry.base ?? defaultRetry.baseMs, 'retry.base'),
+    capMs: milliseconds(retry.cap ?? defaultRetry.capMs, 'retry.cap'),
   }
-}
 
 export function concurrencyOf(
   concurrency: 'parallel' | 'exclusive' | { key: (input: Json) => string } | undefined,
   hints: Hints,
-  refuse: Refuse,
 ): Concurrency {
   if (concurrency === undefined) return { kind: hints.readOnly ? 'parallel' : 'barrier' }
-  if (concurrency === 'parallel' || concurrency === 'exclusive') return { kind: concurrency }
-  if (typeof concurrency === 'object' && typeof concurrency.key === 'function')
-    return { kind: 'keyed', key: concurrency.key }
-  return refuse(`concurrency is ${JSON.stringify(concurrency)}, not 'parallel', 'exclusive' or { key }`)
-}
-
-export function limitsOf(limits: ToolLimits | undefined, refuse: Refuse): ToolLimits {
-  if (limits !== undefined) checkFields(limits, ['concurrent', 'rate'], 'limits', refuse)
-  if (limits?.concurrent !== undefined) checkLimit(limits.concurrent, 'limits.concurrent', refuse)
-  if (limits?.rate !== undefined) checkRate(limits.rate, 'limits.rate', refuse)
-  return limits ?? {}
-}
-
-/** Refuses zero and negative limits when they are configured; at run time they would cause a deadlock. */
-export function checkLimit(limit: number, label: string, refuse: Refuse): void {
-  if (limit !== Number.POSITIVE_INFINITY && !(Number.isInteger(limit) && limit >= 1))
-    refuse(`${label} is ${limit}; it must be a whole number from 1`)
-}
-
-export function checkRate(rate: Rate, label: string, refuse: Refuse): void {
-  checkFields(rate, ['count', 'per'], label, refuse)
-  checkLimit(rate.count, `${label}.count`, refuse)
-  if (durationMs(rate.per, `${label}.per`, refuse) === 0) refuse(`${label}.per is zero`)
-}
-
-export function durationMs(duration: Duration, label: string, refuse: Refuse): number {
-  return parseDuration(duration) ?? refuse(notADuration(duration, label))
-}
-
-/** Whether the schema of a tool is hidden from the model until it searches for the tool. */
-export type Defer = 'never' | 'auto' | 'always'
-
-export function deferOf(defer: unknown, refuse: (why: string) => never): Defer {
-  if (defer === undefined) return 'auto'
-  if (defer === 'never' || defer === 'auto' || defer === 'always') return defer
-  return refuse(`defer is ${JSON.stringify(defer)}, not 'never', 'auto' or 'always'`)
+  return typeof concurrency === 'string' ? { kind: concurrency } : { kind: 'keyed', key: concurrency.key }
 }

@@ -255,7 +255,7 @@ export class ProviderConnection {
   }
 }
 
-function checkProvider(provider: Provider): { name: string; trusted: boolean } {
+export function checkProvider(provider: Provider): { name: string; trusted: boolean } {
   const refuse = (why: string): never => {
     throw new PawlError('config_invalid', `A provider ${why}.`)
   }

@@ -2,12 +2,11 @@
 // tool. This file decides which schemas are deferred, ranks search results and defines tool_search; turns add it when
 // needed.
 
-import { PawlError } from '../core/errors.ts'
+import { either, nested, oneOf, type OptionTable, wholeNumber } from '../core/check-options.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import { narrate } from './narration/narration-templates.ts'
 import type { JsonSchema } from './schema.ts'
-import { checkFields } from './tool-options.ts'
 import { type Tool, tool } from './tool.ts'
 
 export const toolSearchName = 'tool_search'
@@ -19,19 +18,14 @@ export type ToolSearch = { readonly from?: number } | false
 
 const defaultFrom = 15
 
+export const toolSearchOption = either(
+  oneOf(false),
+  nested({ from: wholeNumber(1) } satisfies OptionTable<Exclude<ToolSearch, false>>),
+)
+
 /** The smallest number of tools for which schemas are deferred; null for never. */
-export function deferThreshold(toolSearch: ToolSearch | undefined): number | null {
-  if (toolSearch === false) return null
-  const refuse = (why: string): never => {
-    throw new PawlError('config_invalid', `${why}.`)
-  }
-  if (toolSearch === undefined) return defaultFrom
-  checkFields(toolSearch, ['from'], 'toolSearch', refuse)
-  const { from = defaultFrom } = toolSearch
-  if (!Number.isSafeInteger(from) || from < 1)
-    refuse(`toolSearch.from is ${JSON.stringify(from)}; it must be a whole number, 1 or more`)
-  return from
-}
+export const deferThreshold = (toolSearch: ToolSearch | undefined): number | null =>
+  toolSearch === false ? null : (toolSearch?.from ?? defaultFrom)
 
 /** The tools whose schema is deferred. Tools that were already found still count towards `from`. */
 export function deferredTools(tools: readonly Tool[], from: number | null): readonly Tool[] {

@@ -4,29 +4,44 @@
 import { createHash } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Duration } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
+import {
+  anything,
+  array,
+  boolean,
+  either,
+  func,
+  nonEmptyString,
+  oneOf,
+  optionProblem,
+  type OptionTable,
+  required,
+  string,
+} from '../core/check-options.ts'
+import { asSentence, PawlError } from '../core/errors.ts'
 import type { Failure } from '../core/outcome.ts'
 import type { Json, Recorded } from '../core/tool-value.ts'
 import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context/tool-context.ts'
-import { type Hints, hintsOf, type OnCrash } from './tool-hints.ts'
+import { type Hints, hintsOption, type OnCrash } from './tool-hints.ts'
 import { isBranded, brand } from './tool-brand.ts'
 import type { Narrate } from './narration/narration-templates.ts'
 import {
-  checkFields,
-  timeoutsOf,
-  concurrencyOf,
   type Concurrency,
-  type Timeouts,
+  concurrencyOf,
+  concurrencyOption,
   type Defer,
-  deferOf,
   type Retry,
   retryOf,
+  retryOption,
   type RetryPolicy,
+  timeoutOption,
+  type Timeouts,
+  timeoutsOf,
   type ToolLimits,
-  limitsOf,
+  toolLimitsOption,
 } from './tool-options.ts'
 import {
   type Background,
+  backgroundOption,
   compileBackground,
   type CompiledBackground,
   type CompiledEvent,
@@ -231,80 +246,59 @@ export interface Remote {
 }
 
 export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/
-const fields: readonly (keyof ToolDefinition<never, never>)[] = [
-  'id',
-  'name',
-  'title',
-  'description',
-  'input',
-  'output',
-  'hints',
-  'approval',
-  'preview',
-  'timeout',
-  'retry',
-  'onCrash',
-  'onUnknown',
-  'concurrency',
-  'limits',
-  'defer',
-  'narrate',
-  'examples',
-  'version',
-  'upgrade',
-  'internal',
-  'sensitive',
-  'repair',
-  'prepare',
-  'reconcile',
-  'cancel',
-  'client',
-  'background',
-  'execute',
-]
-const functions = ['narrate', 'preview', 'upgrade', 'repair', 'prepare', 'reconcile', 'cancel', 'execute'] as const
+const toolOptions = {
+  id: nonEmptyString,
+  name: required({
+    expected: '1 to 64 characters of A-Z a-z 0-9 _ -',
+    valid: (value) => typeof value === 'string' && toolNamePattern.test(value),
+  }),
+  title: string,
+  description: required({ ...nonEmptyString, expected: 'a non-empty string, because the model reads it' }),
+  input: anything,
+  output: anything,
+  hints: hintsOption,
+  approval: either(oneOf('always', 'never'), func),
+  preview: func,
+  timeout: timeoutOption,
+  retry: retryOption,
+  onCrash: oneOf('rerun', 'stop'),
+  onUnknown: oneOf('settle', 'ask'),
+  concurrency: concurrencyOption,
+  limits: toolLimitsOption,
+  defer: oneOf('never', 'auto', 'always'),
+  narrate: func,
+  examples: array,
+  version: string,
+  upgrade: func,
+  internal: boolean,
+  sensitive: boolean,
+  repair: func,
+  prepare: func,
+  reconcile: func,
+  cancel: func,
+  client: boolean,
+  background: either(boolean, backgroundOption),
+  execute: func,
+} satisfies OptionTable<ToolDefinition<never, never>>
 
 export function tool<const S extends AnySchema, R>(
   definition: ToolDefinition<S, R>,
 ): Tool<CallerInputOf<S>, OutputOf<Awaited<R>>> {
-  const { name, description, onCrash } = definition
-  if (typeof name !== 'string' || !toolNamePattern.test(name)) {
-    throw new PawlError(
-      'tool_invalid',
-      `The tool name is ${JSON.stringify(name)}; it must be 1 to 64 characters of A-Z a-z 0-9 _ -.`,
-    )
-  }
-  // Harmless here, but provider packages look names up in plain objects and would find the inherited property.
-  if (name in Object.prototype)
-    throw new PawlError(
-      'tool_invalid',
-      `The tool name '${name}' is a property of every JavaScript object. Choose another name.`,
-    )
   const refuse = (why: string): never => {
-    throw new PawlError('tool_invalid', `Tool '${name}': ${why}.`)
+    const { name: given } = (definition as { name?: unknown } | undefined) ?? {}
+    throw new PawlError('tool_invalid', asSentence(typeof given === 'string' ? `Tool '${given}': ${why}` : why))
   }
-  checkFields(definition, fields, 'the definition', refuse)
-  if (typeof description !== 'string' || description.trim() === '')
-    refuse('description must be a non-empty string, because the model reads it')
-  const { client = false, execute = runByClient } = definition
-  if (typeof client !== 'boolean') refuse('client is not true or false')
+  const problem = optionProblem(definition, toolOptions, 'tool()')
+  if (problem !== undefined) refuse(problem)
+  const { name, description, onCrash, approval, onUnknown = 'settle', client = false } = definition
+  const hints = Object.freeze({ ...definition.hints })
+  // Harmless here, but provider packages look names up in plain objects and would find the inherited property.
+  if (name in Object.prototype) refuse('the name is a property of every JavaScript object; choose another one')
+  const { execute = runByClient } = definition
   if (client) checkClient(definition, refuse)
-  else if (typeof definition.execute !== 'function') refuse('execute is not a function')
-  for (const each of functions) {
-    if (definition[each] !== undefined && typeof definition[each] !== 'function') refuse(`${each} is not a function`)
-  }
-  if (onCrash !== undefined && onCrash !== 'rerun' && onCrash !== 'stop')
-    refuse(`onCrash is ${JSON.stringify(onCrash)}, not 'rerun' or 'stop'`)
+  else if (!definition.execute) refuse('`execute` is missing; it must be a function')
   if (onCrash === 'rerun' && definition.reconcile)
     refuse("reconcile is never called with onCrash: 'rerun'; remove one of them")
-  const { approval, onUnknown = 'settle' } = definition
-  if (approval !== undefined && approval !== 'always' && approval !== 'never' && typeof approval !== 'function')
-    refuse(`approval is ${JSON.stringify(approval)}, not 'always', 'never' or a function`)
-  if (onUnknown !== 'settle' && onUnknown !== 'ask')
-    refuse(`onUnknown is ${JSON.stringify(onUnknown)}, not 'settle' or 'ask'`)
-  if (definition.sensitive !== undefined && typeof definition.sensitive !== 'boolean')
-    refuse('sensitive is not true or false')
-  const hints = hintsOf(definition.hints, refuse)
   const input = compileSchema(definition.input, `Tool '${name}', input`)
   const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)
   const id = definition.id ?? name
@@ -325,12 +319,12 @@ export function tool<const S extends AnySchema, R>(
     approval,
     preview: definition.preview,
     onUnknown,
-    clocks: timeoutsOf(definition.timeout, refuse),
-    retry: retryOf(definition.retry, refuse),
+    clocks: timeoutsOf(definition.timeout),
+    retry: retryOf(definition.retry),
     onCrash: client ? 'rerun' : onCrash,
-    concurrency: concurrencyOf(definition.concurrency as never, hints, refuse),
-    limits: limitsOf(definition.limits, refuse),
-    defer: deferOf(definition.defer, refuse),
+    concurrency: concurrencyOf(definition.concurrency as never, hints),
+    limits: definition.limits ?? {},
+    defer: definition.defer ?? 'auto',
     narrate: definition.narrate,
     examples: definition.examples ?? [],
     version,

@@ -6,7 +6,6 @@ import type { Foundation } from '../engine/foundation.ts'
 import { type CallPosition, parseCallOptions } from '../store/records/call-record.ts'
 import { isWoken, turnBatch, turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
-import { isName, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode, encode } from '../core/tool-value.ts'
 import { checkModel, type Model } from '../models/model.ts'
@@ -32,11 +31,6 @@ export function startTurn(
 ): Turn {
   const { request, model, content } = parseTurn(input, host, host.sizes.arguments)
   const id = input.id ?? `turn_${host.ids.next()}`
-  if (!isName(id))
-    throw new PawlError(
-      'turn_invalid',
-      `The turn id is ${JSON.stringify(id)}; it must be a string of 1 to ${maxNameLength} characters.`,
-    )
   if (isWoken(id))
     throw new PawlError(
       'turn_invalid',

@@ -1,13 +1,29 @@
 // Validates session.turn() options and builds the recorded request: plain data, so that any worker can continue the
 // turn.
 
+import {
+  abortSignal,
+  anything,
+  boolean,
+  checkRequiredOptions,
+  duration,
+  either,
+  identifier,
+  listOf,
+  nested,
+  object,
+  type OptionTable,
+  positiveNumber,
+  required,
+  string,
+  wellFormedString,
+  wholeNumber,
+} from '../core/check-options.ts'
 import type { WordsRow } from '../store/records/conversation.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { isName } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import { encode } from '../core/tool-value.ts'
-import { isCost } from '../models/cost-ledger.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
@@ -41,23 +57,39 @@ interface TurnRegistry {
   frame(name: string): Frame | undefined
 }
 
-const turnFields: ReadonlySet<string> = new Set<keyof StartTurn>([
-  'model',
-  'message',
-  'frame',
-  'instructions',
-  'tools',
-  'settings',
-  'parallel',
-  'limits',
-  'id',
-  'background',
-  'signal',
-])
-
 const reject = (why: string): never => {
   throw new PawlError('turn_invalid', `${why}.`)
 }
+
+/** Options that a frame and a turn share. */
+const sharedOptions = {
+  instructions: wellFormedString,
+  tools: listOf(string),
+  settings: object,
+  parallel: boolean,
+  model: anything,
+}
+
+export const frameOptions = {
+  ...sharedOptions,
+  name: required(identifier),
+} satisfies OptionTable<Frame>
+
+export const turnOptions = {
+  ...sharedOptions,
+  message: anything,
+  frame: either(string, nested(frameOptions)),
+  limits: nested({
+    steps: wholeNumber(1),
+    time: duration,
+    invalid: wholeNumber(1),
+    historyTokens: wholeNumber(1),
+    cost: positiveNumber,
+  } satisfies OptionTable<TurnLimits>),
+  id: identifier,
+  background: duration,
+  signal: abortSignal,
+} satisfies OptionTable<StartTurn>
 
 export interface ParsedTurn {
   readonly request: TurnRequest
@@ -71,8 +103,7 @@ export interface ParsedTurn {
 }
 
 export function parseTurn(input: StartTurn, registry: TurnRegistry, maxBytes: number): ParsedTurn {
-  if (typeof input !== 'object' || input === null) reject('A turn must be an object such as { model, message }')
-  for (const field of Object.keys(input)) if (!turnFields.has(field)) reject(`It has the unknown field '${field}'`)
+  checkRequiredOptions(input, turnOptions, 'turn()', 'turn_invalid')
   const { background, limits = {} } = input
   const message = messageRow(input, registry, maxBytes)
   const { frame, model } = resolveFrame(input, registry)
@@ -141,35 +172,17 @@ export function frameTerms(
   { name, instructions, tools, settings = {}, parallel = true }: Frame,
   model: string,
 ): FrameTerms {
-  if (!isName(name)) reject('The name of a frame must be a string of 1 to 512 characters')
-  if (instructions !== undefined && (typeof instructions !== 'string' || !instructions.isWellFormed()))
-    reject('instructions must be a well-formed string')
-  if (tools !== undefined && (!Array.isArray(tools) || !tools.every((tool) => typeof tool === 'string')))
-    reject('tools must be a list of names')
-  if (typeof parallel !== 'boolean') reject('parallel must be true or false')
-  if (typeof settings !== 'object' || settings === null || Array.isArray(settings))
-    reject('settings must be an object such as { temperature: 0 }')
   encode(settings)
   return { name, model, instructions: instructions ?? null, tools: tools ?? null, settings, parallel }
 }
 
-const limitFields: ReadonlySet<string> = new Set<keyof TurnLimits>([
-  'steps',
-  'time',
-  'invalid',
-  'historyTokens',
-  'cost',
-])
-
-function parseLimits(limits: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
-  if (typeof limits !== 'object' || limits === null) reject('limits must be an object such as { steps: 10 }')
-  for (const field of Object.keys(limits))
-    if (!limitFields.has(field)) reject(`limits has the unknown field '${field}'`)
-  const { steps = 20, invalid = 3, time, historyTokens, cost } = limits
-  for (const [field, value] of Object.entries({ steps, invalid, historyTokens }))
-    if (value !== undefined && (!Number.isSafeInteger(value) || value < 1))
-      reject(`limits.${field} is ${String(value)}; it must be a whole number of at least 1`)
-  if (cost !== undefined && !isCost(cost)) reject(`limits.cost is ${String(cost)}; it must be a number above 0`)
+function parseLimits({
+  steps = 20,
+  invalid = 3,
+  time,
+  historyTokens,
+  cost,
+}: TurnLimits): Omit<TurnRequest, 'message' | 'frame' | 'backgroundMs'> {
   return {
     steps,
     invalid,

@@ -66,7 +66,7 @@ describe('the size table', () => {
     const opening = createRuntime({ store: 'memory:', sizes: { steps: 5 } as Partial<Sizes> })
     await expect(opening).rejects.toMatchObject({
       code: 'config_invalid',
-      message: expect.stringContaining('sizes.steps does not exist'),
+      message: expect.stringContaining('`sizes` has no option `steps`; did you mean `step`'),
     })
   })
 

@@ -1,7 +1,7 @@
 // The recorded form of values and outcomes, and their projection for the model.
 
 import { fc } from '../kit/seeded-fast-check.ts'
-import { Attachment, fail, retry, tool } from 'pawl'
+import { Attachment, fail, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { projectOutcome } from '../../src/models/outcome-to-model-parts.ts'
@@ -200,7 +200,6 @@ onEachStore('outcomes', (bench) => {
     ['nothing', () => fail(undefined as never)],
     ['an error', () => fail(new Error('password=hunter2') as never)],
     ['an object', () => fail({ reason: 1n } as never)],
-    ['no text for a retry', () => retry({ message: 7 as never })],
   ] as const)('VAL-2 VAL-4: fail with %s is a failure with a readable message', async ([, thrown]) => {
     const fails = tool({
       name: 'fails',

@@ -428,7 +428,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
   test('POL-8: createRuntime() rejects the misspelt option `budget`', async () => {
     await expect(createRuntime({ store, budget: { calls: 1 } } as never)).rejects.toMatchObject({
       code: 'config_invalid',
-      message: expect.stringMatching(/no option 'budget'; did you mean 'budgets'/),
+      message: expect.stringMatching(/no option `budget`; did you mean `budgets`/),
     })
   })
 })

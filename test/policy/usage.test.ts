@@ -105,11 +105,11 @@ describe('scopes', () => {
   })
 
   test.for([
-    ['loops', { tenant: { repeats: 1 } }, 'budgets.tenant.repeats is for turns and sessions'],
-    ['bad arguments', { tenant: { invalid: 1 } }, 'budgets.tenant.invalid is for turns and sessions'],
-    ['a window of a session', { session: { calls: 1, per: '1d' } }, 'budgets.session.per is not known'],
-    ['no window', { tenant: { calls: 1, per: 0 } }, 'budgets.tenant.per is 0'],
-    ['a window of nonsense', { tenant: { calls: 1, per: 'daily' } }, 'budgets.tenant.per is "daily"'],
+    ['loops', { tenant: { repeats: 1 } }, '`budgets.tenant` has no option `repeats`'],
+    ['bad arguments', { tenant: { invalid: 1 } }, '`budgets.tenant` has no option `invalid`'],
+    ['a window of a session', { session: { calls: 1, per: '1d' } }, '`budgets.session` has no option `per`'],
+    ['no window', { tenant: { calls: 1, per: 0 } }, '`budgets.tenant.per` is'],
+    ['a window of nonsense', { tenant: { calls: 1, per: 'daily' } }, "`budgets.tenant.per` is 'daily'"],
   ] as const)('POL-8: defineBudgets() rejects: %s', ([, given, message]) => {
     expect(() => defineBudgets(given as never)).toThrow(message)
   })

@@ -38,7 +38,7 @@ describe.each(['memory', 'sqlite'] as const)('schedules on %s', (kind: StoreKind
       [{ tool: 'report', message: 'x', cron }, 'both tool and message'],
       [{ message: 'x', cron: '* * * *' }, '4 fields'],
       [{ message: 'x', at: clock.now() }, 'not in the future'],
-      [{ message: 'x', cron, timezome: 'UTC' }, '"timezome"'],
+      [{ message: 'x', cron, timezome: 'UTC' }, '`timezome`; did you mean `timezone`'],
       [{ message: 'x', cron, timezone: 'Mars/Olympus' }, 'Mars/Olympus'],
       [{ message: 'x', cron, catchUp: 'never' }, 'catchUp'],
       [{ message: 'x', cron, overlap: 'x' }, 'overlap'],

@@ -111,7 +111,7 @@ test('DUR-12: an event payload is encrypted in every collection', async () => {
     () => 'done',
   )
   const runtime = await start([secret], {
-    keys: { current: 'k1', keys: { k1: Buffer.alloc(32, 7).toString('base64') } },
+    keys: { secret: Buffer.alloc(32, 7).toString('base64') },
   })
   const session = runtime.session('s')
   await session.triggers.subscribe({ event: 'e', tool: secret, input: {}, payloadTo: 'order', id: 'x' })

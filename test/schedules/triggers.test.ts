@@ -32,7 +32,7 @@ describe.each(['memory', 'sqlite'] as const)('triggers on %s', (kind: StoreKind)
       [{ event: 'a', tool: 'handle', input: { order: 5 } }, 'order: '],
       [{ event: 'a', tool: 'handle', input: [1], payloadTo: 'order' }, 'must be an object'],
       [{ event: 'a', message: 'x', payloadTo: 'order' }, '`payloadTo` is for a tool'],
-      [{ event: 'a', message: 'x', tile: 'y' }, '"tile"'],
+      [{ event: 'a', message: 'x', tile: 'y' }, '`tile`; did you mean `title`'],
     ] as [never, string][]) {
       const refusal = await triggers.subscribe(request).catch((error: PawlError) => error)
       expect(refusal).toMatchObject({ code: 'trigger_invalid' })

@@ -148,10 +148,10 @@ onEachStore('batches', (bench) => {
 
 test('a configuration error names the option', async () => {
   const open = (options: object) => createRuntime({ store: 'memory:', ...options })
-  await expect(open({ limit: {} })).rejects.toThrow(/There is no option 'limit'; did you mean 'limits'/)
-  await expect(open({ store: 'mysql://x' })).rejects.toThrow(/`store` is "mysql:\/\/x"; use 'memory:'/)
-  await expect(open({ lease: 'soon' })).rejects.toThrow(/lease is "soon"; it must be a duration/)
-  await expect(open({ commit: 'never' })).rejects.toThrow(/`commit` is "never"/)
+  await expect(open({ limit: {} })).rejects.toThrow(/`createRuntime\(\)` has no option `limit`; did you mean `limits`/)
+  await expect(open({ store: 'mysql://x' })).rejects.toThrow(/`store` is 'mysql:\/\/x'; it must be 'memory:'/)
+  await expect(open({ lease: 'soon' })).rejects.toThrow(/`lease` is 'soon'; it must be a duration/)
+  await expect(open({ commit: 'never' })).rejects.toThrow(/`commit` is 'never'/)
   await expect(open({ keys: { secret: 'short' } })).rejects.toThrow(/at least 32/)
   await expect(open({ tools: [count, count] })).rejects.toMatchObject({ code: 'tool_duplicate' })
 })

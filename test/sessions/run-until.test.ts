@@ -90,7 +90,7 @@ onEachStore('run until', (bench) => {
     expect(await soon).toMatchObject([{ status: 'success', value: 1 }])
     expect(await session.run([], { until: 'waiting' })).toEqual([])
     await expect(session.run([{ id: 'n', name: 'quick' }], { until: 'soon' })).rejects.toMatchObject({
-      code: 'config_invalid',
+      code: 'call_invalid',
     })
     await clock.advance(100)
     expect(await session.calls.get('n')).toBeUndefined()

@@ -1,7 +1,7 @@
 // The hook interface: host code that runs before and after a body, and when an outcome is shown to a model. Called by
 // run-hooks.ts and calls/output/outcome-for-model.ts.
 
-import { PawlError } from '../../core/errors.ts'
+import { func, listOf, nested, nonEmptyString, type OptionTable, required } from '../../core/check-options.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
 import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
@@ -44,15 +44,11 @@ export interface Hook {
   ) => Projection | Promise<Projection>
 }
 
-/** Throws config_invalid if a hook is malformed. */
-export function checkHooks(hooks: readonly Hook[]): readonly Hook[] {
-  for (const [index, hook] of hooks.entries()) {
-    const wrong = (why: string): never => {
-      throw new PawlError('config_invalid', `hooks[${index}]: ${why}.`)
-    }
-    if (typeof hook?.name !== 'string' || hook.name === '') wrong('`name` must be a string that is not empty')
-    for (const when of ['before', 'after', 'project'] as const)
-      if (hook[when] !== undefined && typeof hook[when] !== 'function') wrong(`\`${when}\` must be a function`)
-  }
-  return hooks
-}
+export const hooksOption = listOf(
+  nested({
+    name: required(nonEmptyString),
+    before: func,
+    after: func,
+    project: func,
+  } satisfies OptionTable<Hook>),
+)

@@ -8,7 +8,7 @@
 // offsets and readOutput refer to that text.
 
 import { createRequire } from 'node:module'
-import { PawlError } from '../../core/errors.ts'
+import { nested, type OptionTable, wholeNumber } from '../../core/check-options.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import { type Json, maxDepth, parseJson } from '../../core/tool-value.ts'
 import type { OutputPage } from '../../tools/context/tool-context.ts'
@@ -50,18 +50,15 @@ export interface Fitted {
  */
 const bytesPerToken = 16
 
-/** The budget from options, with defaults. Throws config_invalid. */
-export function checkBudget(given: Partial<OutputBudget> = {}): OutputBudget {
-  const atLeast = (name: string, value: number, least: number): number => {
-    if (Number.isSafeInteger(value) && value >= least) return value
-    throw new PawlError(
-      'config_invalid',
-      `The output budget has ${name} ${value}; it must be an integer, at least ${least}.`,
-    )
-  }
-  const lines = atLeast('lines', given.lines ?? defaultBudget.lines, 10)
-  if (given.tokens !== undefined) return { tokens: atLeast('tokens', given.tokens, 256), lines }
-  return { bytes: atLeast('bytes', given.bytes ?? defaultBudget.bytes, 1024), lines }
+export const outputOption = nested({
+  bytes: wholeNumber(1024),
+  tokens: wholeNumber(256),
+  lines: wholeNumber(10),
+} satisfies OptionTable<OutputBudget>)
+
+/** The budget from options, with defaults. */
+export function outputBudget({ lines = defaultBudget.lines, tokens, bytes }: Partial<OutputBudget> = {}): OutputBudget {
+  return tokens === undefined ? { bytes: bytes ?? defaultBudget.bytes, lines } : { tokens, lines }
 }
 
 /** How the rest can be read: `handle` is the argument of read_output. */
@@ -173,8 +170,8 @@ function pageOf(whole: Buffer, where: { readonly offset?: number; readonly limit
     while (start > 0 && isInside(whole[start])) start--
     return start
   }
-  const offset = characterStart(wholeNumber(where.offset, 0))
-  let end = characterStart(offset + Math.max(1, wholeNumber(where.limit, defaultBudget.bytes)))
+  const offset = characterStart(integerOr(where.offset, 0))
+  let end = characterStart(offset + Math.max(1, integerOr(where.limit, defaultBudget.bytes)))
   if (end <= offset && offset < whole.length) {
     end = offset + 1
     while (isInside(whole[end])) end++
@@ -186,7 +183,7 @@ function pageOf(whole: Buffer, where: { readonly offset?: number; readonly limit
 const isInside = (byte: number | undefined): boolean => byte !== undefined && (byte & 0xc0) === 0x80
 
 /** The number comes from a model and may be any number. */
-const wholeNumber = (given: number | undefined, otherwise: number): number =>
+const integerOr = (given: number | undefined, otherwise: number): number =>
   given === undefined || Number.isNaN(given) ? otherwise : Math.max(0, Math.floor(given))
 
 /**

@@ -1,7 +1,7 @@
 // The `limits` option: how many calls run concurrently and how many may wait. Checked when the runtime is created.
 
-import { PawlError } from '../../core/errors.ts'
-import { checkLimit, checkRate, type Rate } from '../../tools/tool-options.ts'
+import { nested, type OptionTable, positiveLimit } from '../../core/check-options.ts'
+import { type Rate, rateOption } from '../../tools/tool-options.ts'
 import type { SlotRequest } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
@@ -35,31 +35,17 @@ export const defaultLimits = {
   tasksPerWorker: 64,
   waiting: 10_000,
 }
-const known = [...Object.keys(defaultLimits), 'rate']
-const knownRates = ['perTool', 'perTenant']
 
-export function checkLimits(limits: Limits): void {
-  const refuse = (why: string): never => {
-    throw new PawlError('config_invalid', `limits: ${why}.`)
-  }
-  const rates = limits.rate ?? {}
-  for (const name of Object.keys(limits))
-    if (!known.includes(name)) refuse(`there is no limit ${name}; the limits are ${known.join(', ')}`)
-  for (const name of Object.keys(rates))
-    if (!knownRates.includes(name)) refuse(`there is no limit rate.${name}; the rates are ${knownRates.join(', ')}`)
-  for (const name of [
-    'perWorker',
-    'perSession',
-    'perTenant',
-    'perTool',
-    'tasksPerSession',
-    'tasksPerWorker',
-    'waiting',
-  ] as const) {
-    if (limits[name] !== undefined) checkLimit(limits[name], name, refuse)
-  }
-  for (const name of ['perTool', 'perTenant'] as const) if (rates[name]) checkRate(rates[name], `rate.${name}`, refuse)
-}
+export const limitsOption = nested({
+  perWorker: positiveLimit,
+  perSession: positiveLimit,
+  perTenant: positiveLimit,
+  perTool: positiveLimit,
+  tasksPerSession: positiveLimit,
+  tasksPerWorker: positiveLimit,
+  waiting: positiveLimit,
+  rate: nested({ perTool: rateOption, perTenant: rateOption }),
+} satisfies OptionTable<Limits>)
 
 export interface FleetLimits {
   readonly perSession: number

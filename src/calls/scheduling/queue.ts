@@ -10,7 +10,7 @@ import type { Engine } from '../../engine/engine.ts'
 import type { Rate } from '../../tools/tool-options.ts'
 import { NestedCallGroups } from './nested-calls.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter, type Acquirer } from './semaphore-gates.ts'
-import { fleetSlotRequests, checkLimits, defaultLimits, type Limits } from './limits.ts'
+import { fleetSlotRequests, defaultLimits, type Limits } from './limits.ts'
 import { PoisonSuspects } from './run-poison-suspects-alone.ts'
 import { type BatchEntry, BatchPositions } from './batch-order.ts'
 import { type QueueEntry, type QueueRefusal, Slot } from './slot.ts'
@@ -38,7 +38,6 @@ export class Queue {
   #waiting = 0
 
   constructor(clock: Clock, limits: Limits = {}, engine: Pick<Engine, 'isAlone'> = { isAlone: () => true }) {
-    checkLimits(limits)
     this.#engine = engine
     this.#clock = clock
     this.poisonSuspects = new PoisonSuspects(clock)

@@ -1,5 +1,6 @@
 // Quotas for the files of a session, and the checks against them.
 
+import { type OptionTable, wholeNumber } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 
 export interface FileQuotas {
@@ -21,17 +22,18 @@ const MiB = 1024 * 1024
 
 const defaults: FileQuotas = { fileBytes: 16 * MiB, bytes: 256 * MiB, files: 10_000 }
 
-/** Fills in the defaults. Throws config_invalid. */
-export function fileQuotas(options: Partial<FileQuotas> = {}): FileQuotas {
-  for (const [name, limit] of Object.entries(options)) {
-    if (!Object.hasOwn(defaults, name))
-      throw new PawlError('config_invalid', `files.${name} is unknown; the options are fileBytes, bytes, files.`)
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
-      throw new PawlError('config_invalid', `files.${name} is ${String(limit)}; it must be a positive integer.`)
-  }
-  const { fileBytes = defaults.fileBytes, bytes = defaults.bytes, files = defaults.files } = options
-  return { fileBytes, bytes, files }
-}
+export const fileQuotaOptions = {
+  fileBytes: wholeNumber(1),
+  bytes: wholeNumber(1),
+  files: wholeNumber(1),
+} satisfies OptionTable<FileQuotas>
+
+/** Fills in the defaults. */
+export const fileQuotas = ({
+  fileBytes = defaults.fileBytes,
+  bytes = defaults.bytes,
+  files = defaults.files,
+}: Partial<FileQuotas> = {}): FileQuotas => ({ fileBytes, bytes, files })
 
 export function checkSize(bytes: number, quotas: FileQuotas, path: string): void {
   if (bytes > quotas.fileBytes)

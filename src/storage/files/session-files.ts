@@ -1,13 +1,13 @@
 // Opens the files of a session: in the store, or in a folder if one is configured. Runtime files are always in the
 // store.
 
-import { PawlError } from '../../core/errors.ts'
+import { func, nested, type OptionTable } from '../../core/check-options.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, Store } from '../../store/store.ts'
 import { DatabaseFiles } from './database-files.ts'
 import { FolderFiles } from './folder-files.ts'
-import { type FileQuotas, fileQuotas } from './quotas.ts'
+import { type FileQuotas, fileQuotaOptions, fileQuotas } from './quotas.ts'
 import type { SessionFiles } from '../../core/session-files-interface.ts'
 import type { Scope } from '../../core/scope.ts'
 
@@ -48,17 +48,13 @@ export interface FilesSettings extends Partial<FileQuotas> {
 
 export type SessionFilesFactory = (of: Scope, fence?: () => readonly Guard[]) => SessionFiles
 
-/** A factory for session files with the settings of the runtime. Throws config_invalid. */
+export const filesOption = nested({ ...fileQuotaOptions, folder: func } satisfies OptionTable<FilesSettings>)
+
+/** A factory for session files with the settings of the runtime. */
 export function openSessionFiles(
   { folder, ...quotas }: FilesSettings,
   parts: Pick<FilesOptions, 'store' | 'clock' | 'ids'>,
 ): SessionFilesFactory {
-  fileQuotas(quotas)
-  if (folder !== undefined && typeof folder !== 'function')
-    throw new PawlError(
-      'config_invalid',
-      'files.folder must be a function of { tenant, session } that returns a folder.',
-    )
   return ({ tenant, session }, fence) => {
     const of = { tenant, session }
     const own = folder?.(of)

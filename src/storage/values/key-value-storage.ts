@@ -1,6 +1,14 @@
 // The values of one session: JSON by key, in the store.
 
-import { anything, checkOptions, either, oneOf, type OptionTable, wholeNumber } from '../../core/check-options.ts'
+import {
+  anything,
+  checkOptions,
+  either,
+  nested,
+  oneOf,
+  type OptionTable,
+  wholeNumber,
+} from '../../core/check-options.ts'
 import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -25,17 +33,18 @@ const KiB = 1024
 const defaults: ValueQuotas = { valueBytes: 256 * KiB, bytes: 16 * KiB * KiB, keys: 10_000 }
 const maxKeyLength = 255
 
-/** Fills in the defaults. Throws config_invalid. */
-export function valueQuotas(options: Partial<ValueQuotas> = {}): ValueQuotas {
-  for (const [name, limit] of Object.entries(options)) {
-    if (!Object.hasOwn(defaults, name))
-      throw new PawlError('config_invalid', `values.${name} is unknown; the options are valueBytes, bytes, keys.`)
-    if (limit !== undefined && !(Number.isSafeInteger(limit) && limit > 0))
-      throw new PawlError('config_invalid', `values.${name} is ${String(limit)}; it must be a positive integer.`)
-  }
-  const { valueBytes = defaults.valueBytes, bytes = defaults.bytes, keys = defaults.keys } = options
-  return { valueBytes, bytes, keys }
-}
+export const valuesOption = nested({
+  valueBytes: wholeNumber(1),
+  bytes: wholeNumber(1),
+  keys: wholeNumber(1),
+} satisfies OptionTable<ValueQuotas>)
+
+/** Fills in the defaults. */
+export const valueQuotas = ({
+  valueBytes = defaults.valueBytes,
+  bytes = defaults.bytes,
+  keys = defaults.keys,
+}: Partial<ValueQuotas> = {}): ValueQuotas => ({ valueBytes, bytes, keys })
 
 export interface ValueParts {
   readonly store: Store

@@ -13,7 +13,6 @@ export interface ValueStorage {
   secrets(of: Scope, writer: Writer): OpenedSecrets
 }
 
-/** Throws config_invalid for an unknown or invalid quota. */
 export function openValueStorage(options: Partial<ValueQuotas> | undefined, parts: SecretParts): ValueStorage {
   const quotas = valueQuotas(options)
   function secrets(of: Scope, writer?: Writer): OpenedSecrets | SessionSecrets {

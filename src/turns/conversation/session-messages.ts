@@ -1,9 +1,10 @@
 // session.messages: lists the recorded conversation and accepts user messages while a turn may be running.
 
+import { checkOptions, identifier, oneOf, type OptionTable, wholeNumber } from '../../core/check-options.ts'
 import { eventOf, sessionSubject } from '../../store/records/event.ts'
 import { messageKey, type SentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
-import { type Ids, isName } from '../../core/ids.ts'
+import { type Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
@@ -30,18 +31,23 @@ export interface MessagesHost {
 
 const maxLimit = 1_000
 
+export const pageOptions = {
+  after: wholeNumber(0),
+  limit: wholeNumber(1, maxLimit),
+} satisfies OptionTable<Parameters<Messages['list']>[0]>
+
+export const sendOptions = {
+  when: oneOf('next', 'after'),
+  id: identifier,
+} satisfies OptionTable<Parameters<Messages['send']>[1]>
+
 export function openMessages(host: MessagesHost, { tenant, session }: Scope): Messages {
   const { store, clock, ids, maxBytes, maxFileBytes, loadSecrets, shown, notify } = host
   const of = { tenant, session }
   return {
-    async list({ after = 0, limit = 200 } = {}) {
-      if (!Number.isSafeInteger(after) || after < 0)
-        throw new PawlError('turn_invalid', `after is ${String(after)}; it must be the number of a message.`)
-      if (!Number.isSafeInteger(limit) || limit < 1 || limit > maxLimit)
-        throw new PawlError(
-          'turn_invalid',
-          `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`,
-        )
+    async list(page) {
+      checkOptions(page, pageOptions, 'messages.list()', 'turn_invalid')
+      const { after = 0, limit = 200 } = page ?? {}
       await loadSecrets(of)
       const rows = await store.documentsOf({
         of: collections.message.of,
@@ -54,12 +60,10 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
         return { number, at, turn, message: shown(said), ...defined({ model, usage, finish, unheard }) }
       })
     },
-    async send(message, { when = 'next', id } = {}) {
+    async send(message, how) {
+      checkOptions(how, sendOptions, 'messages.send()', 'turn_invalid')
+      const { when = 'next', id } = how ?? {}
       const text = parseUserMessage(message, maxBytes, maxFileBytes)
-      if (when !== 'next' && when !== 'after')
-        throw new PawlError('turn_invalid', `when is ${JSON.stringify(when)}; it must be 'next' or 'after'.`)
-      if (id !== undefined && !isName(id))
-        throw new PawlError('turn_invalid', 'The id of a message must be a string of 1 to 512 characters.')
       const key = ids.next()
       const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
       const once = id === undefined ? null : collections.messageId.name(of, id)

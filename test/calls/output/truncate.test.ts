@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest'
 import type { Outcome } from '../../../src/core/outcome.ts'
 import { type Json, mintAttachment } from '../../../src/core/tool-value.ts'
 import {
-  checkBudget,
+  outputBudget,
   defaultBudget,
   fitToBudget,
   type OutputBudget,
@@ -26,10 +26,10 @@ const image = mintAttachment({ id: 'att_1', mediaType: 'image/png', bytes: 3 })
 
 describe('budget options', () => {
   test('VAL-7: the default is 16 KiB and 400 lines; tokens replace bytes', () => {
-    expect(checkBudget()).toEqual({ bytes: 16_384, lines: 400 })
-    expect(checkBudget({ tokens: 256 })).toEqual({ tokens: 256, lines: 400 })
-    expect(checkBudget({ bytes: 1024, lines: 10 })).toEqual({ bytes: 1024, lines: 10 })
-    expect(checkBudget({ bytes: 2048, tokens: 300 })).toEqual({ tokens: 300, lines: 400 })
+    expect(outputBudget()).toEqual({ bytes: 16_384, lines: 400 })
+    expect(outputBudget({ tokens: 256 })).toEqual({ tokens: 256, lines: 400 })
+    expect(outputBudget({ bytes: 1024, lines: 10 })).toEqual({ bytes: 1024, lines: 10 })
+    expect(outputBudget({ bytes: 2048, tokens: 300 })).toEqual({ tokens: 300, lines: 400 })
   })
 
   test.for([
@@ -41,7 +41,7 @@ describe('budget options', () => {
     { tokens: 300.5 },
     { lines: -1 },
   ])('VAL-7: %j is rejected', (given) => {
-    expect(() => checkBudget(given)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
+    expect(() => outputBudget(given)).toThrow(expect.objectContaining({ code: 'config_invalid' }))
   })
 
   test('VAL-7: a result exactly at the budget is not cut; one byte or line more is', () => {

@@ -1,0 +1,93 @@
+// The options of runtime.session(), session.run() and session.call(), and their tables.
+
+import {
+  abortSignal,
+  anything,
+  array,
+  boolean,
+  duration,
+  either,
+  identifier,
+  listOf,
+  object,
+  oneOf,
+  type OptionTable,
+  string,
+  wellFormedString,
+} from '../core/check-options.ts'
+import type { Duration } from '../core/duration.ts'
+import type { PolicyDefinition } from '../policy/rules.ts'
+import type { Tool } from '../tools/tool.ts'
+import { timeoutOption } from '../tools/tool-options.ts'
+import type { CallAsk, Until } from './call-request.ts'
+
+export interface RunOptions {
+  /** Names the model message the calls come from. Without it, call ids must be unique in the session. */
+  readonly batch?: string
+  /** Names the turn that these calls and their nested calls belong to; `budgets.turn` applies per turn. */
+  readonly turn?: string
+  /** Cancels the batch. */
+  readonly signal?: AbortSignal
+  /**
+   * A call that takes longer than this moves to the background, if its tool can run there: the model gets a task
+   * handle now and the result in a later notice. Default: never.
+   */
+  readonly background?: Duration
+  /** `stop`: the first failure cancels running calls and does not start the rest. Default: `continue`. */
+  readonly onFailure?: 'continue' | 'stop'
+  /** Default `settled`: returns when all calls are settled. */
+  readonly until?: 'settled'
+}
+
+/** Returns when every call is settled or waits for an external answer (`waiting`), or after a duration. */
+export type RunUntil = Omit<RunOptions, 'until'> & { readonly until: Until }
+
+export type CallOptions = Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string }
+
+export interface SessionOptions {
+  readonly tenant?: string
+  readonly principal?: string
+  /**
+   * Tools of this session, in addition to the runtime's. They apply to batches of this handle and, until other tools
+   * are set for the session, to handles without tools and to recorded calls. An empty list removes them.
+   */
+  readonly tools?: readonly Tool[]
+  /**
+   * Rules of this session in addition to the runtime's; the strictest wins. They are data: recorded with each call and
+   * enforced on every worker.
+   */
+  readonly policy?: Omit<PolicyDefinition, 'decide'>
+  /** Capabilities to switch on before anything runs; they stay on. */
+  readonly capabilities?: readonly string[]
+  /** False: no person can approve, connect or answer, so a call that would ask is refused at once. Default: true. */
+  readonly attended?: boolean
+}
+
+export const runOptions = {
+  batch: string,
+  turn: string,
+  signal: abortSignal,
+  background: duration,
+  onFailure: oneOf('continue', 'stop'),
+  until: either(oneOf('settled', 'waiting'), duration),
+} satisfies OptionTable<RunUntil>
+
+/** sessions/call-request.ts checks the values, with those of the calls of a batch. */
+export const callOptions = {
+  id: string,
+  batch: string,
+  turn: string,
+  meta: anything,
+  timeout: timeoutOption,
+  deadline: anything,
+  idempotencyKey: string,
+} satisfies OptionTable<CallOptions>
+
+export const sessionOptions = {
+  tenant: identifier,
+  principal: wellFormedString,
+  tools: array,
+  policy: object,
+  capabilities: listOf(string),
+  attended: boolean,
+} satisfies OptionTable<SessionOptions>
