@@ -5,19 +5,19 @@ import { type ArgumentLimits, type ReadArguments, readArguments } from '../calls
 import { similarNames } from '../core/similar-names.ts'
 import { contentText } from '../engine/compare-call-content.ts'
 import type { NewCall } from '../engine/engine.ts'
-import { absentTool, type CallOptions, type CallPosition } from '../store/records/call-record.ts'
+import { type CallOptions, type CallPosition, absentTool } from '../store/records/call-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import { canonicalText } from '../core/canonical-json.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { utf8Bytes, fits } from '../core/size-limits.ts'
-import { spawnName } from '../core/task-state.ts'
-import { type Json, parseJson } from '../core/tool-value.ts'
+import { fits, utf8Bytes } from '../core/size-limits.ts'
+import { messageTaskName, spawnName } from '../core/task-state.ts'
+import { type Json, decode, parseJson } from '../core/tool-value.ts'
 import type { Seal } from '../security/seal.ts'
 import type { Timeouts } from '../tools/tool-options.ts'
 import { toolSearchTool } from '../tools/tool-search.ts'
-import type { Entry } from '../tools/toolset.ts'
-import { type CallAsk, toTimeouts, keyBatch } from './call-request.ts'
+import type { Entry, Toolset } from '../tools/toolset.ts'
+import { type CallAsk, keyBatch, toTimeouts } from './call-request.ts'
 
 export interface Caller {
   readonly tenant: string
@@ -159,3 +159,19 @@ export const inheritedOptions = ({
   ...(unattended ? { unattended } : {}),
   ...(frame === undefined ? {} : { frame }),
 })
+
+/**
+ * Whether a call is sealed at rest because a tool is sensitive: the called tool itself, or the tool of the task that the
+ * call starts or messages.
+ */
+export function isSensitive(entry: Entry | undefined, read: ReadArguments, tools: Toolset): boolean {
+  if (!entry || entry.sensitive) return entry !== undefined
+  // The arguments do not say which tool the task runs: assume any sensitive background tool.
+  if (entry.name === messageTaskName) return tools.entries.some(({ sensitive, tool }) => sensitive && tool?.background)
+  if (entry.name !== spawnName) return false
+  // The arguments are unreadable, so the tool is unknown: assume any sensitive tool.
+  if (!read.ok) return tools.entries.some(({ sensitive }) => sensitive)
+  const input = decode(read.wire)
+  const { tool } = (typeof input === 'object' && input !== null ? input : {}) as { readonly tool?: unknown }
+  return typeof tool === 'string' && tools.find(tool.trim())?.sensitive === true
+}

@@ -2,10 +2,14 @@
 
 import type { NestedCalls } from '../calls/scheduling/nested-calls.ts'
 import type { BatchEntry } from '../calls/scheduling/batch-order.ts'
-import type { NewCall, Engine } from '../engine/engine.ts'
+import type { Engine, NewCall, SettledCall } from '../engine/engine.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
+import type { HookFacts } from '../calls/admission/hook-definition.ts'
+import { noTimes } from '../store/records/call-times.ts'
+import { type Outcome, abortsTurn, failure } from '../core/outcome.ts'
+import { decode } from '../core/tool-value.ts'
 
 export interface BatchOptions {
   /** The toolset when the batch starts. */
@@ -181,3 +185,29 @@ function reasonOf(signalReason: unknown): CancelReason {
 
 /** True for the DOMException of abort() without a reason. */
 const isDefaultAbort = (error: Error): boolean => error.name === 'AbortError' && error instanceof DOMException
+
+export function hookFacts(call: CallAsk, { position, principal, input }: NewCall, { tools }: BatchOptions): HookFacts {
+  const tool = tools.find(call.name)?.name ?? call.name
+  return { tenant: position.tenant, session: position.session, principal, callId: call.id, tool, input: decode(input) }
+}
+
+/** A hook that aborts the turn stops the batch regardless of `onFailure`. */
+export const stopsBatch = (outcome: Outcome, options: BatchOptions): boolean =>
+  outcome.status === 'failure' && (options.onFailure === 'stop' || abortsTurn(outcome) !== null)
+
+/** The reported end of a call, including one that never started. */
+export type CallEnd = Pick<SettledCall, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
+
+export const endWithoutStart = (outcome: Outcome): CallEnd => ({ attempts: 0, outcome, times: noTimes })
+
+export const notStartedOutcome = (reason: string): Outcome => ({
+  status: 'cancelled',
+  cancellation: { message: `${reason}; it was not started`, source: 'cancellation' },
+})
+
+export function conflictOutcome(call: CallAsk, recorded: { tool: string; input: string }): Outcome {
+  // The part after '@' names the provider; the model does not need it.
+  const [tool] = recorded.tool.split('@')
+  const message = `A call with id '${call.id}' is on record with other content (tool '${tool}'). It was not run. Use a new id for a new call.`
+  return failure({ class: 'invalid_request', code: 'call_conflict', message })
+}

@@ -44,11 +44,14 @@ export class Capabilities {
   /** Capability of each tool. Keyed by tool, not by name: a session may have its own tool with the same name. */
   readonly #owners = new Map<Tool, string>()
   readonly #taskTools: ReadonlySet<Tool>
+  /** The runtime has capabilities. A field: every call reads it. */
+  readonly any: boolean
 
   /** `taskTools` are offered only if some tool can run in the background. */
   constructor(all: readonly Capability[], taskTools: readonly Tool[]) {
     this.#taskTools = new Set(taskTools)
     this.#all = new Map(all.map((each) => [each.name, each]))
+    this.any = all.length > 0
     if (this.#all.size < all.length) throw invalid('two capabilities have the same name')
     const toolOwners = new Map<string, string>()
     for (const { name, tools = [], requires = [] } of all) {
@@ -61,10 +64,6 @@ export class Capabilities {
       for (const other of requires)
         if (!this.#all.has(other)) throw invalid(`'${name}' requires '${other}', which does not exist`)
     }
-  }
-
-  get any(): boolean {
-    return this.#all.size > 0
   }
 
   has(name: string): boolean {

@@ -2,8 +2,7 @@
 // protect it like the store itself.
 
 import type { Scope } from '../core/scope.ts'
-import type { CallRecord, StepRecord, WaitRecord } from '../store/records/call-record.ts'
-import { attachmentsIn } from '../store/records/attachment-refs.ts'
+import { type CallRecord, type StepRecord, type WaitRecord, attachmentsIn } from '../store/records/call-record.ts'
 import type { Store } from '../store/store.ts'
 
 export interface RecordedCall {

@@ -3,28 +3,33 @@
 
 import { argumentLimits, readArguments } from '../calls/admission/read-arguments.ts'
 import type { Narrator } from '../feed/event-feed.ts'
-import { type CallOptions, type CallRecord, parseCallOptions, parseCallTerms } from '../store/records/call-record.ts'
+import {
+  type CallOptions,
+  type CallRecord,
+  isSealedUid,
+  parseCallOptions,
+  parseCallTerms,
+} from '../store/records/call-record.ts'
 import type { EventRecord } from '../store/records/event.ts'
 import { isTurn } from '../store/records/conversation.ts'
-import { isSealedUid } from '../store/records/encrypted-call-id.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { isThenable } from '../core/maybe-promise.ts'
-import { decode, type Json, toRecordedForm } from '../core/tool-value.ts'
-import { callsIn, type CallPart, type Message } from '../models/message.ts'
+import { type Json, decode, toRecordedForm } from '../core/tool-value.ts'
+import { type CallPart, type Message, callsIn } from '../models/message.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import { maskArgs } from '../tools/hidden-arguments.ts'
 import {
+  type NarratedTool,
+  type NarrationOptions,
+  type NarrationPhase,
   headline,
   renderNarration,
-  type NarratedTool,
-  type NarrationPhase,
-  type NarrationOptions,
 } from '../tools/narration/render-narration.ts'
 import { hiddenValue } from '../tools/narration/secret-fields.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
-import { isSensitive } from './sensitive-tools.ts'
+import { isSensitive } from './build-call-request.ts'
 import { collections } from '../store/collections.ts'
 
 type NarratorHost = Pick<Foundation, 'store' | 'redact' | 'registry' | 'seal'>

@@ -9,11 +9,11 @@ import type { BatchOrder } from '../calls/scheduling/batch-order.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
 import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
-import type { NewCall, Engine, Execution, StartResult } from '../engine/engine.ts'
+import type { Engine, Execution, NewCall, StartResult } from '../engine/engine.ts'
 import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { PawlError } from '../core/errors.ts'
-import { lengthPrefixed, type Ids } from '../core/ids.ts'
+import { type Ids, lengthPrefixed } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
@@ -24,18 +24,20 @@ import type { BackgroundHost } from '../tasks/ports.ts'
 import type { NestedOutcome } from '../tools/context/tool-context.ts'
 import type { Concurrency } from '../tools/tool-options.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
-import { buildRequest, type Caller } from './build-call-request.ts'
+import { type Caller, buildRequest, isSensitive } from './build-call-request.ts'
 import {
-  conflictOutcome,
+  Batch,
+  type BatchOptions,
   type CallEnd,
-  hookFacts,
+  type CancelReason,
+  conflictOutcome,
   endWithoutStart,
+  hookFacts,
   notStartedOutcome,
   stopsBatch,
-} from './batch-outcome.ts'
-import { Batch, truncateReason, type BatchOptions, type CancelReason } from './collect-outcomes.ts'
+  truncateReason,
+} from './collect-outcomes.ts'
 import { BackgroundMoves } from './move-calls-to-background.ts'
-import { isSensitive } from './sensitive-tools.ts'
 import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
 
 const none: readonly never[] = []

@@ -1,16 +1,16 @@
 // The calls that a tool body makes with ctx.call and ctx.run. Called by Batches.runNested.
 
-import type { NestedCalls, AttemptControl } from '../calls/scheduling/nested-calls.ts'
+import type { AttemptControl, NestedCalls } from '../calls/scheduling/nested-calls.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
 import type { Execution } from '../engine/engine.ts'
-import { isSealedUid } from '../store/records/encrypted-call-id.ts'
+import { isSealedUid } from '../store/records/call-record.ts'
 import { isStoreOrLeaseLost } from '../core/errors.ts'
 import type { NestedOutcome } from '../tools/context/tool-context.ts'
 import { type CallAsk, type CallOutcome, checkCalls, nestedBatch } from './call-request.ts'
-import { inheritedOptions, type Caller } from './build-call-request.ts'
-import { type Batch, Cancel, type BatchOptions } from './collect-outcomes.ts'
+import { type Caller, inheritedOptions } from './build-call-request.ts'
+import { type Batch, type BatchOptions, Cancel } from './collect-outcomes.ts'
 import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
-import { parentStoppedReason, wasStoppedByParent } from './stopped-by-parent.ts'
+import type { Outcome } from '../core/outcome.ts'
 
 interface NestedRunPorts {
   readonly start: (caller: Caller, calls: readonly CallAsk[], options: BatchOptions) => Batch
@@ -105,3 +105,10 @@ function startNested(
     throw error
   }
 }
+
+/** Recorded as the cancellation message of nested calls whose parent's attempt was abandoned; the next attempt of the body recognizes it. */
+const parentStoppedReason = 'The call above it was stopped'
+const wasStoppedByParent = (outcome: Outcome): boolean =>
+  outcome.status === 'cancelled' &&
+  (outcome.cancellation.message === parentStoppedReason ||
+    outcome.cancellation.message.startsWith(`${parentStoppedReason};`))

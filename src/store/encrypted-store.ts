@@ -5,13 +5,19 @@
 // fields operators need without a key: names, ids, tools, states, times, sizes. Diagnostics (`trouble`) and secret
 // documents are always sealed, even when nothing else is.
 
-import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from './records/call-record.ts'
+import {
+  type CallPosition,
+  type CallProgress,
+  type CallRecord,
+  type StepRecord,
+  type WaitRecord,
+  isSealedUid,
+} from './records/call-record.ts'
 import type { EventRecord, NewEvent } from './records/event.ts'
-import { isSealedUid } from './records/encrypted-call-id.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
-import { isSealedBytes, isSealedText, isUnreadable, type FieldLocation, type Seal } from '../security/seal.ts'
-import type { AttachmentRecord, Change, StoredDocument, DocumentName, Store } from './store.ts'
+import { type FieldLocation, type Seal, isSealedBytes, isSealedText, isUnreadable } from '../security/seal.ts'
+import type { AttachmentRecord, Change, DocumentName, Store, StoredDocument } from './store.ts'
 
 export interface EncryptionOptions {
   readonly seal: Seal

@@ -5,9 +5,15 @@
 // one transaction, but each has its own result, so a refused change does not affect the others. Reads see every
 // change whose commit() has resolved. src/testing/store-cases tests these guarantees; every store passes all of them.
 
-import type { CallPosition, CallProgress, CallRecord, StepRecord, WaitRecord } from './records/call-record.ts'
+import type {
+  AttachmentUse,
+  CallPosition,
+  CallProgress,
+  CallRecord,
+  StepRecord,
+  WaitRecord,
+} from './records/call-record.ts'
 import type { EventRecord, NewEvent } from './records/event.ts'
-import type { AttachmentUse } from './records/attachment-refs.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Scope } from '../core/scope.ts'
 import type { LeaseHeartbeat } from './lease-heartbeat.ts'

@@ -1,34 +1,61 @@
 // `pawl/toolbox`: the default tools for models, whole or by capability.
 //
-// Each capability is a folder with a file per tool and one function that returns its tools. A new capability is added
+// Each capability is a folder with a file per tool, and a function here that returns its tools. A new capability is added
 // to `defaults`; one that an application must ask for by name (a shell) is added to `onRequest`.
 
 import { readOutputTool } from '../tools/read-output-tool.ts'
 import type { Tool } from '../tools/tool.ts'
-import { files } from './files/files.ts'
-import { progress } from './progress/progress.ts'
-import { questionTools as questions } from './questions/questions.ts'
-import { secretTools as secrets } from './secrets/secrets.ts'
-import { time } from './time/time.ts'
-import { todos } from './todos/todos.ts'
+import { deleteFile } from './files/delete-file.ts'
+import { editFile } from './files/edit-file.ts'
+import { grepFiles } from './files/grep-files.ts'
+import { listDirectory } from './files/list-directory.ts'
+import { readFile } from './files/read-file.ts'
+import { statFile } from './files/stat-file.ts'
+import { writeFile } from './files/write-file.ts'
+import { reportProgress } from './progress/report-progress.ts'
+import { askUser } from './questions/ask-user.ts'
+import { secretStore, type SecretToolOptions } from './secrets/secret-store-tool.ts'
+import { getCurrentTime } from './time/get-current-time.ts'
+import { writeTodos } from './todos/write-todos.ts'
+import { kvStore } from './values/kv-store-tool.ts'
 import { shellTools as shell } from './shell/shell.ts'
-import { valueTools as values } from './values/values.ts'
 import { samples } from './samples/samples.ts'
 import { webTools as web } from './web/web.ts'
 
 export { type ProcessEnd, type ProcessOptions, runProcess } from './processes/run-process.ts'
 
-export type { SecretToolOptions } from './secrets/secrets.ts'
+export type { SecretToolOptions }
 export type { ShellOptions } from './shell/shell.ts'
 export type { WebOptions } from './web/web.ts'
 
-const defaults = { time, progress, todos, files, web }
+const defaults = {
+  /** The current time, which a model does not know by itself. */
+  time: (): Tool[] => [getCurrentTime],
+  /** The model reports its progress to people. */
+  progress: (): Tool[] => [reportProgress],
+  /** The model keeps a to-do list that people can see. */
+  todos: (): Tool[] => [writeTodos],
+  /**
+   * The files of the session, in the store or in a real folder. Reading tools run concurrently. Writing tools are
+   * exclusive within the session, and each may rerun after a crash.
+   */
+  files: (): Tool[] => [readFile, writeFile, editFile, listDirectory, grepFiles, deleteFile, statFile],
+  web,
+}
 
-/** Reads the rest of a result that was too long to show in full. */
-const outputs = (): Tool[] => [readOutputTool()]
-
-/** Not among the default tools: session values, secrets, questions to people, long results, a shell, samples. */
-const onRequest = { values, secrets, questions, outputs, shell, samples }
+/** Not among the default tools. */
+const onRequest = {
+  /** The model stores values in the session. */
+  values: (): Tool[] => [kvStore],
+  /** The model stores secrets and passes them to tools by reference. Throws `config_invalid` for invalid options. */
+  secrets: (options: SecretToolOptions = {}): Tool[] => [secretStore(options)],
+  /** The model puts questions to the person it works for. */
+  questions: (): Tool[] => [askUser],
+  /** Reads the rest of a result that was too long to show in full. */
+  outputs: (): Tool[] => [readOutputTool()],
+  shell,
+  samples,
+}
 
 const toolsOf = (parts: Readonly<Record<string, () => readonly Tool[]>>): Tool[] =>
   Object.values(parts).flatMap((part) => part())

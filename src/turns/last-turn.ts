@@ -4,7 +4,7 @@
 import { hash } from 'node:crypto'
 import type { Execution } from '../engine/engine.ts'
 import { isWoken, type LastTurnRow } from '../store/records/conversation.ts'
-import { isSealedUid } from '../store/records/encrypted-call-id.ts'
+import { isSealedUid } from '../store/records/call-record.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { decode, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import type { Change } from '../store/store.ts'

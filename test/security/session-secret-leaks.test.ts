@@ -4,7 +4,7 @@
 import { type CallOutcome, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
-import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
+import { toolbox } from '../../src/toolbox/toolbox.ts'
 import { disk, logged, opened, printed, read } from '../kit/secret-leak-search.ts'
 
 const secret = 'sk-live-4f9a71c2-zz'
@@ -53,7 +53,7 @@ test('SESS-4, DUR-12: a secret in a user message is redacted in a process that n
 test('BOX-5: a secret revealed to the model is not listed by another process', async () => {
   const { store, holds } = disk()
   const model = scriptedModel([{ call: { name: 'secret_store', input: { operation: 'get', name: 'key' } } }, 'Done.'])
-  const options = { store, models: [model], tools: secretTools({ reveal: true }) }
+  const options = { store, models: [model], tools: toolbox.secrets({ reveal: true }) }
   const first = await opened(options)
   await first.session('s').secrets.set('key', secret)
   await first.session('s').turn({ model: 'scripted', message: 'Read it' }).outcome

@@ -3,7 +3,7 @@
 import { type InboxItem, jsonSchema, type Runtime, narrate, type Tool, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { beforeEach, expect, test, vi } from 'vitest'
-import { secretTools } from '../../src/toolbox/secrets/secrets.ts'
+import { toolbox } from '../../src/toolbox/toolbox.ts'
 import { disk, logged, opened, printed, read } from '../kit/secret-leak-search.ts'
 import { simpleTool } from '../kit/simple-tools.ts'
 
@@ -229,7 +229,7 @@ test('POL-3, DUR-12: an edit that keeps [redacted] runs with the original secret
 test('BOX-5: a model that copies [hidden] from its own call does not overwrite the secret', async () => {
   const used: string[] = []
   const pays = simpleTool('pay', async (_, ctx) => void used.push(await ctx.secrets.resolve('secret:key')))
-  const runtime = await opened({ tools: [...secretTools(), pays] })
+  const runtime = await opened({ tools: [...toolbox.secrets(), pays] })
   const set = (value: string) => ({ name: 'secret_store', input: { operation: 'set', name: 'key', value } })
   const model = scriptedModel([{ call: set(word) }, { call: set('[hidden]') }, { call: { name: 'pay' } }, 'Done.'])
   await runtime.session('s').turn({ model, message: 'Keep it' }).outcome

@@ -4,7 +4,7 @@
 import { checkRequiredOptions, type OptionTable, required, string } from '../../core/check-options.ts'
 import { createHash, createHmac } from 'node:crypto'
 import type { Execution } from '../../engine/engine.ts'
-import { isSealedUid, sealedUid } from '../../store/records/encrypted-call-id.ts'
+import { isSealedUid, sealedUid } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import { isName, maxNameLength } from '../../core/ids.ts'
 import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'

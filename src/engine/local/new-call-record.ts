@@ -1,7 +1,6 @@
 // Builds the record of a new call. Called by the local engine and by code that submits calls.
 
-import type { CallOptions, CallRecord } from '../../store/records/call-record.ts'
-import { sealedUid } from '../../store/records/encrypted-call-id.ts'
+import { type CallOptions, type CallRecord, sealedUid } from '../../store/records/call-record.ts'
 import type { NewCall } from '../engine.ts'
 import type { EngineState } from './engine-state.ts'
 

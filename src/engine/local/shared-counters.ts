@@ -4,14 +4,13 @@
 // Calls of this worker that update the same counters are queued and committed together in order of arrival. If another
 // worker commits first, the group reads again and recomputes. An update is durable before its call continues.
 
-import { isSealedUid } from '../../store/records/encrypted-call-id.ts'
-import type { CallRecord, StepRecord } from '../../store/records/call-record.ts'
+import { type CallRecord, type StepRecord, isSealedUid } from '../../store/records/call-record.ts'
 import type { EventBodies, EventType, NewEvent } from '../../store/records/event.ts'
 import { PawlError } from '../../core/errors.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Change, Guard, DocumentName, Store, Written } from '../../store/store.ts'
-import type { Stop, CounterUpdate } from '../engine.ts'
+import type { Change, DocumentName, Guard, Store, Written } from '../../store/store.ts'
+import type { CounterUpdate, Stop } from '../engine.ts'
 
 /** Maximum number of calls per commit. */
 const maxBatch = 200

@@ -1,8 +1,7 @@
 // Records new calls: owned by this worker, or unowned until a worker claims them. Called by the local engine.
 
-import type { CallRecord } from '../../store/records/call-record.ts'
+import { type CallRecord, attachmentsIn } from '../../store/records/call-record.ts'
 import { eventOf } from '../../store/records/event.ts'
-import { attachmentsIn } from '../../store/records/attachment-refs.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
 import type { ExtraWrites, NewCall, SubmitResult } from '../engine.ts'
 import type { EngineState } from './engine-state.ts'

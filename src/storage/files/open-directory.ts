@@ -5,10 +5,9 @@
 // that swaps directories or links concurrently can make an operation fail but cannot redirect it outside of the folder.
 
 import { isUtf8 } from 'node:buffer'
-import { constants, type Stats } from 'node:fs'
+import { type Stats, constants } from 'node:fs'
 import { type FileHandle, lstat, mkdir, open, opendir, rename, rmdir, stat, unlink } from 'node:fs/promises'
 import { PawlError } from '../../core/errors.ts'
-import { caseCollision } from './case-collision.ts'
 import { nameProblem, temporaryPrefix } from './file-path.ts'
 
 const { O_CREAT, O_DIRECTORY, O_EXCL, O_NOFOLLOW, O_NONBLOCK, O_RDONLY, O_WRONLY } = constants
@@ -221,3 +220,41 @@ async function orUndefined<T>(work: Promise<T>): Promise<T | undefined> {
     throw error
   }
 }
+
+interface FileIdentity {
+  readonly ino: number
+  readonly dev: number
+}
+
+interface DirectoryReader {
+  look(name: string): Promise<FileIdentity | undefined>
+  names(): Promise<readonly string[]>
+}
+
+/**
+ * Detects case-insensitive file systems, where looking up 'A' finds 'a' and two names would silently be one file.
+ * The name that the file system found instead of the requested one; undefined if it found the requested one. Costs one
+ * extra lookup on a case-sensitive file system, where the name in swapped case does not exist or is another file.
+ */
+export async function caseCollision(
+  name: string,
+  found: FileIdentity,
+  { look, names }: DirectoryReader,
+): Promise<string | undefined> {
+  const swapped = swapCase(name)
+  if (swapped === name) return undefined
+  const other = await look(swapped)
+  if (!other || other.ino !== found.ino || other.dev !== found.dev) return undefined
+  const all = await names()
+  return all.includes(name) ? undefined : (all.find((each) => fold(each) === fold(name)) ?? swapped)
+}
+
+const fold = (name: string): string => name.toLowerCase().toUpperCase()
+
+/** Swaps upper and lower case, except for letters whose length would change. */
+const swapCase = (name: string): string =>
+  Array.from(name, (letter) => {
+    const [small, capital] = [letter.toLowerCase(), letter.toUpperCase()]
+    const other = letter === small ? capital : small
+    return other.length === letter.length ? other : letter
+  }).join('')

@@ -249,3 +249,35 @@ export function interruptionOf(record: CallProgress): Interruption | null {
     ? { attempt: record.attempt, startedAt: record.startedAt }
     : null
 }
+
+/**
+ * Marks calls with sealed payloads in their uid. Every row about a call contains the uid, so readers and writers know
+ * without another lookup, and a plain value where a sealed one is expected is detected.
+ */
+const sealedSuffix = '~s'
+export const sealedUid = (uid: string): string => `${uid}${sealedSuffix}`
+export const isSealedUid = (uid: string): boolean => uid.endsWith(sealedSuffix)
+
+/**
+ * A call refers to an attachment. Attachments are stored by content, once per tenant. They are erased with the last call
+ * that created one or contains one in its input, records or outcome.
+ */
+export interface AttachmentUse {
+  readonly tenant: string
+  /** The attachment's id. */
+  readonly id: string
+  /** The uid of the call. */
+  readonly call: string
+}
+
+const attachmentMarker = '"$pawl":"attachment"'
+const attachmentIdPattern = /"id":"(att_[\w-]{43})"/g
+
+/** The ids of the attachments in recorded texts. A text without any costs one substring search. */
+export function attachmentsIn(...texts: readonly (string | null | undefined)[]): string[] {
+  const found: string[] = []
+  for (const text of texts)
+    if (text?.includes(attachmentMarker))
+      for (const [, id] of text.matchAll(attachmentIdPattern)) found.push(id as string)
+  return found
+}

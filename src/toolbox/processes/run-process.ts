@@ -12,15 +12,14 @@
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 import { type Duration, milliseconds } from '../../core/duration.ts'
-import { asSentence, PawlError } from '../../core/errors.ts'
+import { PawlError, asSentence } from '../../core/errors.ts'
 import { isThenable } from '../../core/maybe-promise.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { prepareLaunch } from './launch-environment.ts'
-import { killProcessTree } from './end-process-tree.ts'
-import { processStartTicks, killMarkedProcesses, lockLimitCommand, runVariable, newRunId } from './process-marks.ts'
+import { killMarkedProcesses, lockLimitCommand, newRunId, processStartTicks, runVariable } from './process-marks.ts'
 import { BoundedOutput } from './bounded-output.ts'
 import { findProgram, standardPath } from './find-program.ts'
-import { watchTree } from './process-watcher.ts'
+import { unwatchGroup, unwatchTree, watchTree } from './process-watcher.ts'
 
 export interface ProcessOptions {
   /** Default: the system clock. */
@@ -210,4 +209,26 @@ function spawnLauncher(args: readonly string[], { cwd, env, input }: ProcessOpti
   } catch (cause) {
     throw new PawlError('program_unavailable', asSentence((cause as Error).message), { cause })
   }
+}
+
+const firstRetryMs = 250
+const maxRetryMs = 30_000
+
+/** Kills the marked processes of a run. If processes may remain when this resolves, it retries in the background; the watcher kills them when we exit. */
+async function killProcessTree(run: string, since: number | undefined): Promise<void> {
+  const releaseHold = systemClock.hold()
+  const allGone = await killMarkedProcesses(run, since)
+  releaseHold()
+  if (allGone) return unwatchTree(run)
+  // The group is dead, and the system may reuse its id.
+  unwatchGroup(run)
+  retryKill(run, since, firstRetryMs)
+}
+
+function retryKill(run: string, since: number | undefined, pause: number): void {
+  systemClock.timer(pause, () => {
+    void killMarkedProcesses(run, since).then((allGone) =>
+      allGone ? unwatchTree(run) : retryKill(run, since, Math.min(2 * pause, maxRetryMs)),
+    )
+  })
 }

@@ -1,6 +1,7 @@
 // Copies an untrusted JSON Schema with size limits and checks the form of each keyword. After that the schema cannot
 // change or be too large, and no keyword has an unexpected type.
 
+import { isObject } from './validation-state.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Json } from '../../core/tool-value.ts'
 import { type JsonSchema, describeReceived } from '../validation-problem.ts'
@@ -59,9 +60,6 @@ export function copySchema(schema: JsonSchema, refuse: Refuse): JsonSchema {
 }
 
 export const escapePointer = (key: string): string => key.slice(0, 200).replaceAll('~', '~0').replaceAll('/', '~1')
-
-export const isObject = (value: unknown): value is { [key: string]: Json } =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** `$schema` decides; older drafts are read as draft-07. */
 export function draftOf(schema: JsonSchema): Draft {

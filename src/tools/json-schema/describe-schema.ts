@@ -1,9 +1,9 @@
 // Describes briefly what a schema accepts, for a model: `integer >= 1`, `"low" | "high"`, `{kind: "circle", radius}`.
 
+import { isObject } from './validation-state.ts'
 import type { Json } from '../../core/tool-value.ts'
 import { shortJson, plural, quote } from '../validation-problem.ts'
 import { formats } from './formats.ts'
-import { isObject } from './check-schema.ts'
 
 const maxLength = 300
 const maxChoices = 8

@@ -2,9 +2,8 @@
 
 import type { Json } from '../../core/tool-value.ts'
 import { plural, quote } from '../validation-problem.ts'
-import { isObject } from './check-schema.ts'
 import type { KeywordCompiler } from './keyword-compiler.ts'
-import { type Check, type Node, missing, type ValidationRun } from './validation-state.ts'
+import { isObject, type Check, type Node, missing, type ValidationRun } from './validation-state.ts'
 
 type Schema = { [key: string]: Json }
 

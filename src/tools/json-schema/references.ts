@@ -1,9 +1,9 @@
 // Indexes the schemas of a document and resolves references. A base URI is only a name: nothing is ever fetched.
 
 import type { Json } from '../../core/tool-value.ts'
-import { type Draft, escapePointer, subschemasOf, isObject, maxSchemaNodes, type Refuse } from './check-schema.ts'
+import { type Draft, escapePointer, subschemasOf, maxSchemaNodes, type Refuse } from './check-schema.ts'
 import type { JsonSchema } from '../validation-problem.ts'
-import type { Resource } from './validation-state.ts'
+import { isObject, type Resource } from './validation-state.ts'
 
 /** The base URI of a schema without an `$id`. The .invalid domain can never exist. */
 const defaultBase = 'https://schema.invalid/'

@@ -3,9 +3,8 @@
 
 import type { Json } from '../../core/tool-value.ts'
 import { formats } from './formats.ts'
-import { isObject } from './check-schema.ts'
 import type { KeywordCompiler } from './keyword-compiler.ts'
-import type { Check, ValidationRun } from './validation-state.ts'
+import { isObject, type Check, type ValidationRun } from './validation-state.ts'
 
 type Test = (value: Json, run: ValidationRun) => boolean
 

@@ -8,6 +8,9 @@
 import type { Json } from '../../core/tool-value.ts'
 import { pathText, type Problem, describeReceived } from '../validation-problem.ts'
 
+export const isObject = (value: unknown): value is { [key: string]: Json } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
 /** Position in the value, as a linked list from the leaf up: descending costs one small object and no string. */
 export type ValuePath = { readonly up: ValuePath; readonly key: string | number } | null
 

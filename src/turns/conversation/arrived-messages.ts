@@ -4,9 +4,8 @@
 
 import type { Scope } from '../../core/scope.ts'
 import type { Execution } from '../../engine/engine.ts'
-import type { CallPosition } from '../../store/records/call-record.ts'
-import { type SentRow } from '../../store/records/conversation.ts'
-import { isSealedUid } from '../../store/records/encrypted-call-id.ts'
+import { type CallPosition, isSealedUid } from '../../store/records/call-record.ts'
+import type { SentRow } from '../../store/records/conversation.ts'
 import { interruptedParts } from '../../models/conversation.ts'
 import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'

@@ -3,7 +3,7 @@
 
 import { argumentLimits, readArguments } from '../../calls/admission/read-arguments.ts'
 import { callsIn, type Message } from '../../models/message.ts'
-import { isSensitive } from '../../sessions/sensitive-tools.ts'
+import { isSensitive } from '../../sessions/build-call-request.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import type { History } from './history.ts'
 

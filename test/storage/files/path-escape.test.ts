@@ -6,7 +6,7 @@ import { linkSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'n
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
-import { caseCollision } from '../../../src/storage/files/case-collision.ts'
+import { caseCollision } from '../../../src/storage/files/open-directory.ts'
 import { filePath } from '../../../src/storage/files/file-path.ts'
 import type { SessionFiles } from '../../../src/core/session-files-interface.ts'
 import { PawlError } from '../../../src/core/errors.ts'

@@ -17,7 +17,7 @@ import {
 } from 'pawl'
 import { manualClock, scriptedModel } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { secretTools } from '../../../src/toolbox/secrets/secrets.ts'
+import { toolbox } from '../../../src/toolbox/toolbox.ts'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { type Bench, onEachStore } from '../../kit/stores/local-stores.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
@@ -261,7 +261,7 @@ describe('DUR-12, BOX-5: secrets at rest', () => {
     const log = (...given: unknown[]): void => void logged.push(given)
     const logger = { debug: log, info: log, warn: log, error: log }
     const policy = { rules: [{ tool: 'secret_store', then: 'ask' as const }, { then: 'allow' as const }] }
-    const runtime = await open([pays, ...secretTools()], false, { models: [model], policy, logger })
+    const runtime = await open([pays, ...toolbox.secrets()], false, { models: [model], policy, logger })
     const session = runtime.session('a')
     const events = fed(runtime)
     const turn = session.turn({ model: model.name, message: 'Pay.' })
@@ -288,7 +288,7 @@ describe('DUR-12, BOX-5: secrets at rest', () => {
     await runtime.close()
     expect(onDisk()).toEqual([])
     // A process that never loaded the secret shows none of it either.
-    const after = await open([pays, ...secretTools()], false, { models: [model], policy, logger })
+    const after = await open([pays, ...toolbox.secrets()], false, { models: [model], policy, logger })
     expect(hits(await fed(after))).toEqual([])
     expect(hits(await after.session('a').messages.list())).toEqual([])
     await after.close()

@@ -3,7 +3,7 @@
 import { agent, type FeedEvent, type InboxItem, type Runtime, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
-import { questionTools } from '../../../src/toolbox/questions/questions.ts'
+import { toolbox } from '../../../src/toolbox/toolbox.ts'
 import { disk, opened, printed, read } from '../../kit/secret-leak-search.ts'
 import { simpleTool } from '../../kit/simple-tools.ts'
 
@@ -16,7 +16,7 @@ async function item(runtime: Runtime): Promise<InboxItem> {
 test.for(['memory', 'sqlite'] as const)(
   'POL-7 SESS-4: a message sent instead of an answer is read at once; the answer follows (%s)',
   async (kind) => {
-    const runtime = await opened({ store: kind === 'memory' ? 'memory:' : disk().store, tools: questionTools() })
+    const runtime = await opened({ store: kind === 'memory' ? 'memory:' : disk().store, tools: toolbox.questions() })
     const session = runtime.session('s')
     const model = scriptedModel([
       { call: { name: 'ask_user', input: { question: 'Which size?', choices: ['S', 'M'] } } },
@@ -42,7 +42,7 @@ test.for(['memory', 'sqlite'] as const)(
 )
 
 test('WAIT-1 POL-5: run() with until: waiting returns while a running body waits for an answer', async () => {
-  const runtime = await opened({ tools: questionTools() })
+  const runtime = await opened({ tools: toolbox.questions() })
   const run = runtime
     .session('s')
     .run([{ id: 'a', name: 'ask_user', input: { question: 'Which size?' } }], { until: 'waiting' })
@@ -54,7 +54,7 @@ test('WAIT-1 POL-5: run() with until: waiting returns while a running body waits
 })
 
 test('SESS-9: the narrated feed reports that a question is waiting', async () => {
-  const runtime = await opened({ tools: questionTools() })
+  const runtime = await opened({ tools: toolbox.questions() })
   const session = runtime.session('s')
   const run = session.run([{ id: 'a', name: 'ask_user', input: { question: 'Which size?' } }])
   await runtime.decide((await item(runtime)).id, { answer: 'M', ...by })
@@ -73,7 +73,7 @@ test('SESS-9: the narrated feed reports that a question is waiting', async () =>
 })
 
 test('BOX-5 POL-5: a secret is not requested if the secret store is full', async () => {
-  const runtime = await opened({ tools: questionTools() })
+  const runtime = await opened({ tools: toolbox.questions() })
   const session = runtime.session('s')
   for (let n = 0; n < 200; n++) await session.secrets.set(`s${n}`, 'x')
   const [full] = await session.run([{ id: 'a', name: 'ask_user', input: { question: 'The key?', secret: 'new' } }], {
@@ -101,7 +101,7 @@ test.for([
       execute: async (_, ctx) =>
         (await ctx.run([{ id: 'n', name: 'helper', input: { task: 'Help' } }])).map(({ status }) => status),
     })
-    const runtime = await opened({ tools: [helper, pay, over, ...questionTools()] })
+    const runtime = await opened({ tools: [helper, pay, over, ...toolbox.questions()] })
     const session = runtime.session('s')
     const boss = scriptedModel([{ call: { name: 'over' } }, 'I am here.', ({ last }) => `I heard: ${last}`], {
       name: 'boss',

@@ -3,7 +3,7 @@
 import { type CallOutcome, createRuntime, type InboxItem, type Runtime, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { questionTools } from '../../../src/toolbox/questions/questions.ts'
+import { toolbox } from '../../../src/toolbox/toolbox.ts'
 import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
@@ -11,7 +11,7 @@ import { mortal } from '../../kit/stores/killable-store.ts'
 import { outcomesOf } from '../read-outcomes.ts'
 import { hasForm } from '../tool-conventions.ts'
 
-for (const each of questionTools()) hasForm(each)
+for (const each of toolbox.questions()) hasForm(each)
 
 const by = { by: 'user:bea' }
 const used: string[] = []
@@ -30,7 +30,7 @@ let calls = 0
 beforeEach(async () => {
   clock = manualClock()
   store = memoryStore({ clock })
-  runtime = await createRuntime({ store, tools: [...questionTools(), uses], clock, logger: quiet })
+  runtime = await createRuntime({ store, tools: [...toolbox.questions(), uses], clock, logger: quiet })
 })
 afterEach(() => runtime.close({ grace: 0 }))
 const ask = async (input: unknown, attended = true): Promise<CallOutcome> =>
@@ -125,7 +125,7 @@ test('BOX-1: an invalid question fails with a specific message and does not reac
 
 test('BOX-1: after a worker died the same question stays open and is answered once', async () => {
   const { store: guarded, die } = mortal(store)
-  const doomed = await createRuntime({ store: guarded, tools: questionTools(), clock, logger: quiet })
+  const doomed = await createRuntime({ store: guarded, tools: toolbox.questions(), clock, logger: quiet })
   const call = { id: 'x', name: 'ask_user', input: { question: 'The key?', secret: 'late', timeout_seconds: 600 } }
   void doomed
     .session('t')

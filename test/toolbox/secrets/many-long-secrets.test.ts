@@ -1,11 +1,11 @@
 // Many long secrets: a model must not be able to exhaust a process with the values it stores.
 
 import { expect, test } from 'vitest'
-import { secretTools } from '../../../src/toolbox/secrets/secrets.ts'
+import { toolbox } from '../../../src/toolbox/toolbox.ts'
 import { opened } from '../../kit/secret-leak-search.ts'
 
 test('BOX-5 DUR-12: many long secrets exhaust neither memory nor CPU time', async () => {
-  const runtime = await opened({ tools: secretTools() })
+  const runtime = await opened({ tools: toolbox.secrets() })
   const session = runtime.session('s')
   const before = process.memoryUsage().rss
   const begun = performance.now()

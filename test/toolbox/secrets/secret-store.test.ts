@@ -2,19 +2,19 @@
 
 import { type CallOutcome, createRuntime, type FeedEvent, PawlError, result, type Runtime, tool } from 'pawl'
 import { afterEach, expect, test, vi } from 'vitest'
-import { secretTools } from '../../../src/toolbox/secrets/secrets.ts'
+import { toolbox } from '../../../src/toolbox/toolbox.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { outcomesOf } from '../read-outcomes.ts'
 import { hasForm } from '../tool-conventions.ts'
 
-for (const each of secretTools({ reveal: true })) hasForm(each)
+for (const each of toolbox.secrets({ reveal: true })) hasForm(each)
 
 const secret = 'hunter2-and-more'
 let runtime: Runtime
 let calls = 0
 afterEach(() => (runtime as Runtime | undefined)?.close({ grace: 0 }))
-const open = async (options: Parameters<typeof secretTools>[0] = {}): Promise<void> => {
-  runtime = await createRuntime({ store: 'memory:', tools: secretTools(options), logger: quiet })
+const open = async (options: Parameters<typeof toolbox.secrets>[0] = {}): Promise<void> => {
+  runtime = await createRuntime({ store: 'memory:', tools: toolbox.secrets(options), logger: quiet })
 }
 const ask = async (input: unknown): Promise<CallOutcome> =>
   (await runtime.session('s').run([{ id: `c${++calls}`, name: 'secret_store', input }]))[0] as CallOutcome
@@ -123,7 +123,7 @@ test('BOX-5: failures for invalid arguments do not contain the secret', async ()
 test('BOX-5: approvers see no value, and a value they edit is hidden from the model', async () => {
   runtime = await createRuntime({
     store: 'memory:',
-    tools: secretTools(),
+    tools: toolbox.secrets(),
     logger: quiet,
     policy: { rules: [{ tool: 'secret_store', then: 'ask' }] },
   })
@@ -147,5 +147,5 @@ test('BOX-5: approvers see no value, and a value they edit is hidden from the mo
 test('BOX-5: unknown options are rejected', async () => {
   await open()
   for (const options of [{ reveals: true }, { reveal: 'yes' }, { reserved: 'admin' }])
-    expect(() => secretTools(options as never)).toThrow(PawlError)
+    expect(() => toolbox.secrets(options as never)).toThrow(PawlError)
 })

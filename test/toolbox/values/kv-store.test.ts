@@ -2,19 +2,19 @@
 
 import { type CallOutcome, createRuntime, type Runtime } from 'pawl'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { valueTools } from '../../../src/toolbox/values/values.ts'
+import { toolbox } from '../../../src/toolbox/toolbox.ts'
 import { quiet } from '../../kit/stores/fresh-store.ts'
 import { outcomesOf } from '../read-outcomes.ts'
 import { hasForm } from '../tool-conventions.ts'
 
-for (const each of valueTools()) hasForm(each)
+for (const each of toolbox.values()) hasForm(each)
 
 let runtime: Runtime
 let calls = 0
 beforeEach(async () => {
   runtime = await createRuntime({
     store: 'memory:',
-    tools: valueTools(),
+    tools: toolbox.values(),
     logger: quiet,
     values: { keys: 5, valueBytes: 1_000 },
   })

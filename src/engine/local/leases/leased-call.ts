@@ -1,34 +1,35 @@
 // A call whose lease this worker holds: its progress as last written, and writes guarded by the fence. When a write is
 // rejected or the lease may have been lost, the execution ends and records nothing more.
 
-import { asSentence, PawlError } from '../../../core/errors.ts'
+import { PawlError, asSentence } from '../../../core/errors.ts'
 import type { OutcomeStatus } from '../../../core/outcome.ts'
 import {
+  type AttachmentUse,
   type CallProgress,
   type CallRecord,
+  type StepRecord,
+  attachmentsIn,
   checkMove,
   progressOf,
-  type StepRecord,
 } from '../../../store/records/call-record.ts'
 import {
   type EventBodies,
-  eventOf,
   type EventSubject,
   type EventType,
   type NewEvent,
+  eventOf,
 } from '../../../store/records/event.ts'
 import { addAttemptTime } from '../../../store/records/call-times.ts'
-import { attachmentsIn, type AttachmentUse } from '../../../store/records/attachment-refs.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../../store/store.ts'
 import { NoSlotFree, type Stop } from '../../engine.ts'
 import {
   type AttachedToCommit,
   type PendingWrites,
-  submittedCallOf,
   mergeWrites,
   nothingAttached,
+  submittedCallOf,
 } from './merge-pending-writes.ts'
-import { cancelKey, cancelChange, type CancelReason, parseCancel } from '../cancellation/write-cancel.ts'
+import { type CancelReason, cancelChange, cancelKey, parseCancel } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
 
 const none: never[] = []

@@ -6,13 +6,13 @@ import type { Observer } from '../../../core/observer.ts'
 import { encode } from '../../../core/tool-value.ts'
 import {
   type CallRecord,
-  progressOf,
   type Resolution,
   type WaitRecord,
+  attachmentsIn,
+  progressOf,
   waitTermsOf,
 } from '../../../store/records/call-record.ts'
 import { eventOf } from '../../../store/records/event.ts'
-import { attachmentsIn } from '../../../store/records/attachment-refs.ts'
 import type { Change, Store } from '../../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait-key.ts'
 import {
@@ -26,7 +26,7 @@ import type { ExtraWrites, ResolveAnswer } from '../../engine.ts'
 import type { Drivers } from '../../drivers.ts'
 import { observedCall } from '../../observed-call.ts'
 import { announceTool } from './announce-tool-name.ts'
-import { cancelKey, cancelChange, remoteCancelChange, type CancelReason } from '../cancellation/write-cancel.ts'
+import { type CancelReason, cancelChange, cancelKey, remoteCancelChange } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
 import type { Waiters } from './timers.ts'
 import { itemsOf } from '../../../store/collections.ts'
