@@ -3,7 +3,9 @@
 
 import type { CallRecord, StepRecord } from '../../src/store/records/call-record.ts'
 import type { Change, Committed, Store } from '../../src/store/store.ts'
+import { isTurn } from '../../src/store/records/conversation.ts'
 import { instant, type World } from './simulated-world.ts'
+import { TurnLaws } from './turn-invariants.ts'
 
 /** The start of an external effect. */
 export interface Start {
@@ -20,6 +22,7 @@ export interface Start {
 export class Laws {
   readonly broken: string[] = []
   readonly starts: Start[] = []
+  readonly turns: TurnLaws
   readonly #world: World
   readonly #uids = new Map<string, string>()
   readonly #ids = new Map<string, string>()
@@ -43,6 +46,7 @@ export class Laws {
 
   constructor(world: World) {
     this.#world = world
+    this.turns = new TurnLaws(world, (what) => this.wrong(what))
   }
 
   /** Exclusive lock of each call, and its parent call. */
@@ -66,6 +70,7 @@ export class Laws {
   /** A change that the store accepted or rejected, with the owner of the call just before it. */
   written(worker: string, id: string, change: Change, answer: Committed, ownerBefore: string | null | undefined): void {
     this.#workers.set(id, worker)
+    this.turns.written(change, answer)
     if (!answer.ok) return
     const { insertCall, updateCall, steps = [], insertWaits = [], resolveWait } = change
     if (insertCall) {
@@ -318,6 +323,9 @@ const mayFailAs = new Set(
   ),
 )
 
+export const turnName = ({ session, id }: { readonly session: string; readonly id: string }): string =>
+  `${session}/${id}`
+
 /** Time for a worker to notice a write of another one: hints can be lost, and then it polls. */
 const hearMs = 1_500
 
@@ -325,6 +333,8 @@ const hearMs = 1_500
 const graceMs = 60
 
 export function callIdOf(record: CallRecord): string {
+  // The turns of all agents have the same id.
+  if (isTurn(record)) return turnName(record.position)
   const { callId } = record.options === null ? {} : (JSON.parse(record.options) as { callId?: string })
   return callId ?? record.position.id
 }

@@ -39,7 +39,18 @@ const rerunning = ['flow', 'flow', 'flow', 'keyed', 'alone', 'plain', 'gated'] a
 /**
  * With `tasks`, some batches are background tasks. Without, the random choices are the same as before tasks existed.
  */
-export function randomBatches(world: World, tasks: boolean): Batch[] {
+export function randomBatches(world: World, tasks: boolean, ask = randomAsks(world, tasks)): Batch[] {
+  return Array.from({ length: 1 + world.chance(3) }, (_, index) => ({
+    session: world.oneOf(['s1', 's1', 's2']),
+    batch: `b${index}`,
+    at: world.chance(1_500),
+    calls: Array.from({ length: 1 + world.chance(3) }, () => ask(0)),
+    tasks: tasks && world.likely(0.7),
+  }))
+}
+
+/** Returns a function that makes random calls with new ids. */
+export function randomAsks(world: World, tasks: boolean): (depth: number) => Ask {
   let count = 0
   const ask = (depth: number): Ask => {
     const stops = world.likely(0.2)
@@ -63,13 +74,7 @@ export function randomBatches(world: World, tasks: boolean): Batch[] {
     if (roll < 92 || depth > 1) return { op: 'flaky', name, times: 1 + world.chance(2), after: 100 + world.chance(900) }
     return { op: 'nest', calls: Array.from({ length: 1 + world.chance(2) }, () => ask(depth + 1)) }
   }
-  return Array.from({ length: 1 + world.chance(3) }, (_, index) => ({
-    session: world.oneOf(['s1', 's1', 's2']),
-    batch: `b${index}`,
-    at: world.chance(1_500),
-    calls: Array.from({ length: 1 + world.chance(3) }, () => ask(0)),
-    tasks: tasks && world.likely(0.7),
-  }))
+  return ask
 }
 
 /** The top-level calls, which are certain to be made. */

@@ -2,8 +2,9 @@
 // must end.
 
 import { type Outcome, PawlError } from 'pawl'
-import { Laws } from './invariants.ts'
-import { type Ask, idsOf, type Op, type Outside, randomBatches, toolsOf } from './random-program.ts'
+import { Laws, turnName } from './invariants.ts'
+import { type Ask, idsOf, type Op, type Outside, randomAsks, randomBatches, toolsOf } from './random-program.ts'
+import { delegateTool, plannedModel, randomTurns, type SentMessage } from './random-turns.ts'
 import { leaseMs, Worker } from './simulated-worker.ts'
 import { instant, World } from './simulated-world.ts'
 
@@ -15,6 +16,9 @@ const peaceMs = 60_000
 /** Seeds from here on use background tasks. */
 export const withTasks = 1_000_000
 
+/** Seeds from here on use turns and agents. */
+export const withTurns = 2_000_000
+
 /** Far more steps than any history needs; reaching this limit means a livelock. */
 const mostSteps = 20_000
 
@@ -25,15 +29,21 @@ export interface History {
   readonly faults: number
   readonly calls: number
   readonly steps: number
+  /** Number of model requests. */
+  readonly asks: number
+  /** Number of agents that worked. */
+  readonly agents: number
 }
 
 export async function simulate(seed: number, plant?: string): Promise<History> {
   const world = new World(seed)
   const laws = new Laws(world)
-  const batches = randomBatches(world, seed >= withTasks)
+  const ask = randomAsks(world, seed >= withTasks && seed < withTurns)
+  const batches = randomBatches(world, seed >= withTasks && seed < withTurns, ask)
+  const program = seed >= withTurns ? randomTurns(world, ask) : null
   const workers: Worker[] = []
   let faults = 0
-  let asking = batches.length
+  let asking = batches.length + (program?.turns.length ?? 0) + (program?.messages.length ?? 0)
 
   const running = (): Worker[] => workers.filter((worker) => worker.running && worker.runtime !== undefined)
   /** Waits for a running worker and returns it. */
@@ -147,7 +157,10 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     const worker = new Worker(`w${++names}`, world, laws)
     workers.push(worker)
     try {
-      await worker.open(toolsOf(worker, outside), plant)
+      const tools = toolsOf(worker, outside)
+      if (program)
+        await worker.open([...tools, delegateTool()], plant, [plannedModel(worker, world, program, laws.turns)])
+      else await worker.open(tools, plant)
     } catch (error) {
       // Its store was unavailable while it opened; another worker starts instead.
       if (!(error instanceof PawlError) || error.code !== 'store_unavailable')
@@ -196,6 +209,48 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
     asking--
   }
 
+  /** Repeats a request until a worker has answered it, on another worker if the first is gone. */
+  const untilAnswered = async <T>(what: string, request: (worker: Worker) => Promise<T>): Promise<T> => {
+    for (;;) {
+      const worker = await anyone()
+      world.note(worker.name, `is asked for ${what}`)
+      const answer = await Promise.race([
+        request(worker).then(
+          (value) => ({ value }),
+          (error: Error) => error,
+        ),
+        worker.gone.then(() => new Error('It is gone')),
+      ])
+      if (!(answer instanceof Error)) return answer.value
+      world.note('client', `hears of ${what}: ${answer.message}`)
+      await world.sleep(20 + world.chance(200))
+    }
+  }
+  const turnClient = async ({ session, id }: { readonly session: string; readonly id: string }): Promise<void> => {
+    const outcome = await untilAnswered(
+      `turn ${id}`,
+      async ({ runtime }) => runtime.session(session).turn({ model: 'm', message: `do ${id}.`, id }).outcome,
+    )
+    laws.told(turnName({ session, id }), shown(outcome as Outcome))
+    world.note('client', `hears that ${id} ended: ${shown(outcome as Outcome)}`)
+    asking--
+  }
+  const sender = async ({ session, id }: SentMessage): Promise<void> => {
+    await untilAnswered(`message ${id}`, async ({ runtime }) =>
+      runtime.session(session).messages.send(`said ${id}.`, { id }),
+    )
+    asking--
+  }
+  /** The last turns, when all other work has ended: they read all input that is still pending. */
+  let closing: readonly { readonly session: string; readonly id: string }[] | null = null
+  const close = (): boolean => {
+    if (!program || closing) return false
+    closing = ['s1', 's2'].map((session) => ({ session, id: `last_${session}` }))
+    asking += closing.length
+    for (const turn of closing) void turnClient(turn)
+    return true
+  }
+
   const dies = (worker: Worker): void => {
     worker.die()
     world.after(world.chance(2_000), () => void hire())
@@ -233,6 +288,8 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
   for (let index = 0; index < staff; index++) world.after(world.chance(100), () => void hire())
   world.after(300, () => void people())
   for (const batch of batches) world.after(batch.at, () => void client(batch))
+  for (const turn of program?.turns ?? []) world.after(turn.at, () => void turnClient(turn))
+  for (const message of program?.messages ?? []) world.after(message.at, () => void sender(message))
   const most = world.chance(8)
   // Most faults come early, while many calls are running.
   for (let index = 0; index < most; index++) world.after(200 + world.chance(1 + world.chance(troubleMs - 200)), trouble)
@@ -241,17 +298,24 @@ export async function simulate(seed: number, plant?: string): Promise<History> {
 
   const end = troubleMs + 3 * leaseMs + peaceMs
   let steps = 0
-  while (world.now < end && (asking > 0 || world.now < 200 || laws.openCalls.length > 0 || world.now < troubleMs)) {
+  while (world.now < end) {
+    const isAtRest = asking === 0 && laws.openCalls.length === 0
+    // The quiet phase of turns begins after the last fault.
+    if (isAtRest && world.now >= troubleMs && !close()) break
     // Nothing is open and no client waits, so the rest of the time can be skipped.
-    if (asking === 0 && world.now > 4_000 && laws.openCalls.length === 0) break
+    if (isAtRest && !program && world.now > 4_000) break
     await world.step()
     if (++steps === mostSteps) {
       laws.wrong('L6 it does not come to rest')
       break
     }
   }
-  await laws.finally(world.store, idsOf(batches))
-  return { trace: world.trace, broken: laws.broken, faults, steps, calls: idsOf(batches).length }
+  const turns = [...(program?.turns ?? []), ...(closing ?? [])]
+  await laws.finally(world.store, [...idsOf(batches), ...turns.map(turnName)])
+  await laws.turns.checkEnd(world.store, program?.messages ?? [])
+  const { asks, sessions } = laws.turns
+  const agents = [...sessions].filter((session) => session.startsWith('agent:')).length
+  return { trace: world.trace, broken: laws.broken, faults, steps, calls: idsOf(batches).length, asks, agents }
 }
 
 /** The messages that a task must send, in order. */

@@ -1,7 +1,7 @@
 // A simulated worker: a real runtime with the clock and store of the simulated world. It can die, freeze and resume,
 // close gracefully, and lose its store for a moment.
 
-import type { Runtime, Tool } from 'pawl'
+import type { Model, Runtime, Tool } from 'pawl'
 import { PawlError } from '../../src/core/errors.ts'
 import type { Clock } from '../../src/core/clock.ts'
 import { openRuntime } from '../../src/runtime.ts'
@@ -49,7 +49,7 @@ export class Worker {
     this.clock = world.clockOf({ wake: (run) => this.wake(run), ahead: world.chance(1_000_000), timers: this.timers })
   }
 
-  async open(tools: readonly Tool[], plant: string | undefined): Promise<void> {
+  async open(tools: readonly Tool[], plant: string | undefined, models: readonly Model[] = []): Promise<void> {
     const world = this.#world
     let count = 0
     const ids = {
@@ -60,6 +60,7 @@ export class Worker {
     this.runtime = await openRuntime({
       store,
       tools,
+      models,
       clock: this.clock,
       ids,
       keys,

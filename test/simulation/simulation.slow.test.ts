@@ -4,20 +4,24 @@
 // detected.
 
 import { describe, expect, test } from 'vitest'
-import { plants } from '../kit/stores/planted-defects.ts'
+import { plants, turnPlants } from '../kit/stores/planted-defects.ts'
 import { long } from '../kit/long-run.ts'
-import { type History, simulate, withTasks } from './run-history.ts'
+import { type History, simulate, withTasks, withTurns } from './run-history.ts'
 import { kept } from './regression-seeds.ts'
 
 const only = process.env.PAWL_SEED === undefined ? null : Number(process.env.PAWL_SEED)
 const minute = 60_000
 
-async function wrongIn(seeds: Iterable<number>): Promise<{ wrong: string[]; faults: number; calls: number }> {
-  const total = { wrong: [] as string[], faults: 0, calls: 0 }
+type Total = Pick<History, 'faults' | 'calls' | 'asks' | 'agents'> & { readonly wrong: string[] }
+
+async function wrongIn(seeds: Iterable<number>): Promise<Total> {
+  const total = { wrong: [] as string[], faults: 0, calls: 0, asks: 0, agents: 0 }
   for (const seed of seeds) {
-    const { broken, faults, calls } = await simulate(seed)
+    const { broken, faults, calls, asks, agents } = await simulate(seed)
     total.faults += faults
     total.calls += calls
+    total.asks += asks
+    total.agents += agents
     total.wrong.push(...broken.map((each) => `seed ${seed}: ${each}`))
   }
   return total
@@ -48,12 +52,24 @@ const all = (): void => {
     },
   )
 
+  test.for(range(0, long ? 16 : 2))(
+    'SESS-1, SESS-3, SESS-4, SESS-6: 200 histories with turns and agents from %i × 200',
+    { timeout: 3 * minute },
+    async (part) => {
+      const { wrong, faults, asks, agents } = await wrongIn(range(withTurns + part * 200, 200))
+      expect(wrong).toEqual([])
+      expect(faults).toBeGreaterThan(500)
+      expect(asks).toBeGreaterThan(1_000)
+      expect(agents).toBeGreaterThan(50)
+    },
+  )
+
   test('seeds that once violated an invariant pass', async () => {
     expect((await wrongIn(kept)).wrong).toEqual([])
   })
 
   test('the same seed gives the same history', { timeout: minute }, async () => {
-    for (const seed of range(1, 40))
+    for (const seed of [...range(1, 40), ...range(withTurns, 5)])
       expect((await simulate(seed)).trace.join('\n')).toBe((await simulate(seed)).trace.join('\n'))
   })
 
@@ -65,6 +81,17 @@ const all = (): void => {
     async (plant) => {
       let seen: History['broken'] = []
       for (let seed = from[plant] ?? 1; seed <= 6_000 && seen.length === 0; seed++)
+        seen = (await simulate(seed, plant)).broken
+      expect(seen).not.toEqual([])
+    },
+  )
+
+  test.for(Object.keys(turnPlants))(
+    'the simulation detects a planted defect of turns: %s',
+    { timeout: 3 * minute },
+    async (plant) => {
+      let seen: History['broken'] = []
+      for (let seed = withTurns; seed <= withTurns + 200 && seen.length === 0; seed++)
         seen = (await simulate(seed, plant)).broken
       expect(seen).not.toEqual([])
     },

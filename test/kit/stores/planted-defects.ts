@@ -165,8 +165,50 @@ export const plants: Readonly<Record<string, Break>> = {
   }),
 }
 
+const withoutDocuments = (
+  change: Change,
+  isDropped: (row: NonNullable<Change['documents']>[number]) => boolean,
+): Change => (change.documents ? { ...change, documents: change.documents.filter((row) => !isDropped(row)) } : change)
+
+/** Defects of turns, which only a history with turns can show. */
+export const turnPlants: Readonly<Record<string, Break>> = {
+  /** A turn does not see that another one has the session. */
+  'turns do not claim the session': (store) => ({
+    ...store,
+    async document(name) {
+      const found = await store.document(name)
+      return found && name.of === 'conversation'
+        ? { ...found, value: JSON.stringify({ ...(JSON.parse(found.value) as object), turn: null }) }
+        : found
+    },
+    unsettled: async (query) => (query.of ? [] : store.unsettled(query)),
+  }),
+
+  /** The results of calls are not added to the conversation. */
+  'tool results are lost': (store) =>
+    writing(store, (change) =>
+      withoutDocuments(change, ({ of, value }) => of === 'message' && value?.includes('"role":"tool"') === true),
+    ),
+
+  /** The step of an answer is recorded without its message. */
+  'answers are not recorded': (store) =>
+    writing(store, (change) =>
+      withoutDocuments(change, ({ of, value }) => of === 'message' && value?.includes('"role":"assistant"') === true),
+    ),
+
+  /** A message of the user is read by more than one request. */
+  'a read message stays unread': (store) =>
+    writing(store, (change) => withoutDocuments(change, ({ of, value }) => of === 'message-sent' && value === null)),
+
+  /** The end of a turn leaves the session claimed. */
+  'the session is not freed': (store) =>
+    writing(store, (change) =>
+      withoutDocuments(change, ({ of, value }) => of === 'conversation' && value?.includes('"turn":null') === true),
+    ),
+}
+
 /** All workers seen by a planted defect. */
 const known = new Set<string>()
 
 export const broken = (store: Store, plant: string | undefined, soil: Soil = { clock: systemClock }): Store =>
-  plant === undefined ? store : (plants[plant] as Break)(store, soil)
+  plant === undefined ? store : ({ ...plants, ...turnPlants }[plant] as Break)(store, soil)
