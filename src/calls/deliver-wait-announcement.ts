@@ -2,6 +2,7 @@
 // key is derived again here because it is never stored. Delivery is at least once: it is retried until `announce`
 // returns or the wait has an answer, so every delivery carries the same id for deduplication.
 
+import { backoffMs } from '../core/backoff.ts'
 import type { Driver, Execution, Stop } from '../engine/engine.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf, parseCallOptions } from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
@@ -66,10 +67,7 @@ export const announceDriver = (host: AnnouncePorts): Driver => ({
         if (stopped && 'over' in stopped) throw stopped.over
         const about = { type: announcement.type, wait: id, call: call.uid, attempt: execution.attempt, error }
         host.logger.warn('`announce` failed; the announcement will be delivered again', about)
-        await execution.scheduleRetry(
-          Math.min(maxDelayMs, minDelayMs * 2 ** Math.min(execution.retries, 20)),
-          'announce_failed',
-        )
+        await execution.scheduleRetry(backoffMs(execution.retries, minDelayMs, maxDelayMs), 'announce_failed')
       }
     }
   },

@@ -1,6 +1,7 @@
 // Delivers an emitted event to one subscription: one commit starts the task or writes the notice, and removes the `due`
 // row of the delivery. A delivery that cannot start is retried with exponential backoff and does not block the others.
 
+import { backoffMs } from '../core/backoff.ts'
 import { decode, encode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
@@ -103,7 +104,7 @@ export async function deliver(
       tries,
       error,
     })
-    const later = clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(tries, 20))
+    const later = clock.now() + backoffMs(tries, baseMs, capMs)
     const again: DeliveryRow = { delivery: { occurrence, subscription, born, tries: tries + 1 } }
     return done([dueDelivery(of, again, later)])
   }

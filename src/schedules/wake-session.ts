@@ -2,6 +2,7 @@
 // picks the notices up itself and checks again before it ends. A wake is a `due` row committed together with the
 // notice; the commit that removes it records the turn, so a session is woken exactly once, across workers and crashes.
 
+import { backoffMs } from '../core/backoff.ts'
 import { boolean, either, nested, type OptionTable, wholeNumber } from '../core/check-options.ts'
 import type { NewCall } from '../engine/engine.ts'
 import { turnBatch, wokenId } from '../store/records/conversation.ts'
@@ -80,7 +81,7 @@ export async function fireWake(host: SchedulesHost, due: StoredDocument, wake: W
   }
   const later = (): Promise<FireResult> =>
     done(
-      dueWake(of, clock.now() + Math.min(capMs, baseMs * 2 ** Math.min(wake.tries, 10)), {
+      dueWake(of, clock.now() + backoffMs(wake.tries, baseMs, capMs), {
         ...wake,
         tries: wake.tries + 1,
       }),

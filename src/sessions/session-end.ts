@@ -1,6 +1,7 @@
 // Ends a session, or a task that started others: their tasks are cancelled or left running. The work is recorded as an
 // internal call ("chore") in the same commit as the end, so that any worker completes it after a crash.
 
+import { backoffMs } from '../core/backoff.ts'
 import { checkOptions, oneOf, type OptionTable, string } from '../core/check-options.ts'
 import type { NewCall, Driver, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
@@ -125,10 +126,7 @@ export const endChoreDriver = (host: SchedulesHost): Driver => ({
         const stopped = execution.stopped as Stop | null // may have changed during the await
         if (stopped && 'over' in stopped) throw stopped.over
         host.logger.warn('Ending the tasks of an ended session or task failed; retrying', { chore: id, error })
-        await execution.scheduleRetry(
-          Math.min(retryMaxMs, retryBaseMs * 2 ** Math.min(execution.retries, 16)),
-          'end_failed',
-        )
+        await execution.scheduleRetry(backoffMs(execution.retries, retryBaseMs, retryMaxMs), 'end_failed')
       }
     }
   },

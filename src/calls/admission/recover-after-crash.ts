@@ -1,6 +1,7 @@
 // Decides what happens to a call whose worker died during its body, from the recorded state and the current tool
 // definition.
 
+import { backoffMs } from '../../core/backoff.ts'
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import type { Interruption } from '../../store/records/call-record.ts'
 import { fail, type Failure, failure, type Outcome, ToolFailure } from '../../core/outcome.ts'
@@ -75,7 +76,7 @@ async function backOffAfterCrash(
 ): Promise<ToSettle | null> {
   const { deaths, options } = execution
   if (!options.task && !(tool.background && (await noteMovedRecovery(execution, host, attempt + 1)))) return null
-  const ms = Math.min(maxBackoffMs, minBackoffMs * 2 ** (Math.max(1, deaths) - 1))
+  const ms = backoffMs(Math.max(1, deaths) - 1, minBackoffMs, maxBackoffMs)
   const stop = new AbortController()
   const offStop = execution.onStop(() => stop.abort())
   execution.attached.exemptNextDeath()

@@ -1,6 +1,7 @@
 // Runs attempts until one is final: retry delay, queue, body, then an end or another round. Between attempts the call
 // keeps only its position in the batch order. Called by the pipeline after admission.
 
+import { backoffMs } from '../../core/backoff.ts'
 import type { Driven, ToSettle, Execution } from '../../engine/engine.ts'
 import { type MaybePromise, chain, isThenable } from '../../core/maybe-promise.ts'
 import { remoteToolUnavailable, untilStopped } from '../admission/resolve-tool.ts'
@@ -144,7 +145,7 @@ export function decideRetry(execution: Execution, tool: Tool, outcome: Outcome):
   if (round >= attempts) return { settle: attempts > 1 ? exhausted(failure, round) : outcome }
   if (failure.retry.when === 'safe' && failure.retry.afterMs !== undefined)
     return { delayMs: Math.min(failure.retry.afterMs, policy.capMs) }
-  return { delayMs: jitter(execution, round) * Math.min(policy.capMs, policy.baseMs * 2 ** (round - 1)) }
+  return { delayMs: jitter(execution, round) * backoffMs(round - 1, policy.baseMs, policy.capMs) }
 }
 
 const exhausted = (failure: Failure, attempts: number): Outcome => ({

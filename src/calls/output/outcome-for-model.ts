@@ -56,7 +56,11 @@ export function createProjection(host: ProjectHost): ProjectOutcome {
     call: string,
     hasReadOutput: boolean,
     most: OutputBudget,
-  ): Parts => fitToBudget(outcome, most, call === '' ? null : call, text, hasReadOutput).parts
+  ): Parts => {
+    const short = text === undefined ? undefined : shortText(outcome, most, text)
+    if (short !== undefined) return short === '' ? [] : [{ type: 'text', text: short }]
+    return fitToBudget(outcome, most, call === '' ? null : call, hasReadOutput).parts
+  }
   const byDefault = (given: OutcomeToProject, call: string, hasReadOutput: boolean): Parts => {
     // Redact before truncating, because half a secret is not recognized. Check each time, because secrets can be added.
     const shown = host.redact.active ? redacted(given, host.redact) : given
@@ -87,6 +91,21 @@ export function createProjection(host: ProjectHost): ProjectOutcome {
       ? byDefault(given, call, hasReadOutput)
       : fitParts(host.redact.active ? host.redact.deep(parts) : parts, outcome, budget)
   }
+}
+
+const successText = '{"status":"success","value":'
+
+/**
+ * Fast path for short, plain results: their view is part of the recorded form. Without a backslash there is no line
+ * break, terminal code or escape in it, and without a tag no attachment.
+ */
+function shortText(outcome: Outcome, budget: OutputBudget, text: string): string | undefined {
+  if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\'))
+    return undefined
+  if (outcome.status !== 'success' || !text.startsWith(successText)) return undefined
+  for (const field in outcome) if (field !== 'status' && field !== 'value') return undefined
+  if (typeof outcome.value === 'string') return outcome.value
+  return text.includes('"$pawl"') ? undefined : text.slice(successText.length, -1)
 }
 
 /** The note about changes by people comes first and gets at most a quarter of the budget. */

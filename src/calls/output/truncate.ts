@@ -69,18 +69,15 @@ interface ReadHandle {
 }
 
 /**
- * The model's view within the budget. `text` is the recorded form of the outcome. The hint about read_output is only
+ * The model's view within the budget. The hint about read_output is only
  * shown to a model that has this tool, and never if `handle` is null (nothing stored, or not meant for the model).
  */
 export function fitToBudget(
   outcome: Outcome,
   budget: OutputBudget,
   handle: string | null,
-  text = '',
   hasReadOutput = true,
 ): Fitted {
-  const short = shortText(outcome, budget, text)
-  if (short !== undefined) return { parts: short === '' ? [] : [{ type: 'text', text: short }], cut: null }
   const reading = handle === null ? null : { handle, hasReadOutput }
   const whole = measure(outcome)
   const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
@@ -104,21 +101,6 @@ export function fitToBudget(
     // terminates.
     bytes = Math.floor(bytes * Math.min(0.9, (budget.tokens ?? 0) / tokens))
   }
-}
-
-const successText = '{"status":"success","value":'
-
-/**
- * Fast path for short, plain results: their view is part of the recorded form. Without a backslash there is no line
- * break, terminal code or escape in it, and without a tag no attachment.
- */
-function shortText(outcome: Outcome, budget: OutputBudget, text: string): string | undefined {
-  if (budget.tokens !== undefined || text.length * 3 > (budget.bytes ?? defaultBudget.bytes) || text.includes('\\'))
-    return undefined
-  if (outcome.status !== 'success' || !text.startsWith(successText)) return undefined
-  for (const field in outcome) if (field !== 'status' && field !== 'value') return undefined
-  if (typeof outcome.value === 'string') return outcome.value
-  return text.includes('"$pawl"') ? undefined : text.slice(successText.length, -1)
 }
 
 type Estimate = (text: string) => number
