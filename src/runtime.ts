@@ -15,7 +15,7 @@ import { createProjection } from './calls/output/outcome-for-model.ts'
 import { parseDiagnostics } from './calls/record-diagnostics.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/event-feed.ts'
-import { absentTool, type CallRecord } from './store/records/call-record.ts'
+import { type CallRecord } from './store/records/call-record.ts'
 import { checkHealth } from './maintenance/health.ts'
 import { erase, type RetentionHost, prune } from './maintenance/retention.ts'
 import { checkOptions } from './core/check-options.ts'
@@ -69,6 +69,7 @@ import { callRenderer } from './calls/output/render-call-result.ts'
 import { openTurns } from './runtime/wire-turns.ts'
 import { redactWaitKeys } from './engine/wait-key.ts'
 import { parseAnswer } from './store/records/wait-resolution.ts'
+import { absentTool } from './store/journal-keys.ts'
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   checkRuntimeOptions(options)

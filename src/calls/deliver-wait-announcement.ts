@@ -4,16 +4,21 @@
 
 import { backoffMs } from '../core/backoff.ts'
 import type { Driver, Execution, Stop } from '../engine/engine.ts'
-import { type CallRecord, type WaitRecord, waitTermsOf, parseCallOptions } from '../store/records/call-record.ts'
+import {
+  type CallRecord,
+  type WaitRecord,
+  waitTermsOf,
+  parseCallOptions,
+  parseAnnounced,
+} from '../store/records/call-record.ts'
 import { failure } from '../core/outcome.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import { type HostKeys, secretById } from '../security/host-secrets.ts'
 import type { Foundation } from '../engine/foundation.ts'
-import { announceTool } from '../engine/local/waits/announce-tool-name.ts'
 import { waitKey } from '../engine/wait-key.ts'
 import { notStarted } from './attempts/outcome-when-stopped.ts'
 import { scope } from './async-context.ts'
-import { parseAnnounced } from '../engine/local/waits/announce-tool-name.ts'
+import { announceTool } from '../store/journal-keys.ts'
 
 export interface Announcement {
   /** The same for every delivery of this announcement: use it to deduplicate. */

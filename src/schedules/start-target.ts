@@ -7,9 +7,9 @@ import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { type WakePolicy, wakeOption } from '../core/task-state.ts'
 import { decode, containsAttachment } from '../core/tool-value.ts'
 import { mayHideFields, withoutReceived } from '../tools/hidden-arguments.ts'
-import { taskBatch } from '../store/records/task-record.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { isFolderName, taskTitle } from '../tasks/start-task.ts'
+import { taskBatch } from '../store/journal-keys.ts'
 
 export interface StartSpec {
   readonly tool?: string | { readonly name: string } | undefined

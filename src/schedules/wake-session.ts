@@ -5,7 +5,7 @@
 import { backoffMs } from '../core/backoff.ts'
 import { boolean, either, nested, type OptionTable, wholeNumber } from '../core/check-options.ts'
 import type { NewCall } from '../engine/engine.ts'
-import { turnBatch, wokenId } from '../store/records/conversation.ts'
+import { wokenId } from '../store/records/conversation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
@@ -16,6 +16,7 @@ import type { DueSignal } from './due-signal.ts'
 import type { SchedulesHost } from './ports.ts'
 import { dueKey, overdueTime } from './schedule-row.ts'
 import { collections } from '../store/collections.ts'
+import { turnBatch } from '../store/journal-keys.ts'
 
 type DocumentWrites = NonNullable<Change['documents']>
 

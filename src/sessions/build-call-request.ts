@@ -5,7 +5,7 @@ import { type ArgumentLimits, type ReadArguments, readArguments } from '../calls
 import { similarNames } from '../core/similar-names.ts'
 import { contentText } from '../engine/compare-call-content.ts'
 import type { NewCall } from '../engine/engine.ts'
-import { type CallOptions, type CallPosition, absentTool } from '../store/records/call-record.ts'
+import { type CallOptions, type CallPosition } from '../store/records/call-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import { canonicalText } from '../core/canonical-json.ts'
 import { milliseconds } from '../core/duration.ts'
@@ -17,7 +17,8 @@ import type { Seal } from '../security/seal.ts'
 import type { Timeouts } from '../tools/tool-options.ts'
 import { toolSearchTool } from '../tools/tool-search.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
-import { type CallAsk, keyBatch, toTimeouts } from './call-request.ts'
+import { type CallAsk, toTimeouts } from './call-request.ts'
+import { absentTool, keyBatch } from '../store/journal-keys.ts'
 
 export interface Caller {
   readonly tenant: string

@@ -12,6 +12,7 @@ import { lengthPrefixed, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/tool-value.ts'
 import { timeoutOption, type Timeouts } from '../tools/tool-options.ts'
+import { isReserved, nestedBatchPrefix, reservedPrefix } from '../store/journal-keys.ts'
 
 export interface CallAsk {
   /** The model's id of the call. */
@@ -99,13 +100,10 @@ export function checkCall(call: CallAsk): void {
   if (call.meta !== undefined) checkMeta(call.meta)
 }
 
-/** Batch names with this prefix are reserved for the runtime. */
-const reservedPrefix = 'pawl:'
-
 /** Checks a batch name given by the host. */
 export function checkBatch(batch: string): string {
   checkName(batch, '`batch`')
-  if (batch.startsWith(reservedPrefix)) reject(`\`batch\` begins with '${reservedPrefix}', which is reserved`)
+  if (isReserved(batch)) reject(`\`batch\` begins with '${reservedPrefix}', which is reserved`)
   return batch
 }
 
@@ -115,10 +113,8 @@ export function checkTurn(turn: string): string {
   return turn
 }
 
-/** Reserved batch names: calls with an idempotency key, and nested calls. */
-export const keyBatch = `${reservedPrefix}key`
 export const nestedBatch = ({ batch, id, occurrence }: CallPosition, name: string): string =>
-  `${reservedPrefix}under:${lengthPrefixed(batch, id, occurrence, name)}`
+  `${nestedBatchPrefix}${lengthPrefixed(batch, id, occurrence, name)}`
 
 function checkName(value: unknown, what: string): void {
   if (typeof value !== 'string' || value === '')

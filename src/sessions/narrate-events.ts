@@ -31,6 +31,7 @@ import type { Tool } from '../tools/tool.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
 import { isSensitive } from './build-call-request.ts'
 import { collections } from '../store/collections.ts'
+import { isReserved } from '../store/journal-keys.ts'
 
 type NarratorHost = Pick<Foundation, 'store' | 'redact' | 'registry' | 'seal'>
 
@@ -76,7 +77,7 @@ async function narrateCall(host: NarratorHost, event: CallEvent, about: Narratio
   const call = await host.store.call(event.call)
   if (!call) return null
   const options = parseCallOptions(call.options)
-  const isInternal = call.tool.startsWith('pawl:') && !options.absent
+  const isInternal = isReserved(call.tool) && !options.absent
   if (isTurn(call) || isInternal) return null
   const tools = host.registry.toolsetFor(call.position.tenant, call.position.session)
   const entry = options.absent ? undefined : tools.findByKey(call.tool)

@@ -16,8 +16,8 @@ import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { UsageOf } from '../models/turn-interface.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/records/wait-resolution.ts'
-import { keyBatch } from './call-request.ts'
 import { collections } from '../store/collections.ts'
+import { stepPrefix, keyBatch } from '../store/journal-keys.ts'
 
 export interface CallSummary {
   /** Unique in the store and ordered by creation. Events name the call by it, and it is the cursor of `list`. */
@@ -181,8 +181,6 @@ function summary(record: CallRecord): CallSummary {
     outcome: outcome === null ? null : (decode(outcome) as unknown as Outcome),
   }
 }
-
-const stepPrefix = 'step:'
 
 /** Steps of ctx.step only; the runtime's own keys (timestamps, delays) are left out. */
 const stepDetails = (steps: readonly StepRecord[]): CallDetails['steps'] =>

@@ -6,7 +6,7 @@ import { checkOptions, oneOf, type OptionTable, string } from '../core/check-opt
 import type { NewCall, Driver, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
-import { isTurn, turnBatch } from '../store/records/conversation.ts'
+import { isTurn } from '../store/records/conversation.ts'
 import { childrenOf, type EndRow, movedId } from '../store/records/task-record.ts'
 import type { OnEnd } from '../core/task-state.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
@@ -21,9 +21,7 @@ import { openTriggers } from '../schedules/triggers.ts'
 import type { SchedulesHost } from '../schedules/ports.ts'
 import { checkCancelReason } from '../tasks/cancel-reason.ts'
 import { collections } from '../store/collections.ts'
-
-/** The tool name under which the chore is recorded. */
-const endTool = 'pawl:end'
+import { endTool, turnBatch } from '../store/journal-keys.ts'
 
 export interface SessionEnd {
   /** Applies to all tasks of the session; default: the `onEnd` each task was started with. */

@@ -13,6 +13,7 @@ import type { BackgroundHost, Owner } from './ports.ts'
 import { movedKind, readTask } from './read-task.ts'
 import { backgroundTool, reserveModelSlot, taskTitle } from './start-task.ts'
 import { collections } from '../store/collections.ts'
+import { isReserved, keyBatch } from '../store/journal-keys.ts'
 
 /** Null if the call has already settled: the caller can read its outcome directly. */
 export async function adoptTask(
@@ -116,10 +117,8 @@ export async function findCall(
 }
 
 const page = 200
-/** The batch of calls with an idempotency key. */
-const keyBatch = 'pawl:key'
 /** Batches of tasks, turns and nested calls: their ids do not come from the caller. */
-const isReservedBatch = (batch: string): boolean => batch.startsWith('pawl:') && !isStepBatch(batch)
+const isReservedBatch = (batch: string): boolean => isReserved(batch) && !isStepBatch(batch)
 
 async function callIdOf(store: Store, uid: string): Promise<string | undefined> {
   const options = (await store.call(uid))?.options ?? null

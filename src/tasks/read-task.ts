@@ -8,7 +8,6 @@ import {
   newRun,
   resultPath,
   stateOf,
-  taskBatch,
   type TaskRow,
   type TaskRun,
 } from '../store/records/task-record.ts'
@@ -27,6 +26,7 @@ import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { Redactor } from '../security/redact.ts'
 import { readMonitor } from './read-schedule-monitor.ts'
 import { collections } from '../store/collections.ts'
+import { taskBatch } from '../store/journal-keys.ts'
 
 const page = 100
 const maxListed = 500

@@ -1,7 +1,7 @@
 // Sends signals and messages to a task. The n-th signal of a name answers the n-th wait for it: signals are buffered,
 // and an open wait is answered in the same commit. calls/context/task.ts is the receiving side.
 
-import { messageSignal, replySignal, checkSignal } from '../store/records/signal-names.ts'
+import { replySignal, checkSignal } from '../store/records/signal-names.ts'
 import { eventOf } from '../store/records/event.ts'
 import { addSignal, type SignalEntry, bufferedCharacters, noSignals, type Signals } from '../store/records/signals.ts'
 import { hash } from 'node:crypto'
@@ -17,6 +17,7 @@ import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
 import { movedKind } from './read-task.ts'
 import { collections } from '../store/collections.ts'
+import { messageSignal } from '../store/journal-keys.ts'
 
 interface Signal {
   readonly name: string

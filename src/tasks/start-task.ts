@@ -13,7 +13,7 @@ import {
 } from '../core/check-options.ts'
 import { sameContent } from '../engine/compare-call-content.ts'
 import { eventOf } from '../store/records/event.ts'
-import { logPath, taskBatch, type TaskRow } from '../store/records/task-record.ts'
+import { logPath, type TaskRow } from '../store/records/task-record.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
 import { filePath } from '../storage/files/file-path.ts'
 import { PawlError } from '../core/errors.ts'
@@ -29,6 +29,7 @@ import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind, onEndOption, wakeOption } from '../core/task-state.ts'
 import { iterateOpenTasks } from './read-task.ts'
 import { collections } from '../store/collections.ts'
+import { taskBatch } from '../store/journal-keys.ts'
 
 /** Where a task comes from, in addition to its spec. */
 export interface TaskOrigin {

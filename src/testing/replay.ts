@@ -10,7 +10,6 @@ import {
   parseCallOptions,
   parseCallTerms,
 } from '../store/records/call-record.ts'
-import { completionKey } from '../store/records/model-completion-key.ts'
 import { isTurn } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
@@ -28,6 +27,7 @@ import type { Tool } from '../tools/tool.ts'
 import { toolSearchName } from '../tools/tool-search.ts'
 import { withBody } from '../tools/derive-tool.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
+import { isReserved, stepKeys, stepPrefix, waitNames } from '../store/journal-keys.ts'
 
 export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output' | 'hooks'> {
   /** The current tools. */
@@ -96,7 +96,7 @@ const optionsOf = ({ options }: Pick<CallRecord, 'options'>): CallOptions => par
 function describeCall(call: CallRecord): Pick<ReplayedCall, 'callId' | 'batch' | 'tool'> | null {
   const [key = ''] = call.tool.split('@')
   const { callId = call.position.id, name = key, batch = call.position.batch } = optionsOf(call)
-  return isTurn(call) || key.startsWith('pawl:') ? null : { callId, batch, tool: name }
+  return isTurn(call) || isReserved(key) ? null : { callId, batch, tool: name }
 }
 
 type ReplayResult = Pick<ReplayedCall, 'how' | 'why' | 'differences'>
@@ -287,7 +287,6 @@ class ReplayRuntime {
   }
 }
 
-const stepPrefix = 'step:'
 /** The calls of an agent are recorded in its own session. */
 const runsAgent = 'it runs an agent, which replay does not repeat'
 /** Connection tokens are never recorded. */
@@ -311,7 +310,7 @@ function guardContext(
     throw new ReplayStopped(what)
   }
   const step = (id: string, ...rest: unknown[]): unknown => {
-    const key = `${stepPrefix}${id}`
+    const key = stepKeys.step(id)
     if (!recorded.has(key)) return stop(`step '${id}' is new, and was not run`)
     now.taken.add(key)
     return (ctx.step as (...given: unknown[]) => unknown)(id, ...rest)
@@ -321,13 +320,13 @@ function guardContext(
       ? ctx.later(how)
       : stop('it waits for an external answer; the recording has no such wait')
   const ask = (question: Question): unknown =>
-    now.call.waits.some(({ name }) => name === `pawl:question:${question.name ?? ''}`)
+    now.call.waits.some(({ name }) => name === waitNames.question(question.name ?? ''))
       ? ctx.ask(question)
       : stop('it asks a person; the recording has no such question')
   let completions = 0
   const completeRecorded = (request: string | { name?: string }): unknown => {
     const { name } = typeof request === 'string' ? {} : request
-    return recorded.has(completionKey(name, () => ++completions))
+    return recorded.has(stepKeys.completion(name, () => ++completions))
       ? ctx.complete(request as string)
       : stop('it calls a model; the recording has no such call')
   }

@@ -2,13 +2,14 @@
 // a new turn waits for earlier ones and then sets the head by compare-and-set.
 
 import type { Execution } from '../engine/engine.ts'
-import { type HeadRow, turnBatch } from '../store/records/conversation.ts'
+import { type HeadRow } from '../store/records/conversation.ts'
 import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
 import { readHead } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
 import { lastTurnRows } from './last-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
 import { collections } from '../store/collections.ts'
+import { turnBatch } from '../store/journal-keys.ts'
 
 const pageSize = 200
 

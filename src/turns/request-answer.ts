@@ -9,6 +9,7 @@ import { compact, historyLimit } from './conversation/compaction.ts'
 import { type MessageRecord, tokensIn } from './conversation/history.ts'
 import type { TurnRun } from './running-turn.ts'
 import { toolTokens } from './turn-tools.ts'
+import { stepKeys } from '../store/journal-keys.ts'
 
 export async function fitHistory(run: TurnRun): Promise<Outcome | null> {
   const { model } = run
@@ -52,7 +53,7 @@ async function recordAnswer(run: TurnRun, model: Model): Promise<void> {
   }
   run.mayRetract = false
   let added: MessageRecord | null = null
-  await execution.runStep({ key: `model:${step}`, input: null, once: false }, async () => {
+  await execution.runStep({ key: stepKeys.model(step), input: null, once: false }, async () => {
     const { signal } = run.stop
     const { parts, finish, usage } = await askModel(host, execution, model, { request, step, signal, mayRetract })
     const message: AssistantMessage = { role: 'assistant', parts }

@@ -1,7 +1,7 @@
 // ctx.complete: one model answer for a tool body, without tools and without a conversation.
 
 import type { Execution } from '../engine/engine.ts'
-import { turnBatch, turnTool } from '../store/records/conversation.ts'
+import { turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import { fail, retry } from '../core/outcome.ts'
 import { textOf } from '../models/message.ts'
@@ -9,6 +9,7 @@ import { costOf, type Model, ModelFailure, type ModelRequest } from '../models/m
 import type { Completion, CompletionRequest } from '../tools/context/tool-context.ts'
 import { askModel } from './ask-model.ts'
 import type { TurnHost } from './ports.ts'
+import { turnBatch } from '../store/journal-keys.ts'
 
 export async function complete(
   host: TurnHost & { readonly models: ReadonlyMap<string, Model> },

@@ -4,7 +4,7 @@ import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { NewCall } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import { type CallPosition, parseCallOptions } from '../store/records/call-record.ts'
-import { isWoken, turnBatch, turnTool } from '../store/records/conversation.ts'
+import { isWoken, turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode, encode } from '../core/tool-value.ts'
@@ -15,6 +15,7 @@ import { Cancel } from '../sessions/collect-outcomes.ts'
 import { turnHash } from './last-turn.ts'
 import { parseTurn, messageRow, type TurnRequest } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
+import { turnBatch } from '../store/journal-keys.ts'
 
 export interface StartHost extends Pick<Foundation, 'engine' | 'store' | 'ids' | 'sizes' | 'seal' | 'redact'> {
   model(name: string): Model | undefined

@@ -157,11 +157,13 @@ const src = join(import.meta.dirname, '../../src')
 const files = readdirSync(src, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'))
 
 /** The source without tests, toolbox, adapters, doors and comments. */
-const source = ((): string => {
+const read = (isRead: (file: string) => boolean): string => {
   const outside = /^(box|toolbox|adapters|testing|server|client|cli|mcp|otel)\b/
-  const ours = files.filter((file) => !file.endsWith('.test.ts') && !outside.test(file))
+  const ours = files.filter((file) => !file.endsWith('.test.ts') && !outside.test(file) && isRead(file))
   return ours.map((file) => readFileSync(join(src, file), 'utf8').replace(/^\s*(\/\/|\*|\/\*\*).*$/gm, '')).join('\n')
-})()
+}
+const source = read(() => true)
+const keysFile = join('store', 'journal-keys.ts')
 
 const golden = ((): string => {
   const folder = join(import.meta.dirname, 'golden')
@@ -227,6 +229,15 @@ test('every reserved name in the golden journals and the source is declared', ()
 
 test('the key prefixes in the source match the declared ones', () => {
   expect(sorted(found(source, /`([a-z][a-z:-]*:)\$\{/g))).toEqual(prefixes)
+})
+
+test('only journal-keys.ts names step keys and reserved names', () => {
+  const elsewhere = read((file) => file !== keysFile)
+  expect(found(elsewhere, /['`](pawl:[\w-]*)(?!\s)/g).filter((name) => reserved.includes(name))).toEqual([])
+  const names = stepKeys.map((shape) => shape.replace(/[#*].*$/, ''))
+  const spelled = sorted(found(elsewhere, /`([a-z][a-z:-]*:)\$\{/g)).filter((prefix) => names.includes(prefix))
+  expect(spelled).toEqual([])
+  expect(found(elsewhere, /(?:\bkey: |[kK]ey = )['`]([a-z][\w:-]*)/g).filter((key) => names.includes(key))).toEqual([])
 })
 
 test('a runtime reads and writes only the declared settings when it opens', async () => {

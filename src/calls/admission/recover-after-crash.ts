@@ -18,6 +18,7 @@ import { noteMovedRecovery } from '../task-execution/notice-of-moved-call.ts'
 import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 export type RecoveryAction = 'start' | 'rerun' | 'reconcile' | 'unknown'
 
@@ -86,7 +87,7 @@ async function backOffAfterCrash(
     run.addNotice('lost', `It continues where it stopped (attempt ${attempt + 1}).`)
   run?.attachPending()
   try {
-    await execution.sleep(`sleep:recovery:${attempt}`, ms, stop.signal)
+    await execution.sleep(stepKeys.recoverySleep(attempt), ms, stop.signal)
     if (deaths >= host.poisonAfter - 1) await host.queue.poisonSuspects.enter(execution.request.uid, stop.signal)
     return null
   } catch (error) {

@@ -9,6 +9,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts'
 import { decode, encode, type Json } from '../../core/tool-value.ts'
 import { runCallback, type StageContext, outcomeOfAbandoned, CallbackAbandoned } from '../run-host-callback.ts'
 import type { Hook, HookFacts } from './hook-definition.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 const strength = ['abort', 'deny', 'answer', 'replace'] as const
 type Kind = (typeof strength)[number]
@@ -30,11 +31,9 @@ const factsOf = ({ execution, tool }: StageContext, input: Json): HookFacts => {
   }
 }
 
-const beforeHooksKey = 'hooks:before'
-
 /** True if there are before hooks, or if a decision of one is recorded. */
 export const hasBeforeHooks = ({ execution, host }: StageContext): boolean =>
-  host.hooks.some((hook) => hook.before) || execution.recordedStep(beforeHooksKey) !== null
+  host.hooks.some((hook) => hook.before) || execution.recordedStep(stepKeys.beforeHooks) !== null
 
 /**
  * The arguments to continue with, or the end of the call. `suffix`: added to the step key for arguments that a person
@@ -46,7 +45,7 @@ export async function runBeforeHooks(
   suffix = '',
 ): Promise<{ input: Json } | ToSettle> {
   const { execution, host } = stage
-  const key = beforeHooksKey + suffix
+  const key = stepKeys.beforeHooks + suffix
   const hooks = host.hooks.filter((hook) => hook.before)
   if (hooks.length === 0 && !execution.recordedStep(key)) return { input }
   let decided: HookDecision | null

@@ -35,6 +35,7 @@ import { runBeforeHooks, hasBeforeHooks } from './run-hooks.ts'
 import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
 import { stepTooLarge } from '../context/steps.ts'
 import { checkInvalidCallsBudget } from '../authorization/check-budget.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 /** Synchronous unless a hook, prepare or an asynchronous schema is involved. */
 export function validateInput(stage: StageContext): MaybePromise<ValidatedInput | ToSettle> {
@@ -42,7 +43,7 @@ export function validateInput(stage: StageContext): MaybePromise<ValidatedInput 
   if (execution.args !== null) return inputFromRecord(stage, execution.args)
   const read = parseInput(stage)
   if ('settle' in read) return limitInvalidCalls(read, stage)
-  if (tool.prepare || hasBeforeHooks(stage) || execution.recordedStep(prepareKey))
+  if (tool.prepare || hasBeforeHooks(stage) || execution.recordedStep(stepKeys.prepare))
     return execution.runAtRisk(() => validateWithHooks(stage, read.input))
   return chain(checkSchema(stage, read.input), recordChecked, stage)
 }
@@ -63,7 +64,7 @@ export async function validateEditedInput(
   input: Json,
   edit: number,
 ): Promise<ValidatedInput | ToSettle> {
-  const final = await stage.execution.runAtRisk(() => runHooksAndPrepare(stage, input, editSuffix(edit)))
+  const final = await stage.execution.runAtRisk(() => runHooksAndPrepare(stage, input, stepKeys.editSuffix(edit)))
   if ('settle' in final) return final
   const { wire } = final.validated
   stage.execution.approvals.amend(wire, {
@@ -75,7 +76,6 @@ export async function validateEditedInput(
 }
 
 /** Appended to the step keys of hooks and prepare when they run on edited arguments. */
-const editSuffix = (edit: number): string => `:edit:${edit}`
 
 async function runHooksAndPrepare(
   stage: StageContext,
@@ -183,7 +183,6 @@ function outcomeOfError(error: unknown, { execution, host }: StageContext): ToSe
   return end ?? { settle: outcomeOfThrown(error, execution, host) }
 }
 
-const prepareKey = 'prepare'
 const notPrepared = { payload: noPayload, ran: false }
 
 interface PreparedPayload {
@@ -198,7 +197,7 @@ async function prepare(
   suffix = '',
 ): Promise<({ input?: Json } & PreparedPayload) | ToSettle> {
   const { execution, tool, host } = stage
-  const key = prepareKey + suffix
+  const key = stepKeys.prepare + suffix
   // A recorded result is used even if the current definition has no prepare.
   if (!tool.prepare && !execution.recordedStep(key)) return notPrepared
   const run = tool.prepare as (input: Json, ctx: unknown) => Prepared | Promise<Prepared>
@@ -233,7 +232,7 @@ async function prepare(
 async function inputFromRecord(stage: StageContext, args: string): Promise<ValidatedInput | ToSettle> {
   const { execution, tool } = stage
   const { version, prepared: wasPrepared, edited } = execution.terms ?? {}
-  const suffix = edited === undefined ? '' : editSuffix(edited)
+  const suffix = edited === undefined ? '' : stepKeys.editSuffix(edited)
   const prepared = wasPrepared ? await prepare(stage, args, suffix) : { payload: noPayload }
   if ('settle' in prepared) return prepared
   // A call whose answer has arrived runs no body, so its arguments need no upgrade.

@@ -18,6 +18,7 @@ import { mayStillBeRunning, notStarted, withMayStillRun } from './outcome-when-s
 import type { Failure, FailureClass, Outcome } from '../../core/outcome.ts'
 import { defaultRetry } from '../../tools/tool-options.ts'
 import type { Tool } from '../../tools/tool.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 /** `rejected`: the call ends without another attempt. `missing`: the body needs a connection to a provider. */
 type AttemptResult = Driven | MissingConnection | { readonly rejected: ToSettle }
@@ -155,6 +156,6 @@ const exhausted = (failure: Failure, attempts: number): Outcome => ({
 
 /** Full jitter, derived from the call: it differs between calls and is reproducible in tests. */
 function jitter(execution: Execution, round: number): number {
-  const [a = 0, b = 0, c = 0] = execution.derive(`retry:${round}`)
+  const [a = 0, b = 0, c = 0] = execution.derive(stepKeys.retry(round))
   return (a * 65536 + b * 256 + c) / 16777216
 }

@@ -20,11 +20,10 @@ import type { StageContext } from '../run-host-callback.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { complete } from '../attempts/complete-call.ts'
 import { buildInboxItem } from './inbox-item.ts'
+import { waitNames } from '../../store/journal-keys.ts'
 
 /** The call may run with this input, or it ends, or it waits for people. `note` tells the model what people changed. */
 export type Permit = { readonly input: ValidatedInput; readonly note?: string } | ToSettle | { readonly park: Wait }
-
-const nameOf = (number: number): string => `pawl:approval:${number}`
 
 interface Approval {
   readonly fingerprint: string
@@ -52,7 +51,7 @@ export async function readApprovals(stage: StageContext, input: ValidatedInput):
   let note: string | undefined
   let changed = false
   for (let number = 1; ; number++) {
-    const name = nameOf(number)
+    const name = waitNames.approval(number)
     const wait = requests.find(name)
     if (wait && wait.asks.tool !== tool.fingerprint && !changed) {
       changed = true
@@ -93,7 +92,7 @@ export async function readApprovals(stage: StageContext, input: ValidatedInput):
 /** The end of a call whose approval was denied or has expired. */
 export function approvalEnd({ approvals: requests }: Execution): ToSettle | null {
   for (let number = 1; ; number++) {
-    const wait = requests.find(nameOf(number))
+    const wait = requests.find(waitNames.approval(number))
     if (!wait) return null
     if (wait.resolution && 'timeout' in wait.resolution) return expiredOutcome
     const decided = decisionOf(wait.resolution)
@@ -106,7 +105,7 @@ export function noteOfEdit(stage: StageContext, input: ValidatedInput): string |
   const { approvals: requests } = stage.execution
   let note: string | undefined
   for (let number = 1; requests.any; number++) {
-    const wait = requests.find(nameOf(number))
+    const wait = requests.find(waitNames.approval(number))
     if (!wait) break
     const decided = decisionOf(wait.resolution)
     if (decided?.decision === 'edit') note = editNote(decided, shownArguments(stage, input))
@@ -161,7 +160,9 @@ export async function requestApproval(
   if (remainingMs <= 0) return notStarted('total')
   const subject = { kind: 'approval' as const, reason: decision.reason, of: required, fingerprint, votes }
   const { item, terms } = await buildInboxItem(stage, input, subject, {}, { tool: tool.fingerprint })
-  return { park: await execution.openWait({ name: nameOf(state.next), deadlineMs: remainingMs, terms, item }) }
+  return {
+    park: await execution.openWait({ name: waitNames.approval(state.next), deadlineMs: remainingMs, terms, item }),
+  }
 }
 
 /** Returns the recorded wait of that name. */

@@ -15,13 +15,12 @@ import { complete } from '../attempts/complete-call.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { evaluatePolicy } from './check-policy.ts'
 import { previewOf } from './approval-preview.ts'
+import { waitNames } from '../../store/journal-keys.ts'
 
 /** Long, because finding out may need research. */
 const deadlineMs = 7 * 24 * 60 * 60_000
 
 /** One wait for each attempt with an unknown outcome. */
-const nameOf = (attempt: number): string => `pawl:finding:${attempt}`
-
 type Unknown = Extract<Outcome, { status: 'unknown' }>
 
 /** True if the outcome is unknown and a person can be asked about it. */
@@ -56,7 +55,7 @@ async function requestFinding(stage: StageContext, input: ValidatedInput, { unkn
     },
     { ...final, unknown: JSON.stringify(unknown) },
   )
-  return { park: await execution.openWait({ name: nameOf(attempt), deadlineMs, terms, item }) }
+  return { park: await execution.openWait({ name: waitNames.finding(attempt), deadlineMs, terms, item }) }
 }
 
 /** Letting the call run again needs the same approvers and quorum as running it the first time. */
@@ -67,7 +66,7 @@ async function decidersOf(stage: StageContext, input: ValidatedInput): Promise<C
 
 /** A call that was cancelled while its outcome was being investigated ends as unknown, not as cancelled. */
 export function keepUnknown({ approvals, attempt }: Execution, end: ToSettle): ToSettle {
-  const wait = attempt > 0 && approvals.any ? approvals.find(nameOf(attempt)) : null
+  const wait = attempt > 0 && approvals.any ? approvals.find(waitNames.finding(attempt)) : null
   if (!wait || decisionOf(wait.resolution)?.decision === 'answer') return end
   return { settle: { status: 'unknown', unknown: unknownOf(wait.asks) } }
 }
@@ -75,7 +74,7 @@ export function keepUnknown({ approvals, attempt }: Execution, end: ToSettle): T
 /** The end according to the finding about the last attempt. Null: there was no request, or the body may run again. */
 export function readFinding(stage: StageContext, input: ValidatedInput): MaybePromise<Driven | null> {
   const { execution } = stage
-  const wait = execution.approvals.find(nameOf(execution.attempt))
+  const wait = execution.approvals.find(waitNames.finding(execution.attempt))
   return wait ? applyFinding(stage, input, wait) : null
 }
 
@@ -87,7 +86,7 @@ async function applyFinding(
   const { execution } = stage
   // The worker died after opening the wait and before parking.
   if (resolution === null)
-    return { park: await execution.openWait({ name: nameOf(execution.attempt), deadlineMs, terms: {} }) }
+    return { park: await execution.openWait({ name: waitNames.finding(execution.attempt), deadlineMs, terms: {} }) }
   const decided = decisionOf(resolution)
   if (decided?.decision === 'approve') return null
   if (decided?.decision === 'answer')
@@ -105,7 +104,7 @@ function staysUnknown(asks: AskTerms, decided: DecisionRecord | null): ToSettle 
 
 /** The unknown end if the request was denied or expired. Null: there was no request, or it was answered or approved. */
 export function unresolvedFinding({ approvals, attempt }: Execution): ToSettle | null {
-  const wait = attempt > 0 ? approvals.find(nameOf(attempt)) : null
+  const wait = attempt > 0 ? approvals.find(waitNames.finding(attempt)) : null
   if (!wait?.resolution || 'cancelled' in wait.resolution) return null
   const decided = decisionOf(wait.resolution)
   return decided === null || decided.decision === 'deny' ? staysUnknown(wait.asks, decided) : null

@@ -28,6 +28,7 @@ import { withoutUsedSecrets } from './used-connections.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { QuestionHandle, registerWait } from '../context/deferred-result.ts'
 import type { CallEnvironment } from '../context/call-environment.ts'
+import { waitNames } from '../../store/journal-keys.ts'
 
 const defaultDeadline = '5m'
 const maxChoices = 50
@@ -74,7 +75,7 @@ export async function askQuestion(
     },
     { ...defaultTerm, ...(shape.kind === 'secret' ? { secret: true as const } : {}) },
   )
-  const wait = await execution.openWait({ name: `pawl:question:${question.name ?? ''}`, deadlineMs, terms, item })
+  const wait = await execution.openWait({ name: waitNames.question(question.name ?? ''), deadlineMs, terms, item })
   if (wait.terms.asks?.fingerprint !== fingerprint) {
     const name = question.name === undefined ? 'without a name' : `under the name '${question.name}'`
     throw new PawlError(

@@ -16,6 +16,7 @@ import { withCost } from '../attempts/complete-call.ts'
 import type { CallRun } from '../call-run.ts'
 import type { CallHost } from '../ports.ts'
 import { collections } from '../../store/collections.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 /** Counts the call, if there are budgets; null if it is within the budgets, else the refusal. */
 export function checkCallBudget({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
@@ -33,7 +34,7 @@ async function countCall(execution: Execution, host: CallHost, valid: boolean): 
   if (budgets.length === 0) return null
   const facts = usageFacts(execution)
   const mark = await execution.updateCounters(
-    usageUpdate(valid ? 'budget' : 'budget:invalid', execution, host, budgets, (scopes) => {
+    usageUpdate(valid ? stepKeys.budget : stepKeys.budgetInvalid, execution, host, budgets, (scopes) => {
       const exceeded = overBudget(scopes, { ...facts, valid })
       return [{ kind: valid ? (exceeded ? 'refused' : 'started') : 'invalid', ...facts }, exceeded?.message ?? null]
     }),
@@ -69,10 +70,13 @@ async function chargeScopes(execution: Execution, host: CallHost, ms: number, en
     const fact: UsageFact = { kind: 'settled', ...usageFacts(execution), ms, cost, ...answer }
     // A body that parks is charged for its time so far; another execution settles the call after the answer.
     await execution.updateCounters(
-      usageUpdate(settle ? 'budget:settled' : `budget:parked:${execution.attempt}`, execution, host, budgets, () => [
-        fact,
-        null,
-      ]),
+      usageUpdate(
+        settle ? stepKeys.budgetSettled : stepKeys.budgetParked(execution.attempt),
+        execution,
+        host,
+        budgets,
+        () => [fact, null],
+      ),
     )
   } catch (error) {
     const { stopped } = execution

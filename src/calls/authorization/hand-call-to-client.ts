@@ -8,6 +8,7 @@ import { withinDeadline } from '../attempts/attempt-timeouts.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { LaterHandle, registerWait } from '../context/deferred-result.ts'
 import type { CallEnvironment } from '../context/call-environment.ts'
+import { waitNames } from '../../store/journal-keys.ts'
 
 const defaultTimeoutMs = 300_000
 
@@ -27,7 +28,7 @@ export async function handOutToClient({ execution, tool, host, args }: CallEnvir
     },
   )
   const waitTerms = tool.output ? { ...terms, checked: true as const } : terms
-  const wait = await execution.openWait({ name: 'pawl:client', deadlineMs, terms: waitTerms, item })
+  const wait = await execution.openWait({ name: waitNames.client, deadlineMs, terms: waitTerms, item })
   return registerWait(
     new LaterHandle(wait, () => Promise.reject(new Error('The result of a client call arrives through the session'))),
     wait,

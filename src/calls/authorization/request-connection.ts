@@ -20,13 +20,12 @@ import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import type { CallEnvironment } from '../context/call-environment.ts'
 import { type UsedConnections, withoutUsedSecrets } from './used-connections.ts'
+import { waitNames } from '../../store/journal-keys.ts'
 
 /** Time for a person to connect; the same as for approvals. */
 const deadlineMs = 15 * 60_000
 /** A second request is made if the first connection did not work. */
 const maxRequests = 2
-
-const nameOf = (number: number): string => `pawl:connection:${number}`
 
 export async function connectionOf(
   { execution, host, connections }: CallEnvironment,
@@ -72,7 +71,7 @@ export async function requestConnection(
   const { request, options, approvals } = execution
   const { position, principal } = request
   let number = 1
-  while (approvals.find(nameOf(number))) number++
+  while (approvals.find(waitNames.connection(number))) number++
   if (options.unattended || execution.stopped || number > maxRequests) return connectionRequiredOutcome(provider)
   const fingerprint = approvalFingerprint({
     tenant: position.tenant,
@@ -88,7 +87,7 @@ export async function requestConnection(
     { provider, preview: { summary } },
     { provider },
   )
-  const name = nameOf(number)
+  const name = waitNames.connection(number)
   const wait: Wait = await execution.openWait({
     name,
     deadlineMs: withinDeadline(deadlineMs, options, host.clock.now()),
@@ -106,7 +105,7 @@ export async function requestConnection(
 export function connectionDecision({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
   const { approvals, request } = execution
   for (let number = maxRequests; number > 0; number--) {
-    const wait = approvals.find(nameOf(number))
+    const wait = approvals.find(waitNames.connection(number))
     if (!wait?.resolution) continue
     const provider = wait.asks.provider ?? ''
     // The process that connected the provider may have died before it answered the wait, so read the connection again.

@@ -15,11 +15,11 @@ import {
   string,
   wholeNumber,
 } from '../../core/check-options.ts'
-import { completionKey } from '../../store/records/model-completion-key.ts'
 import { decode, encode } from '../../core/tool-value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { enclosingReporter } from '../task-execution/task-run.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 const completionOptions = {
   prompt: required(string),
@@ -54,7 +54,7 @@ export function models(context: CallEnvironment): Pick<ToolContext, 'complete' |
       checkRequiredOptions(given, completionOptions, 'ctx.complete()', 'turn_invalid')
       context.assertUsable('complete')
       context.countEntry()
-      const key = completionKey(given.name, () => ++completions)
+      const key = stepKeys.completion(given.name, () => ++completions)
       return context.endOnLoss(async () => {
         const end = await execution.runStep({ key, input: encode(given), once: false }, async () => {
           const { model, ...completion } = await host.complete(execution, given, signal)

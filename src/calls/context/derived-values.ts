@@ -2,6 +2,7 @@
 
 import type { ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from './call-environment.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 export function derivedValues(
   context: CallEnvironment,
@@ -15,7 +16,7 @@ export function derivedValues(
     async now() {
       context.assertUsable('now')
       context.countEntry()
-      return context.execution.now(`now:${++counts.now}`)
+      return context.execution.now(stepKeys.now(++counts.now))
     },
     random() {
       context.assertUsable('random')

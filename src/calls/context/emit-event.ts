@@ -14,8 +14,7 @@ import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { collections } from '../../store/collections.ts'
-
-const terminalKey = 'emitted'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 export function triggers(context: CallEnvironment): Pick<ToolContext, 'triggers'> {
   const { execution, host } = context
@@ -76,7 +75,11 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
     const value = encode(withoutUsedSecrets(decode(encodedPayload), context.connections))
     if (!fits(value, host.sizes.step))
       throw new PawlError('emit_invalid', `The payload has ${utf8Bytes(value)} bytes; the limit is ${host.sizes.step}.`)
-    const id = declared.terminal ? terminalKey : key === undefined ? `emit:${index}` : `emit:key:${key}`
+    const id = declared.terminal
+      ? stepKeys.lastEmit
+      : key === undefined
+        ? stepKeys.emit(index)
+        : stepKeys.emitWithKey(key)
     // Without a key the event is identified by its position in the body, and its payload may differ between runs.
     const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
     try {
@@ -121,7 +124,7 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
 
 /** The end that a task emitted with a terminal event, or null. */
 export function emittedEnd(execution: Execution): ToSettle | null {
-  const recorded = execution.recordedStep(terminalKey)
+  const recorded = execution.recordedStep(stepKeys.lastEmit)
   if (!recorded || !('done' in recorded)) return null
   const { ended, payload } = decode(recorded.done) as { ended: 'succeeded' | 'failed'; payload: Json }
   if (ended === 'succeeded') return { settle: successOf(payload) }

@@ -6,6 +6,7 @@ import type { StartTask, Task, Tasks, WaitForTask } from '../../tools/context/ta
 import type { ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { enclosingReporter } from '../task-execution/task-run.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 export function sessionTasks(context: CallEnvironment): Pick<ToolContext, 'tasks'> {
   const { execution, host, signal } = context
@@ -33,7 +34,7 @@ export function sessionTasks(context: CallEnvironment): Pick<ToolContext, 'tasks
     const untilAt =
       timeout === undefined
         ? undefined
-        : (await execution.now(`task-wait:${number}`)) + milliseconds(timeout, 'timeout')
+        : (await execution.now(stepKeys.taskWait(number))) + milliseconds(timeout, 'timeout')
     const run = enclosingReporter(execution, host)
     const who = run ? { waits: run.terms.id } : {}
     run?.update({ waits: { for: id, over: false } })

@@ -22,6 +22,7 @@ import { scope } from '../async-context.ts'
 import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
 import type { CallEnvironment } from './call-environment.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 const stepOptions = {
   once: boolean,
@@ -48,7 +49,7 @@ export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
     context.warnIfNoRerun('step')
     const input = withInput ? encode(rest[0]) : null
     if (input !== null && !fits(input, host.sizes.step)) throw stepTooLarge(id, 'input', input, host)
-    const spec = { key: `step:${id}`, input, once: options?.once ?? false }
+    const spec = { key: stepKeys.step(id), input, once: options?.once ?? false }
     const { callId, request } = execution
     const about = { tool: tool.name, callId, call: request.uid, logger: host.logger, step: id }
     const end = await execution.runStep(spec, () =>

@@ -13,7 +13,7 @@ import {
   required,
   string,
 } from '../../core/check-options.ts'
-import { checkSignal, messageSignal, replySignal, signalMark, signalWait } from '../../store/records/signal-names.ts'
+import { checkSignal, replySignal, signalWait } from '../../store/records/signal-names.ts'
 import { receiveSignal, noSignals, parseReceiveResult } from '../../store/records/signals.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -27,6 +27,7 @@ import type { ToolContext } from '../../tools/context/tool-context.ts'
 import { reporterOf, type TaskReporter } from '../task-execution/task-run.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { collections } from '../../store/collections.ts'
+import { stepKeys, messageSignal } from '../../store/journal-keys.ts'
 
 const defaultDeadline = '7d'
 
@@ -88,7 +89,7 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
       terms: {},
     })
     const mark = await execution.updateCounters({
-      key: signalMark(name, number),
+      key: stepKeys.signal(name, number),
       names: [collections.taskSignals.name(position, id, name)],
       count([document]) {
         const { signals, result: received } = receiveSignal(
@@ -117,7 +118,7 @@ function taskContext(context: CallEnvironment, reporter: TaskReporter): TaskCont
     context.countEntry()
     const message = `${id}.${number}`
     if (typeof text !== 'string') throw new PawlError('value_invalid', 'The `text` of a message must be a string.')
-    await execution.runStep({ key: `message:${number}`, input: null, once: false }, async () => {
+    await execution.runStep({ key: stepKeys.message(number), input: null, once: false }, async () => {
       // Checked again: if the step is not recorded, its attached writes must not be either.
       context.assertUsable('task.message')
       const at = host.clock.now()

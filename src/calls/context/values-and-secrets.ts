@@ -6,9 +6,10 @@ import { fail } from '../../core/outcome.ts'
 import type { Writer } from '../../storage/values/write-value.ts'
 import type { ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from './call-environment.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 /** A write is identified by its key and by its number for this key, so different keys may be written in any order. */
-function createWriter(context: CallEnvironment, what: string): Writer {
+function createWriter(context: CallEnvironment, what: 'values' | 'secrets'): Writer {
   const { execution, control } = context
   // prepare, reconcile and cancel have no journal: their writes are only fenced, and may be repeated.
   if (control === null)
@@ -26,7 +27,7 @@ function createWriter(context: CallEnvironment, what: string): Writer {
       const number = (writesByKey.get(key) ?? 0) + 1
       writesByKey.set(key, number)
       return execution.updateCounters({
-        key: `${what}:${execution.retries}:${number}:${key}`,
+        key: stepKeys.valueWrite(what, execution.retries, number, key),
         names,
         count,
         event: tells,

@@ -23,6 +23,7 @@ import { askQuestion } from '../authorization/ask-question.ts'
 import { connectionOf } from '../authorization/request-connection.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { LaterHandle, registerWait } from './deferred-result.ts'
+import { stepKeys, isReserved } from '../../store/journal-keys.ts'
 
 const defaultDeadline = '7d'
 const defaultWaitName = 'later'
@@ -36,7 +37,7 @@ export function waits(context: CallEnvironment): Pick<ToolContext, 'sleep' | 'la
       context.assertUsable('sleep')
       context.requireRerun('ctx.sleep')
       context.countEntry()
-      const key = `sleep:${++sleeps}`
+      const key = stepKeys.sleep(++sleeps)
       await context.whileWaiting(() => execution.sleep(key, ms, context.signal))
     },
     async later<T>(options: LaterOptions = {}): Promise<Later<T>> {
@@ -44,7 +45,7 @@ export function waits(context: CallEnvironment): Pick<ToolContext, 'sleep' | 'la
       const name = options.name ?? defaultWaitName
       if (name.trim() === '') throw new PawlError('wait_name_empty')
       // The prefix 'pawl:' is reserved for waits of the runtime.
-      if (name.startsWith('pawl:') || !isName(name))
+      if (isReserved(name) || !isName(name))
         throw new PawlError('wait_name_invalid', `The name is ${JSON.stringify(name.slice(0, 60))}.`)
       context.assertUsable('later')
       context.countEntry()

@@ -8,10 +8,11 @@
 import type { CallRecord } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Store } from '../../store/store.ts'
-import { cancelKey, type CancelReason, parseCancel } from './cancellation/write-cancel.ts'
+import { type CancelReason, parseCancel } from './cancellation/write-cancel.ts'
 import type { ActiveCall } from './active-calls.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 import type { Timers, Waiters } from './waits/timers.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 const pageSize = 256
 
@@ -86,7 +87,7 @@ export class RemoteChanges {
 
   async checkCancel(active: ActiveCall): Promise<void> {
     const cancelStep =
-      active.execution && (await this.#ports.store.steps(active.uid)).find(({ key }) => key === cancelKey)
+      active.execution && (await this.#ports.store.steps(active.uid)).find(({ key }) => key === stepKeys.cancel)
     if (cancelStep) await applyCancel(active, parseCancel(cancelStep))
   }
 

@@ -4,7 +4,6 @@
 import { PawlError } from '../../core/errors.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
 import {
-  absentTool,
   type CallPosition,
   type CallRecord,
   type Resolution,
@@ -40,6 +39,7 @@ import { RemoteChanges } from './changes-by-other-workers.ts'
 import { loadJournal, encodeOutcome } from './load-journal.ts'
 import { insertChange, submitWith, submit } from './submit.ts'
 import { ClaimLoop } from './claim-loop.ts'
+import { absentTool } from '../../store/journal-keys.ts'
 
 const internalError = failure({ class: 'internal', code: 'internal_error', message: internalErrorMessage })
 

@@ -1,9 +1,8 @@
 // One execution of a call on this worker: implements the engine seam as store commits, each guarded by the fence
 // (leases/leased-call.ts).
 //
-// Disk syncs in power mode: one for `begin({ durable })`, shared with the insert of the call; one per step end; one for
-// the outcome. Writes that need not be awaited (the insert, validated arguments, the start of a rerunnable body) join
-// the next one.
+// Disk syncs in power mode: one for `begin({ durable })` and the insert of the call; one per step end; one for the
+// outcome. Writes that need no answer (insert, validated arguments, start of a rerunnable body) join the next one.
 
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
@@ -45,6 +44,7 @@ import { park, type ParkResult } from './waits/park-call.ts'
 import type { LoadedJournal } from './load-journal.ts'
 import { BodyWaits } from './waits/waits-inside-body.ts'
 import { CallWaits } from './waits/waits-of-call.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 const none: never[] = []
 
@@ -294,7 +294,7 @@ export class LocalExecution implements Execution {
     this.#journal.retries++
     this.#accountTime(at)
     leased.move({ ...leased.progress, state: 'queued' })
-    const step = this.#step(`retry:${this.retries}`, 'done', String(until), this.retries)
+    const step = this.#step(stepKeys.retry(this.retries), 'done', String(until), this.retries)
     this.#journal.setStep(step)
     const events = [leased.event('call.queued', at, { attempt: leased.progress.attempt, until, code })]
     await leased.write(leased.fenced({ updateCall: leased.update(), ...leased.releaseSlots(), steps: [step], events }))
@@ -308,7 +308,7 @@ export class LocalExecution implements Execution {
 
   async recordLateEnd(attempt: number, end: StepEnd): Promise<void> {
     const [state, value] = 'done' in end ? (['done', end.done] as const) : (['failed', end.failed] as const)
-    await this.leased.recordLateEnd(this.#step(`late:${attempt}`, state, value, this.retries + 1), attempt)
+    await this.leased.recordLateEnd(this.#step(stepKeys.late(attempt), state, value, this.retries + 1), attempt)
   }
 
   recordDiagnostics(text: string): void {

@@ -26,12 +26,6 @@ export function checkMove(from: CallState, to: CallState): void {
   if (!legalMoves[from].includes(to)) throw new Error(`Illegal state transition: ${from} to ${to}.`)
 }
 
-/**
- * Recorded tool name of a call to a tool that does not exist. Any worker can settle such a call. The requested name
- * is in the options.
- */
-export const absentTool = 'pawl:absent'
-
 /** Identity of a call. `occurrence` distinguishes equal ids within one batch. */
 export interface CallPosition {
   readonly tenant: string
@@ -221,6 +215,12 @@ export interface WaitTerms {
 
 export const waitTermsOf = ({ terms }: Pick<WaitRecord, 'terms'>): WaitTerms =>
   terms === null ? {} : (JSON.parse(terms) as WaitTerms)
+
+/** Input of the call that delivers an announcement: the wait that is announced. */
+export interface Announced {
+  readonly wait: string
+}
+export const parseAnnounced = (input: string): Announced => JSON.parse(input) as Announced
 
 export interface WaitRecord {
   readonly id: string

@@ -3,9 +3,8 @@
 
 import { lengthPrefixed } from '../../core/ids.ts'
 import type { CallOptions } from './call-record.ts'
+import { stepBatchPrefix, turnBatch } from '../journal-keys.ts'
 
-/** Batch of all turns: each turn is a call in it. */
-export const turnBatch = 'pawl:turn'
 /** Recorded tool name of a turn: only workers that know the model claim it. */
 export const turnTool = (model: string): string => `${turnBatch}:${model}`
 /** Host batch names cannot start with `pawl:`, so this identifies turns. */
@@ -16,12 +15,11 @@ export const isTurn = ({ position }: { readonly position: { readonly batch: stri
  * collision-free for any id.
  */
 export const stepBatch = (turn: string, step: number, ...order: number[]): string =>
-  `${stepPrefix}${lengthPrefixed(turn, step, ...order)}`
-const stepPrefix = 'pawl:step:'
+  `${stepBatchPrefix}${lengthPrefixed(turn, step, ...order)}`
 /**
  * Whether the batch holds calls a model requested in a turn. Unlike other internal batches, users may refer to them.
  */
-export const isStepBatch = (batch: string): boolean => batch.startsWith(stepPrefix)
+export const isStepBatch = (batch: string): boolean => batch.startsWith(stepBatchPrefix)
 
 const digits = 12
 export const messageKey = (number: number): string => String(number).padStart(digits, '0')

@@ -1,21 +1,18 @@
 // Names of task signals, their waits and their steps. The prefix `pawl:` is reserved for the runtime.
 
 import { PawlError } from '../../core/errors.ts'
-import { replyWait } from './task-record.ts'
+import { isReserved, stepKeys, waitNames } from '../journal-keys.ts'
 
-export const messageSignal = 'pawl:message'
-export const replySignal = (request: string): string => `${replyWait}${request}`
+export const replySignal = (request: string): string => `${waitNames.reply}${request}`
 
 /** Name of the nth wait for a signal. */
 export const signalWait = (name: string, number: number): string =>
-  `${name.startsWith('pawl:') ? name : `pawl:signal:${name}`}:${number}`
-/** Key of the step that records what the nth wait received. */
-export const signalMark = (name: string, number: number): string => `signal:${number}:${name}`
+  `${isReserved(name) ? name : waitNames.signal(name)}:${number}`
 
 /** The step key for a wait name; undefined if the wait is not for a signal. */
 export function markOfWait(wait: string): string | undefined {
   const [, name, number] = /^(?:pawl:signal:)?(.+):(\d+)$/s.exec(wait) ?? []
-  return name === undefined ? undefined : signalMark(name, Number(number))
+  return name === undefined ? undefined : stepKeys.signal(name, Number(number))
 }
 
 const namePattern = /^[A-Za-z0-9_-]{1,64}$/

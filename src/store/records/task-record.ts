@@ -15,6 +15,7 @@ import type {
   WakePolicy,
 } from '../../core/task-state.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from './call-record.ts'
+import { waitNames } from '../journal-keys.ts'
 
 /** How the task was started. Written once; a task without a call is written again when it ends. */
 export interface TaskRow {
@@ -137,10 +138,9 @@ const isOpen = ({ resolution }: WaitRecord): boolean => resolution === null
  * stay open although the reply has arrived: if it came before the body entered the wait, the body has already
  * withdrawn its request. So such a wait counts only while a request is recorded.
  */
-export const replyWait = 'pawl:reply:'
 const asksForInput = (wait: WaitRecord, request: InputRequest | null): boolean => {
   const { asks } = waitTermsOf(wait)
-  return (asks !== undefined && asks.kind !== 'client') || (request !== null && wait.name.startsWith(replyWait))
+  return (asks !== undefined && asks.kind !== 'client') || (request !== null && wait.name.startsWith(waitNames.reply))
 }
 
 /** State of a task, derived from its call, the call's waits, and its request to the session. */
@@ -162,9 +162,6 @@ export function endOf(outcome: Outcome): TaskState {
   if (outcome.status === 'unknown' || outcome.failure.code === 'poisoned') return 'abandoned'
   return 'failed'
 }
-
-/** Batch of all tasks. Host batch names cannot start with `pawl:`. */
-export const taskBatch = 'pawl:task'
 
 /** Key prefix of the tasks that a task started. */
 export const childrenOf = (parent: string): string => `${parent}:`

@@ -13,6 +13,7 @@ import { askModel } from '../ask-model.ts'
 import { type History, type MessageRecord, tokensOf } from './history.ts'
 import type { TurnHost } from '../ports.ts'
 import { CompactionFailure, startLimited } from './run-compaction.ts'
+import { stepKeys } from '../../store/journal-keys.ts'
 
 const contextShare = 0.8
 /** Share of the context always left to the conversation, however long the instructions are. */
@@ -79,7 +80,7 @@ export async function compact(
     if (plan === null) return false
     const { upTo, text } = checkPlan(plan, messages)
     let added: ReturnType<History['next']> | null = null
-    await execution.runStep({ key: `summary:${upTo}`, input: null, once: false }, async () => {
+    await execution.runStep({ key: stepKeys.summary(upTo), input: null, once: false }, async () => {
       const written = typeof text === 'string' ? text : await (limited ? limited.run(text) : text())
       if (typeof written !== 'string') throw new CompactionFailure('it returned a text that is not a string')
       const count = messages.filter(({ number }) => number <= upTo).length

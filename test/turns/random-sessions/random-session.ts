@@ -19,7 +19,6 @@ import {
   tool,
   type Turn,
 } from 'pawl'
-import { turnBatch } from '../../../src/store/records/conversation.ts'
 import type { Store } from '../../../src/store/store.ts'
 import type { ManualClock } from '../../../src/testing/manual-clock.ts'
 import { seeded } from '../../kit/seeded-random.ts'
@@ -28,6 +27,7 @@ import { mortal } from '../../kit/stores/killable-store.ts'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
 import { lawsOf } from './session-invariants.ts'
 import { problemsOnTheWire } from './provider-wire-rules.ts'
+import { turnBatch } from '../../../src/store/journal-keys.ts'
 
 export interface Ground {
   readonly clock: ManualClock

@@ -4,14 +4,12 @@ import type { CallRecord, StepRecord, WaitRecord } from '../../../store/records/
 import { eventOf, type EventSubject } from '../../../store/records/event.ts'
 import type { Change } from '../../../store/store.ts'
 import { cancelOfCall } from '../../../store/records/wait-resolution.ts'
+import { stepKeys } from '../../../store/journal-keys.ts'
 
 export interface CancelReason {
   readonly reason: string
   readonly by: string | null
 }
-
-/** Step key of a cancel; persisted, so that the cancel survives a crash. */
-export const cancelKey = 'cancel'
 
 export function cancelChange(
   subject: EventSubject,
@@ -21,7 +19,7 @@ export function cancelChange(
   const { call } = subject
   const step: StepRecord = {
     call,
-    key: cancelKey,
+    key: stepKeys.cancel,
     state: 'done',
     input: null,
     value: JSON.stringify({ reason, by }),
@@ -31,7 +29,7 @@ export function cancelChange(
   return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
 }
 
-/** The reason that a step under `cancelKey` records. */
+/** The reason that a step under `stepKeys.cancel` records. */
 export const parseCancel = ({ value }: StepRecord): CancelReason => JSON.parse(value as string) as CancelReason
 
 /** A cancel that was recorded before this execution. */
@@ -39,7 +37,7 @@ export function recordedCancel(journal: {
   step(key: string): StepRecord | undefined
   readonly waits: readonly WaitRecord[]
 }): CancelReason | null {
-  const step = journal.step(cancelKey)
+  const step = journal.step(stepKeys.cancel)
   if (step) return parseCancel(step)
   // The cancel itself could not be written, but a wait was answered with it.
   for (const wait of journal.waits) {

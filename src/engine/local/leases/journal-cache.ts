@@ -8,6 +8,7 @@ import { rejectChangedInput } from '../../replay-difference.ts'
 import type { StepEnd, StepSpec } from '../../engine.ts'
 import { hasOpenWait } from './worker-deaths.ts'
 import { parseReceiveResult } from '../../../store/records/signals.ts'
+import { stepKeys } from '../../../store/journal-keys.ts'
 
 const retryKey = /^retry:\d+$/
 
@@ -68,7 +69,7 @@ export class JournalCache {
 
   /** Time from which the next attempt may start. */
   get delayedUntil(): number | null {
-    const last = this.retries === 0 ? undefined : this.#steps?.get(`retry:${this.retries}`)
+    const last = this.retries === 0 ? undefined : this.#steps?.get(stepKeys.retry(this.retries))
     return last ? Number(last.value) : null
   }
 

@@ -29,8 +29,9 @@ import {
   nothingAttached,
   submittedCallOf,
 } from './merge-pending-writes.ts'
-import { type CancelReason, cancelChange, cancelKey, parseCancel } from '../cancellation/write-cancel.ts'
+import { type CancelReason, cancelChange, parseCancel } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
+import { stepKeys } from '../../../store/journal-keys.ts'
 
 const none: never[] = []
 const lazily = { ride: true }
@@ -355,7 +356,7 @@ export class LeasedCall {
       // Looked up by position: another worker may have recorded the same call under its own uid.
       record = await store.callAt(position)
       // A cancel may have been recorded in between.
-      const cancelStep = (await store.steps(uid)).find(({ key }) => key === cancelKey)
+      const cancelStep = (await store.steps(uid)).find(({ key }) => key === stepKeys.cancel)
       if (cancelStep) cancelled = parseCancel(cancelStep)
     } catch (error) {
       this.end(storeError(error))

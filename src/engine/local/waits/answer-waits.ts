@@ -25,11 +25,11 @@ import {
 import type { ExtraWrites, ResolveAnswer } from '../../engine.ts'
 import type { Drivers } from '../../drivers.ts'
 import { observedCall } from '../../observed-call.ts'
-import { announceTool } from './announce-tool-name.ts'
-import { type CancelReason, cancelChange, cancelKey, remoteCancelChange } from '../cancellation/write-cancel.ts'
+import { type CancelReason, cancelChange, remoteCancelChange } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
 import type { Waiters } from './timers.ts'
 import { itemsOf } from '../../../store/collections.ts'
+import { announceTool, stepKeys } from '../../../store/journal-keys.ts'
 
 interface WaitAnswersHost {
   readonly store: Store
@@ -107,7 +107,7 @@ export class WaitAnswers {
     const { store, clock } = this.#host
     if (call.tool === announceTool && call.owner === null)
       return (await store.commit(dropDelivery(call, clock.now()))).ok
-    if ((await store.steps(call.uid)).some(({ key }) => key === cancelKey)) return false
+    if ((await store.steps(call.uid)).some(({ key }) => key === stepKeys.cancel)) return false
     const { ok } = await store.commit(remoteCancelChange(call, clock.now(), why))
     // Close the waits, so that no answer is accepted that the call would ignore.
     if (ok) for (const wait of await store.waitsOf(call.uid)) await this.cancel(wait, call, why)

@@ -4,22 +4,21 @@
 // call is parked. It is claimed, leased, retried and settled like any other call, so it is delivered at least once, by
 // one worker at a time, across crashes. Its position contains the wait's id, so a wait is announced once.
 
-import { type WaitRecord, waitTermsOf } from '../../../store/records/call-record.ts'
+import { type WaitRecord, waitTermsOf, type Announced } from '../../../store/records/call-record.ts'
 import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
 import type { Wait, WaitSpec } from '../../engine.ts'
 import { observedCall } from '../../observed-call.ts'
-import { announceTool, type Announced } from './announce-tool-name.ts'
 import type { LeasedCall } from '../leases/leased-call.ts'
 import type { EngineState } from '../engine-state.ts'
 import type { JournalCache } from '../leases/journal-cache.ts'
 import { newRecord } from '../new-call-record.ts'
 import { parseJson } from '../../../core/tool-value.ts'
 import { itemsOf } from '../../../store/collections.ts'
+import { announceSession, announceTool } from '../../../store/journal-keys.ts'
 
 /** A session per announcement, so that each is pruned independently of the others. */
-const announceSession = (wait: string): string => `pawl:announcement:${wait}`
 
 /** Added to the change with which a call starts to wait. */
 interface Announcement extends Required<Pick<Change, 'insertCall' | 'events'>> {
