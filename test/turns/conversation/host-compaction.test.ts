@@ -82,8 +82,9 @@ test.each<[string, Compaction, string]>([
   ['rejects', () => Promise.reject(new Error('internal detail')), 'it threw an error'],
   ['rejects in its text', () => ({ upTo: 1, text: () => Promise.reject(new Error('internal detail')) }), 'it threw'],
 ])('SESS-10: a function that %s fails the turn with compaction_failed', async (_, compaction, message) => {
-  const { outcome } = await twoTurns(compaction)
+  const { outcome, messages } = await twoTurns(compaction)
   expect(outcome).toMatchObject({ status: 'failure', failure: { code: 'compaction_failed' } })
+  expect(messages.some(({ message: { role } }) => role === 'summary')).toBe(false)
   expect(JSON.stringify(outcome)).toContain(message)
   expect(JSON.stringify(outcome)).not.toContain('internal detail')
 })
