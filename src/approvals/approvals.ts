@@ -2,8 +2,7 @@
 // use it.
 
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
-import type { Engine } from '../engine/engine.ts'
-import type { Redactor } from '../security/redact.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { type ClientCalls, openClientCalls } from './pending-client-calls.ts'
@@ -26,9 +25,7 @@ export interface Approvals {
   openSecret(wait: string, sealed: string): Json
 }
 
-export function openApprovals(
-  host: DecideHost & { readonly redact: Redactor; readonly engine: Pick<Engine, 'answer' | 'answerClient'> },
-): Approvals {
+export function openApprovals(host: DecideHost & Pick<Foundation, 'redact'>): Approvals {
   const { store, clock } = host
   return {
     inbox: (query) => inbox(host, query),

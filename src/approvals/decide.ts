@@ -5,19 +5,16 @@
 import { type AskItem, type DecisionRecord, decisionOf, type Vote } from '../store/records/approval-request.ts'
 import { type CallRecord, type WaitRecord, waitTermsOf } from '../store/records/call-record.ts'
 import { type EventBodies, eventOf } from '../store/records/event.ts'
-import type { Ids } from '../core/ids.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Clock } from '../core/clock.ts'
 import { decode, encode, type Json } from '../core/tool-value.ts'
 import { voteRefusal, type VoteRefusal, voteRefusalText } from '../policy/approvers.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
-import type { Seal } from '../security/seal.ts'
-import type { Change, StoredDocument, Store } from '../store/store.ts'
+import type { Change, StoredDocument } from '../store/store.ts'
 import { decodeResolution, timeoutResolution } from '../store/records/wait-resolution.ts'
-import type { Engine } from '../engine/engine.ts'
 import { parseItem, verbsFor } from './inbox.ts'
 import { checkAnswer } from './check-question-answer.ts'
 import { type InboxDecision, type ParsedDecision, parseDecision } from './decision-input.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { itemsOf, collections } from '../store/collections.ts'
 
 export type DecisionStatus = 'approved' | 'denied' | 'edited' | 'answered'
@@ -44,13 +41,7 @@ export type DecideAnswer =
   /** No such item, an item of another tenant or session, or one that ended with its call. */
   | { readonly answer: 'unknown' }
 
-export interface DecideHost {
-  readonly store: Store
-  readonly engine: Pick<Engine, 'answer'>
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly seal: Seal
-  readonly maxBytes: number
+export interface DecideHost extends Pick<Foundation, 'store' | 'engine' | 'clock' | 'ids' | 'seal' | 'sizes'> {
   /**
    * Validates arguments edited by a person against the tool version they were shown. Returns the fingerprint to bind
    * the approval to and the arguments with hidden fields restored, or the problems.
@@ -76,7 +67,7 @@ interface OpenItem {
 const maxTries = 1_000
 
 export async function decide(host: DecideHost, id: string, input: InboxDecision): Promise<DecideAnswer> {
-  const decision = parseDecision(input, host.maxBytes)
+  const decision = parseDecision(input, host.sizes.result)
   if ('problems' in decision) return { answer: 'invalid', problems: decision.problems }
   for (let tries = 0; tries < maxTries; tries++) {
     const found = await findOpenItem(host, id, decision)

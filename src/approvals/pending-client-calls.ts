@@ -5,10 +5,11 @@ import { type CallRecord, type WaitRecord, parseCallOptions } from '../store/rec
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
-import type { Engine, ResolveAnswer } from '../engine/engine.ts'
+import type { ResolveAnswer } from '../engine/engine.ts'
 import type { Store } from '../store/store.ts'
 import { type Answer, parseAnswer } from '../store/records/wait-resolution.ts'
 import { parseItem } from './inbox.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { collections } from '../store/collections.ts'
 
 /** A call for the caller to run. */
@@ -46,18 +47,13 @@ interface PendingClientCall {
   readonly record: CallRecord
 }
 
-export function openClientCalls(host: {
-  store: Store
-  engine: Pick<Engine, 'answerClient'>
-  maxBytes: number
-}): ClientCalls {
-  const { store, engine, maxBytes } = host
+export function openClientCalls({ store, engine, sizes }: Pick<Foundation, 'store' | 'engine' | 'sizes'>): ClientCalls {
   return {
     async list(of) {
       return (await readPending(store, of)).map(({ call }) => call)
     },
     async answer(of, callId, answer, { batch, occurrence, waitId } = {}) {
-      const checked = parseAnswer(answer, maxBytes)
+      const checked = parseAnswer(answer, sizes.result)
       if ('problems' in checked) return { answer: 'invalid', problems: checked.problems }
       const matches = (await readPending(store, of)).filter(
         ({ call }) =>

@@ -1,14 +1,7 @@
-// The ports that the call pipeline needs; the runtime implements them.
+// What the call pipeline needs: the foundation, the settings of calls, and calls into features above this one.
 
 import type { NewCall, Execution, StepAttachedWrites } from '../engine/engine.ts'
-import type { CallRequest } from '../store/records/call-record.ts'
-import type { SessionFiles } from '../core/session-files-interface.ts'
-import type { SessionValues } from '../core/session-values-interface.ts'
-import type { Redactor } from '../security/redact.ts'
-import type { Sizes } from '../core/size-limits.ts'
 import type { Json } from '../core/tool-value.ts'
-import type { Clock } from '../core/clock.ts'
-import type { Observer } from '../core/observer.ts'
 import type { Scope } from '../core/scope.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { Budget } from '../policy/budgets.ts'
@@ -19,18 +12,19 @@ import type {
   Completion,
   CompletionRequest,
   Connection,
-  Logger,
   NestedOutcome,
   Outputs,
 } from '../tools/context/tool-context.ts'
 import type { SessionTasks } from '../tools/context/task-interfaces.ts'
-import type { Toolset } from '../tools/toolset.ts'
-import type { OpenedSecrets } from '../storage/values/secrets.ts'
-import type { Writer } from '../storage/values/write-value.ts'
 import type { TimeoutTimers } from './attempts/attempt-timeouts.ts'
 import type { AppContexts } from './context/app-context.ts'
 import type { Hook } from './admission/hook-definition.ts'
 import type { AttemptControl } from './scheduling/nested-calls.ts'
+import type { Foundation } from '../engine/foundation.ts'
+import type { Feed } from '../feed/event-feed.ts'
+import type { SessionStorage } from '../storage/session-storage.ts'
+import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
+import type { Registry } from '../tools/registry.ts'
 import type { Queue } from './scheduling/queue.ts'
 
 /** A connection with a unique mark, which changes when the provider is connected again. */
@@ -38,38 +32,26 @@ export interface KnownConnection extends Connection {
   readonly mark: string
 }
 
-export interface CallHost {
-  /** The toolset of the call: the one that was current when its batch began. */
-  toolsOf(request: CallRequest): Toolset
-  /** Names of tool providers that cannot be reached at the moment. */
-  unreachableSources(): readonly string[]
-  readonly clock: Clock
-  readonly logger: Logger
-  readonly observer: Observer | null
-  readonly redact: Redactor
-  readonly timeoutTimers: TimeoutTimers
-  readonly queue: Queue
-  /** App contexts passed to tools; null if the host has none. */
-  readonly apps: AppContexts | null
-  readonly hooks: readonly Hook[]
-  readonly policies: readonly Policy[]
-  /** The connection of the principal, else of the tenant. */
-  connection(of: { tenant: string; principal: string | null }, provider: string): Promise<KnownConnection | null>
-  /** Decrypts the answer to a secret question. */
-  openSecret(wait: string, sealed: string): Json
-  /** The remembered approval rules of the session and the tenant. */
-  remembered(of: Scope): Promise<readonly RememberedRule[]>
-  /** The budgets of each scope, the widest scope first; may be empty. */
-  readonly budgets: readonly Budget[]
-  readonly sizes: Sizes
-  /** After this many worker deaths a call is not run again. */
-  readonly poisonAfter: number
-  /** Runs nested calls of a body. */
-  nested(
-    parent: Execution,
-    calls: readonly { id: string; name: string; input?: unknown }[],
-    how: { name: string; control: AttemptControl | null; signal: AbortSignal },
-  ): Promise<NestedOutcome[]>
+/** Calls into features above this one: their objects, or functions of tasks, schedules and turns. */
+export interface CallPorts {
+  readonly approvals: {
+    /** The connection of the principal, else of the tenant. */
+    connection(of: { tenant: string; principal: string | null }, provider: string): Promise<KnownConnection | null>
+    /** Decrypts the answer to a secret question. */
+    openSecret(wait: string, sealed: string): Json
+    /** The remembered approval rules of the session and the tenant. */
+    remembered(of: Scope): Promise<readonly RememberedRule[]>
+  }
+  readonly batches: {
+    /** Runs nested calls of a body. */
+    runNested(
+      parent: Execution,
+      calls: readonly { id: string; name: string; input?: unknown }[],
+      how: { name: string; control: AttemptControl | null; signal: AbortSignal },
+    ): Promise<NestedOutcome[]>
+  }
+  /** The full outputs of the session's calls. */
+  readonly records: { outputs(of: Scope): Outputs }
   /** Documents written together with a notice, so that the session is woken soon. */
   readonly wakes: {
     /** How many times in a row a session may be woken; 0 turns waking off. */
@@ -101,13 +83,23 @@ export interface CallHost {
   usageRows(of: Execution, key: string, model: string, usage: Completion['usage']): StepAttachedWrites['documents']
   /** Runs an agent turn in its own session; resolves when the turn has ended. */
   turn(of: Execution, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
-  /** Files of a session; every write is guarded by `fence`. */
-  files(of: Scope, fence: Execution['attached']['fence']): SessionFiles
-  /** Values and secrets of a session, for a body. */
-  values(of: Scope, writer: Writer): SessionValues
-  secrets(of: Scope, writer: Writer): OpenedSecrets
-  /** The full outputs of the session's calls. */
-  outputs(of: Scope): Outputs
-  /** Publishes a live event that is not stored. */
-  live(about: Execution, type: 'call.progress' | 'call.output', body: object): void
+}
+
+/** What the call pipeline needs. */
+export interface CallHost extends Pick<Foundation, 'clock' | 'logger' | 'observer' | 'redact' | 'sizes'>, CallPorts {
+  readonly registry: Pick<Registry, 'away'>
+  /** The toolset of a call is the one that was current when its batch began. */
+  readonly toolsets: Pick<PinnedToolsets, 'toolsetFor'>
+  readonly queue: Queue
+  readonly timeoutTimers: TimeoutTimers
+  /** App contexts passed to tools; null if the host has none. */
+  readonly apps: AppContexts | null
+  readonly hooks: readonly Hook[]
+  readonly policies: readonly Policy[]
+  /** The budgets of each scope, the widest scope first; may be empty. */
+  readonly budgets: readonly Budget[]
+  /** After this many worker deaths a call is not run again. */
+  readonly poisonAfter: number
+  readonly feed: Pick<Feed, 'publish'>
+  readonly storage: SessionStorage
 }

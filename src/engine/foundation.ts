@@ -2,6 +2,7 @@
 // the features below it directly.
 
 import type { Clock } from '../core/clock.ts'
+import type { Observer } from '../core/observer.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { HostKeys } from '../security/host-secrets.ts'
@@ -16,6 +17,8 @@ export interface Foundation {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
+  /** Null if no observer is configured. */
+  readonly observer: Observer | null
   readonly store: Store
   readonly keys: HostKeys
   readonly seal: Seal

@@ -4,11 +4,12 @@
 
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Clock } from '../core/clock.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
 import type { ScopeFilter, Store, Unsettled } from '../store/store.ts'
 import { iterateAgentSessions } from '../store/iterate-agent-sessions.ts'
 import { collections } from '../store/collections.ts'
+import type { Engine } from '../engine/engine.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { deletionOf } from '../store/collection.ts'
 
 export interface PruneOptions {
@@ -49,10 +50,8 @@ export interface EraseResult extends Erased {
   readonly traces: boolean
 }
 
-export interface RetentionHost {
-  readonly store: Store
-  readonly clock: Clock
-  cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
+export interface RetentionHost extends Pick<Foundation, 'store' | 'clock'> {
+  readonly engine: Pick<Engine, 'cancel'>
 }
 
 /** Calls per transaction: a page of a hundred with a few steps each takes some milliseconds. */
@@ -193,13 +192,14 @@ async function cancelOpen(host: RetentionHost, of: ScopeFilter, ms: number): Pro
 }
 
 /** Returns the number of open calls. */
-async function cancelIn({ store, cancel }: RetentionHost, of: ScopeFilter, cancelled: Set<string>): Promise<number> {
+async function cancelIn({ store, engine }: RetentionHost, of: ScopeFilter, cancelled: Set<string>): Promise<number> {
   let open = 0
   for (let after = ''; ;) {
     const page = await store.unsettled({ of, after, limit: pageSize })
     open += page.length
     for (const { uid } of page) {
-      if (!cancelled.has(uid) && (await cancel(uid, { reason: 'Its session is erased', by: null }))) cancelled.add(uid)
+      if (!cancelled.has(uid) && (await engine.cancel(uid, { reason: 'Its session is erased', by: null })))
+        cancelled.add(uid)
     }
     if (page.length < pageSize) return open
     after = (page.at(-1) as Unsettled).uid

@@ -8,21 +8,19 @@ import { isInBackground } from '../tasks/is-background.ts'
 import { readTask } from '../tasks/read-task.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
 import type { CallHost } from '../calls/ports.ts'
-import type { LiveEvent } from '../feed/event-feed.ts'
+import type { Feed } from '../feed/event-feed.ts'
 import type { Driver, Execution } from '../engine/engine.ts'
 import { isTurn, turnTool } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/call-record.ts'
-import type { Observer } from '../core/observer.ts'
-import type { Scope } from '../core/scope.ts'
 import { chargeModel } from '../models/cost-ledger.ts'
 import { type Model } from '../models/model.ts'
-import type { Compaction, Frame, Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
+import type { Compaction, Frame, StartTurn, Turn } from '../models/turn-interface.ts'
 import type { Caller } from '../sessions/build-call-request.ts'
 import type { Batches } from '../sessions/run-batch.ts'
 import type { RecordReader } from '../sessions/read-call-records.ts'
+import type { SessionTurns } from '../sessions/session.ts'
 import type { CapabilitySwitches } from '../sessions/capability-switches.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
-import type { CallRenderer } from '../calls/output/render-call-result.ts'
 import { openMessages } from '../turns/conversation/session-messages.ts'
 import { type AgentsHost, agentTurn } from '../turns/agents/agent-turn.ts'
 import { complete } from '../turns/single-completion.ts'
@@ -34,46 +32,48 @@ import { shownMessage } from '../turns/conversation/mask-message.ts'
 import { resumeTurn, startTurn } from '../turns/start-turn.ts'
 import { turnDriver } from '../turns/turn-loop.ts'
 
-interface TurnsHost {
-  readonly background: BackgroundHost
+interface TurnsHost extends BackgroundHost {
   readonly batches: Batches
   readonly records: RecordReader
-  readonly renderer: CallRenderer
-  readonly poisonAfter: number
-  readonly observer: Observer | null
-  readonly compaction: Compaction | null
-  readonly models: readonly Model[]
-  readonly frames: readonly Frame[]
+  readonly feed: Feed
   readonly switches: CapabilitySwitches
-  readonly deferThreshold: number | null
-  live(about: Execution, type: LiveEvent['type'], body: object): void
+  readonly poisonAfter: number
+  readonly compaction: Compaction | null
+  readonly deferFrom: number | null
+  readonly models: Map<string, Model>
+  readonly frames: ReadonlyMap<string, Frame>
 }
 
-export interface Turns {
+export interface Turns extends SessionTurns {
   readonly driver: Driver
-  start(caller: Caller, turn: StartTurn, first?: () => Promise<void> | undefined): Turn
-  messages(of: Scope): Messages
-  usage(of: Scope): Promise<SessionUsage>
   close(): void
   /** Model functions for tool bodies. */
   readonly forBodies: Pick<CallHost, 'complete' | 'usageRows' | 'turn'>
 }
 
-export function openTurns(host: TurnsHost): Turns {
-  const { store, engine, clock, ids, logger, sizes, seal, redact, registry } = host.background
-  const { records, batches } = host
+/** The registered models and frames by name. */
+export function readModels(options: { readonly models?: readonly Model[]; readonly frames?: readonly Frame[] }): {
+  models: Map<string, Model>
+  frames: ReadonlyMap<string, Frame>
+} {
   const models = new Map<string, Model>()
-  for (const model of host.models) models.set(model.name, model)
+  for (const model of options.models ?? []) models.set(model.name, model)
   const frames = new Map<string, Frame>()
-  for (const frame of host.frames) {
+  for (const frame of options.frames ?? []) {
     if (typeof frame.model === 'object') models.set(frame.model.name, frame.model)
     frames.set(frame.name, frame)
   }
+  return { models, frames }
+}
+
+export function openTurns(host: TurnsHost): Turns {
+  const { store, engine, clock, ids, logger, sizes, seal, redact, registry, batches, records, models, frames } = host
   const lookup = { model: (name: string) => models.get(name), frame: (name: string) => frames.get(name) }
   const parts = { store, engine, clock, ids, logger, sizes, ...lookup }
   const registerModel = (model: Model): void => void models.set(model.name, model)
   const startHost = { ...parts, seal, redact, registerModel }
-  const start: Turns['start'] = (caller, turn, first) => startTurn(startHost, caller, turn, first)
+  const start = (caller: Caller, turn: StartTurn, first?: () => Promise<void> | undefined): Turn =>
+    startTurn(startHost, caller, turn, first)
   const messageWatcher = new MessageWatcher(store, clock)
   const turnHost: TurnHost = {
     ...parts,
@@ -81,9 +81,9 @@ export function openTurns(host: TurnsHost): Turns {
     poisonAfter: host.poisonAfter,
     observer: host.observer,
     compaction: host.compaction,
-    deferFrom: host.deferThreshold,
+    deferFrom: host.deferFrom,
     inBackground: (of, uid) => isInBackground(store, of, uid),
-    loadSecrets: (of) => learnSecrets(host.background, of),
+    loadSecrets: (of) => learnSecrets(host, of),
     redact: (text) => redact.text(text),
     redactStream: () => redact.stream(),
     tools: (of) => registry.toolsetFor(of.tenant, of.session),
@@ -92,7 +92,7 @@ export function openTurns(host: TurnsHost): Turns {
     untilWaiting: (batch) => records.runUntil(() => batch, 'waiting'),
     renderCall: host.renderer.parts,
     async notices(of) {
-      const listed = await openNotices(host.background, of).list()
+      const listed = await openNotices(host, of).list()
       return Promise.all(
         listed.map(async ({ id, text, task, about }) => {
           // Only an encrypted task can be unreadable, so its notice is treated as secret.
@@ -101,7 +101,7 @@ export function openTurns(host: TurnsHost): Turns {
             task === null
               ? undefined
               : await unlessUnreadable(
-                  () => readTask(host.background, of, task),
+                  () => readTask(host, of, task),
                   () => (isSealed = true),
                 )
           // The payload of a trigger event is sealed, since it may be meant for a sensitive tool.
@@ -110,11 +110,11 @@ export function openTurns(host: TurnsHost): Turns {
         }),
       )
     },
-    noticeState: (of, uid) => movedCallNotice(host.background, of, uid),
-    wakes: host.background.wakes,
-    emitLive: (about, type, body) => host.live(about, type, body),
+    noticeState: (of, uid) => movedCallNotice(host, of, uid),
+    wakes: host.wakes,
+    emitLive: (about, type, body) => host.feed.publish(about, type, body),
   }
-  const endLate: AgentsHost['endLate'] = (of, agent) => endLateAgent(host.background, of, agent)
+  const endLate: AgentsHost['endLate'] = (of, agent) => endLateAgent(host, of, agent)
   const resume: AgentsHost['resume'] = (caller, turn) => resumeTurn(startHost, caller, turn)
   const agents: AgentsHost = { store, clock, switches: host.switches, start, resume, endLate }
   return {
@@ -146,7 +146,7 @@ export function openTurns(host: TurnsHost): Turns {
           maxBytes: sizes.arguments,
           maxFileBytes: sizes.attachment,
           shown: (message) => redact.deep(shownMessage(message, registry.toolsetFor(of.tenant, of.session))),
-          loadSecrets: (session) => learnSecrets(host.background, session),
+          loadSecrets: (session) => learnSecrets(host, session),
           notify: (session) => messageWatcher.notify(session),
         },
         of,

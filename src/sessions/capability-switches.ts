@@ -6,7 +6,7 @@ import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Capabilities } from './define-capability.ts'
 import type { Change, Store } from '../store/store.ts'
-import type { Toolset } from '../tools/toolset.ts'
+import type { Registry } from '../tools/registry.ts'
 import { collections } from '../store/collections.ts'
 
 /** Capabilities of one session. */
@@ -20,11 +20,11 @@ export interface SessionCapabilities {
 }
 
 export class CapabilitySwitches {
-  readonly #store: () => Store
+  readonly #store: Store
   readonly #clock: Clock
   readonly all: Capabilities
 
-  constructor(store: () => Store, clock: Clock, all: Capabilities) {
+  constructor(store: Store, clock: Clock, all: Capabilities) {
     this.#store = store
     this.#clock = clock
     this.all = all
@@ -33,19 +33,19 @@ export class CapabilitySwitches {
   async enabledIn({ tenant, session }: Scope): Promise<ReadonlySet<string>> {
     const found = new Set<string>()
     if (!this.all.any) return found
-    for await (const { key } of collections.capability.iterate(this.#store(), { tenant, session })) found.add(key)
+    for await (const { key } of collections.capability.iterate(this.#store, { tenant, session })) found.add(key)
     return found
   }
 
   async isOn(of: Scope, name: string): Promise<boolean> {
-    return (await this.#store().document(collections.capability.name(of, name))) !== undefined
+    return (await this.#store.document(collections.capability.name(of, name))) !== undefined
   }
 
-  /** The hooks of all capabilities. `toolsetOf` returns the current toolset of a session. */
-  hooks(toolsetOf: (tenant: string, session: string) => Toolset): Hook[] {
+  /** The hooks of all capabilities. */
+  hooks(registry: Registry): Hook[] {
     return this.all.hooks(
       (of, name) => this.isOn(of, name),
-      ({ tenant, session }, name) => toolsetOf(tenant, session).get(name),
+      (of, name) => registry.tool(of, name),
     )
   }
 
@@ -63,7 +63,7 @@ export class CapabilitySwitches {
     const before = await this.enabledIn(of)
     const added = [...new Set(names.flatMap((name) => this.all.withRequired(name)))].filter((name) => !before.has(name))
     if (added.length === 0) return
-    await this.#store().commit({
+    await this.#store.commit({
       guards: [],
       documents: this.documents(of, added),
       events: this.events(of, added, true),
@@ -72,7 +72,7 @@ export class CapabilitySwitches {
 
   async switchOff(of: Scope, name: string): Promise<boolean> {
     if (!(await this.isOn(of, name))) return false
-    await this.#store().commit({
+    await this.#store.commit({
       guards: [],
       documents: [{ ...collections.capability.name(of, name), value: null }],
       events: this.events(of, [name], false),

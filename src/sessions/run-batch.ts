@@ -38,6 +38,7 @@ import {
   truncateReason,
 } from './collect-outcomes.ts'
 import { BackgroundMoves } from './move-calls-to-background.ts'
+import type { Hook } from '../calls/admission/hook-definition.ts'
 import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
 
 const none: readonly never[] = []
@@ -45,8 +46,7 @@ const none: readonly never[] = []
 interface BatchesHost extends BackgroundHost {
   readonly toolsets: PinnedToolsets
   readonly show: ProjectOutcome
-  /** A hook may refuse a call, so the order of the calls matters. */
-  readonly mayAbort: boolean
+  readonly hooks: readonly Hook[]
 }
 
 export class Batches {
@@ -56,6 +56,7 @@ export class Batches {
   readonly #show: ProjectOutcome
   readonly #sizes: Sizes
   readonly #argumentLimits: ArgumentLimits
+  /** A hook may refuse a call, so the order of the calls matters. */
   readonly #mayAbort: boolean
   readonly #ids: Ids
   readonly #seal: Seal
@@ -75,7 +76,7 @@ export class Batches {
     this.#show = host.show
     this.#sizes = host.sizes
     this.#argumentLimits = { ...argumentLimits, bytes: host.sizes.arguments }
-    this.#mayAbort = host.mayAbort
+    this.#mayAbort = host.hooks.some((hook) => hook.before ?? hook.after)
     this.#ids = host.ids
     this.#seal = host.seal
     this.#redact = host.redact

@@ -4,24 +4,27 @@ import { checkOptions } from '../core/check-options.ts'
 import type { Feed, ReadFeed } from '../feed/event-feed.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { type Ids, isName, maxNameLength } from '../core/ids.ts'
+import { isName, maxNameLength } from '../core/ids.ts'
 import { toRecordedForm } from '../core/tool-value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
 import type { ResolveAnswer } from '../engine/engine.ts'
 import type { ClientCall, ClientCallAt } from '../approvals/pending-client-calls.ts'
 import type { Approvals } from '../approvals/approvals.ts'
 import type { Answer } from '../store/records/wait-resolution.ts'
-import type { SessionEnd } from './session-end.ts'
-import type { Notices } from '../tasks/notices.ts'
+import { endSession, type SessionEnd } from './session-end.ts'
+import { isUnderTask } from '../tasks/is-background.ts'
+import { type Notices, openNotices } from '../tasks/notices.ts'
+import { openTasks, type TasksHost } from '../tasks/tasks.ts'
+import type { SchedulesHost } from '../schedules/ports.ts'
+import type { SessionStorage } from '../storage/session-storage.ts'
 import type { SessionFiles } from '../core/session-files-interface.ts'
 import type { SessionSecrets, SessionValues } from '../core/session-values-interface.ts'
 import type { Scope } from '../core/scope.ts'
-import type { Schedules } from '../schedules/schedules.ts'
-import type { Triggers } from '../schedules/triggers.ts'
+import { openSchedules, type Schedules } from '../schedules/schedules.ts'
+import { openTriggers, type Triggers } from '../schedules/triggers.ts'
 import type { Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
 import type { Attachments, Outputs } from '../tools/context/tool-context.ts'
 import type { Tasks, SessionTasks } from '../tools/context/task-interfaces.ts'
-import type { Registry } from '../tools/registry.ts'
 import type { Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import {
@@ -137,30 +140,23 @@ export interface Session {
   readonly attachments: Pick<Attachments, 'read'>
 }
 
-export interface SessionHost {
+/** The part of turns that a session uses. turns/ is above sessions/. */
+export interface SessionTurns {
+  /** `before` is awaited before the turn starts. */
+  start(caller: Caller, turn: StartTurn, before: () => Promise<void> | undefined): Turn
+  messages(of: Scope): Messages
+  usage(of: Scope): Promise<SessionUsage>
+}
+
+export interface SessionHost extends SchedulesHost, TasksHost {
   readonly batches: Batches
   readonly feed: Feed
   readonly records: RecordReader
-  readonly ids: Ids
-  readonly registry: Registry
   readonly works: boolean
   readonly approvals: Pick<Approvals, 'inbox' | 'clients'>
-  cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
-  tasks(owner: Caller): SessionTasks
   readonly switches: CapabilitySwitches
-  /** True if the call is a task, runs under a task, or runs for an agent that runs under a task. */
-  isUnderTask(uid: string): Promise<boolean>
-  end(owner: Caller, how?: SessionEnd): Promise<boolean>
-  /** `before` is awaited before the turn starts. */
-  turn(caller: Caller, turn: StartTurn, before: () => Promise<void> | undefined): Turn
-  messages(of: Scope): Messages
-  usage(of: Scope): Promise<SessionUsage>
-  schedules(owner: Caller): Schedules
-  triggers(owner: Caller): Triggers
-  notices(of: Scope): Notices
-  files(of: Scope): SessionFiles
-  values(of: Scope): SessionValues
-  secrets(of: Scope): SessionSecrets
+  readonly turns: SessionTurns
+  readonly storage: SessionStorage
 }
 
 const sessionTasks = (tasks: SessionTasks): Tasks => ({ ...tasks, wait: (id, how = {}) => tasks.wait(id, how) })
@@ -262,16 +258,16 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         },
       }
     },
-    turn: (turn) => host.turn(caller, turn, () => capabilities.switchOnInitial()),
+    turn: (turn) => host.turns.start(caller, turn, () => capabilities.switchOnInitial()),
     capabilities: capabilities.handle,
     get messages() {
-      return (parts.messages ??= host.messages(scope))
+      return (parts.messages ??= host.turns.messages(scope))
     },
-    usage: () => host.usage(scope),
+    usage: () => host.turns.usage(scope),
     recording: () => host.records.recording(scope),
     cancel: (reason = 'The session was cancelled', by) =>
       host.batches.cancel(scope, new Cancel(reason, by), () => host.records.openCalls(scope)),
-    end: (how) => host.end(caller, how),
+    end: (how) => endSession(host, caller, how),
     answer: (callId, answer, at) => host.approvals.clients.answer(scope, callId, answer, at),
     pendingClientCalls: () => host.approvals.clients.list(scope),
     supersede: (reason = 'A new message came first', by) => supersede(host, scope, { reason, by: by ?? null }),
@@ -282,25 +278,25 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       return (parts.calls ??= host.records.calls(scope))
     },
     get tasks() {
-      return (parts.tasks ??= sessionTasks(host.tasks(caller)))
+      return (parts.tasks ??= sessionTasks(openTasks(host, caller)))
     },
     get files() {
-      return (parts.files ??= host.files(scope))
+      return (parts.files ??= host.storage.files(scope))
     },
     get values() {
-      return (parts.values ??= host.values(scope))
+      return (parts.values ??= host.storage.values(scope))
     },
     get secrets() {
-      return (parts.secrets ??= host.secrets(scope))
+      return (parts.secrets ??= host.storage.secrets(scope))
     },
     get schedules() {
-      return (parts.schedules ??= host.schedules(caller))
+      return (parts.schedules ??= openSchedules(host, caller))
     },
     get triggers() {
-      return (parts.triggers ??= host.triggers(caller))
+      return (parts.triggers ??= openTriggers(host, caller))
     },
     get notices() {
-      return (parts.notices ??= host.notices(scope))
+      return (parts.notices ??= openNotices(host, scope))
     },
     get outputs() {
       return (parts.outputs ??= host.records.outputs(scope))
@@ -314,7 +310,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
 const pageSize = 200
 
 async function supersede(
-  { approvals: people, cancel, isUnderTask }: SessionHost,
+  { approvals: people, engine, store }: SessionHost,
   of: Scope,
   reason: { reason: string; by: string | null },
 ): Promise<number> {
@@ -328,7 +324,7 @@ async function supersede(
   }
   let cancelled = 0
   // Background work is not affected by a new user message.
-  for (const uid of waiting) if (!(await isUnderTask(uid)) && (await cancel(uid, reason))) cancelled++
+  for (const uid of waiting) if (!(await isUnderTask(store, uid)) && (await engine.cancel(uid, reason))) cancelled++
   return cancelled
 }
 

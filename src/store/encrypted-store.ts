@@ -21,16 +21,15 @@ import type { AttachmentRecord, Change, DocumentName, Store, StoredDocument } fr
 
 export interface EncryptionOptions {
   readonly seal: Seal
-  /** Seals everything. Otherwise only calls whose uid carries the sealed suffix are sealed. */
-  readonly all: boolean
-  /** Called for each row that cannot be opened when a read returns the other rows without it. */
-  readonly unreadable?: (what: string, error: unknown) => void
+  /** Logs each row that cannot be opened when a read returns the other rows without it. */
+  readonly logger?: { error(message: string, fields: Record<string, unknown>): void }
 }
 
-export function encryptedStore(store: Store, { seal, all, unreadable = () => {} }: EncryptionOptions): Store {
+export function encryptedStore(store: Store, { seal, logger }: EncryptionOptions): Store {
   const sealer = new Sealer(seal)
   const sealChange = (change: Change): Change =>
-    all || isSealedUid(callOf(change)) ? sealer.sealAll(change) : sealer.sealRequired(change)
+    // Without `all`, only calls whose uid carries the sealed suffix are sealed.
+    seal.all || isSealedUid(callOf(change)) ? sealer.sealAll(change) : sealer.sealRequired(change)
   const calls = (records: readonly CallRecord[]): CallRecord[] => records.map((record) => sealer.openCall(record))
   const waits = (records: readonly WaitRecord[]): WaitRecord[] => records.map((record) => sealer.openWait(record))
   const maybeCall = (record: CallRecord | undefined): CallRecord | undefined => record && sealer.openCall(record)
@@ -47,7 +46,7 @@ export function encryptedStore(store: Store, { seal, all, unreadable = () => {} 
         return [open(row)]
       } catch (error) {
         if (!isUnreadable(error)) throw error
-        unreadable(describe(row), error)
+        logger?.error(`The record of ${describe(row)} cannot be decrypted`, { error })
         return fallback(row)
       }
     })

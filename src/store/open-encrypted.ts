@@ -6,4 +6,4 @@ import { encryptedStore } from './encrypted-store.ts'
 import type { Store } from './store.ts'
 
 export const openSealed = async (store: Store, keys: KeyOptions | undefined): Promise<Store> =>
-  encryptedStore(store, { seal: new Seal(await openKeys(store, keys)), all: false })
+  encryptedStore(store, { seal: new Seal(await openKeys(store, keys)) })

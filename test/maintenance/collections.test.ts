@@ -64,7 +64,7 @@ onEveryStore('collections', (ground) => {
     await ground.store.commit({ guards: [], documents, events: [] })
     return documents
   }
-  const host = () => ({ store: ground.store, clock: ground.clock, cancel: async () => false })
+  const host = () => ({ store: ground.store, clock: ground.clock, engine: { cancel: async () => false } })
 
   test('DUR-10: erasing a session deletes exactly the collections that declare it', async () => {
     const rows = await put('a', 's')

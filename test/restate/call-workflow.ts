@@ -105,7 +105,7 @@ export function callWorkflow(host: CallHost, secret: Uint8Array) {
       run: async (ctx: WorkflowContext, asked: NewCall): Promise<SettledText> => {
         const made = await ctx.run('request', () => ({ uid: randomUUID(), createdAt: Date.now() }))
         const request: CallRequest = { ...asked, options: asked.options && JSON.stringify(asked.options), ...made }
-        const tool = host.toolsOf(request).get(asked.tool)
+        const tool = host.toolsets.toolsetFor(request).get(asked.tool)
         const method = await ctx.run('kind', () => (tool && onCrashOf(tool) === 'stop' ? 'single' : 'replayed'))
         let given: AttemptRequest = { request, number: 1, args: null, interrupted: null, landed: null, begun: 0 }
         for (;;) {

@@ -110,14 +110,16 @@ const careful = simple('careful', 'Its step must not run twice, and dies in the 
 const tools = toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, careful])
 const quiet = (): void => {}
 const host = {
-  toolsOf: () => tools,
+  toolsets: { toolsetFor: () => tools },
   observer: null,
   redact: new Redactor([]),
-  unreachableSources: () => [],
+  registry: { away: [] },
   apps: null,
-  remembered: () => Promise.resolve([]),
-  connection: () => Promise.resolve(null),
-  openSecret: () => null,
+  approvals: {
+    remembered: () => Promise.resolve([]),
+    connection: () => Promise.resolve(null),
+    openSecret: () => null,
+  },
   clock: systemClock,
   logger: { debug: quiet, info: quiet, warn: quiet, error: console.error },
   timeoutTimers: new TimeoutTimers(systemClock),
@@ -126,29 +128,31 @@ const host = {
   policies: [],
   budgets: [],
   sizes: resolveSizes(),
-  nested: () => Promise.reject(new Error('The spike does not nest calls')),
+  batches: { runNested: () => Promise.reject(new Error('The spike does not nest calls')) },
   tasks: () => {
     throw new Error('The spike has no tasks')
   },
   trigger: () => Promise.reject(new Error('The spike has no triggers')),
-  values: () => {
-    throw new Error('The spike has no values')
-  },
-  secrets: () => {
-    throw new Error('The spike has no secrets')
-  },
-  files: () => {
-    throw new Error('The spike has no files')
+  storage: {
+    values: () => {
+      throw new Error('The spike has no values')
+    },
+    secrets: () => {
+      throw new Error('The spike has no secrets')
+    },
+    files: () => {
+      throw new Error('The spike has no files')
+    },
   },
   wakes: { maxConsecutive: 0, rows: () => [] },
   endOfTask: () => {
     throw new Error('The spike has no tasks')
   },
-  outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }),
+  records: { outputs: () => ({ read: () => Promise.reject(new Error('The spike keeps no outputs')) }) },
   complete: () => Promise.reject(new Error('The spike has no models')),
   usageRows: () => [],
   turn: () => Promise.reject(new Error('The spike has no turns')),
-  live: quiet,
+  feed: { publish: quiet },
   poisonAfter: 3,
 }
 const services = [callWorkflow(host, Buffer.from(env('SPIKE_SECRET')))]

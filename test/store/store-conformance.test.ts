@@ -34,14 +34,14 @@ const sqlite = (commit: 'power' | 'process', writer: 'inline' | 'thread'): Harne
 })
 
 const secret = hostSecret(Buffer.alloc(32, 7))
-const seal = new Seal({ current: secret, first: secret, all: [secret] })
+const seal = new Seal({ current: secret, first: secret, all: [secret] }, true)
 /** The same store with everything encrypted, which must not be observable. */
 const sealing = (harness: Harness): Harness => ({
   ...harness,
   name: `${harness.name}, sealed`,
   place(clock) {
     const place = harness.place(clock)
-    return { ...place, handle: () => encryptedStore(place.handle(), { seal, all: true }) }
+    return { ...place, handle: () => encryptedStore(place.handle(), { seal }) }
   },
 })
 

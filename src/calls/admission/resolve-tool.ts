@@ -18,7 +18,7 @@ export function resolveTool(execution: Execution, host: CallHost): ResolvedTool 
   const { absent } = options
   // `absent`: the model used a name that matched no tool. It must not be looked up as a recorded key, because keys also
   // reach shadowed tools and tools of other sessions. Only this session's tools are suggested.
-  const tools = host.toolsOf(absent ? { ...request, tool: '' } : request)
+  const tools = host.toolsets.toolsetFor(absent ? { ...request, tool: '' } : request)
   const entry = absent ? undefined : tools.findByKey(request.tool)
   const byModel = options.root === undefined && !options.internal
   if (entry && !(entry.internal && byModel)) {
@@ -40,7 +40,7 @@ export function resolveTool(execution: Execution, host: CallHost): ResolvedTool 
   const name = options.name ?? request.tool
   const similar = similarNames(name, options.within ?? tools.offered)
   const hint = similar.length > 0 ? ` Did you mean ${similar.map((each) => `'${each}'`).join(' or ')}?` : ''
-  const unreachable = host.unreachableSources()
+  const unreachable = host.registry.away
   const incomplete =
     unreachable.length > 0
       ? ` Not all tools are known now, as ${quotedList(unreachable)} cannot be reached: it may be there later.`

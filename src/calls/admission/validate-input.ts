@@ -138,7 +138,7 @@ function parseInput(stage: StageContext): { input: Json } | ToSettle {
     })
   }
   if (read.ok) return { input: decode(read.wire) }
-  const problem = mayHideFields(tool, () => host.toolsOf(execution.request))
+  const problem = mayHideFields(tool, () => host.toolsets.toolsetFor(execution.request))
     ? withoutQuotedInput(read.problem)
     : read.problem
   return { settle: invalidArguments(`${problem}\nFix the arguments and call again.`) }
@@ -153,7 +153,7 @@ interface Validated {
 function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated | ToSettle> {
   const { tool, host, execution } = stage
   const { sizes } = host
-  const tools = (): Toolset => host.toolsOf(execution.request)
+  const tools = (): Toolset => host.toolsets.toolsetFor(execution.request)
   const hidden = mayHideFields(tool, tools)
   const check = (): MaybePromise<Validated | ToSettle> => {
     const copied = hidden ? findCopiedMarks(tool, input, tools) : []

@@ -67,7 +67,7 @@ function waitForRoom(result: AttemptResult | NoRoomResult, run: CallRun): MaybeP
  */
 function runAcceptedDefinition(run: CallRun): MaybePromise<AttemptResult | NoRoomResult> {
   const { request } = run.execution
-  const remote = run.tool.remote && run.host.toolsOf(request).findByKey(request.tool)?.remote
+  const remote = run.tool.remote && run.host.toolsets.toolsetFor(request).findByKey(request.tool)?.remote
   const checking = remote?.accepted()
   if (!remote || !isThenable(checking)) return executeAttempt(run)
   return untilStopped(run.execution, checking).then((checked) =>

@@ -21,7 +21,7 @@ export const approvalFacts = ({ execution }: StageContext): ApprovalFacts => {
 export async function previewOf(stage: StageContext, input: ValidatedInput): Promise<Preview> {
   const { tool, execution, host } = stage
   const { preview } = tool
-  const masked = (args: Json): Json => maskArgs(tool, args, () => host.toolsOf(execution.request))
+  const masked = (args: Json): Json => maskArgs(tool, args, () => host.toolsets.toolsetFor(execution.request))
   const fallback = { summary: defaultSummary(tool, masked(input.args)) }
   if (!preview) return fallback
   try {

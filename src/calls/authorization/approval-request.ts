@@ -142,7 +142,7 @@ export async function requestApproval(
     if (open.wait.asks.fingerprint === fingerprint) return { park: await existingWait(stage, open.name) }
     if (!(await open.withdraw())) return null
   }
-  const rules = await host.remembered(position)
+  const rules = await host.approvals.remembered(position)
   const facts = { session: position.session, principal, toolId: tool.id, toolFingerprint: tool.fingerprint }
   const rule = findRememberedRule(rules, { ...facts, args: input.copy().args, now: host.clock.now() }, required)
   if (rule) {
@@ -211,7 +211,7 @@ async function answeredByPerson(
 }
 
 const shownArguments = ({ execution, tool, host }: StageContext, input: ValidatedInput): string =>
-  maskArgsText(tool, input, () => host.toolsOf(execution.request))
+  maskArgsText(tool, input, () => host.toolsets.toolsetFor(execution.request))
 
 const maxShownChars = 1_000
 

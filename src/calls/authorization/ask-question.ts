@@ -94,7 +94,7 @@ function answerOf(resolution: Resolution, wait: Wait, { host, connections }: Cal
   if ('cancelled' in resolution) throw new WaitError(resolution)
   const answered = questionAnswerOf(resolution, wait.terms.asks ?? { kind: 'question' })
   if (!wait.terms.asks?.secret || answered.status !== 'answered') return answered
-  const answer = host.openSecret(wait.id, (answered.answer as { sealed: string }).sealed)
+  const answer = host.approvals.openSecret(wait.id, (answered.answer as { sealed: string }).sealed)
   if (typeof answer === 'string') {
     host.redact.learn(answer)
     connections.tokens.push(answer)

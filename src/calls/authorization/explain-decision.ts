@@ -6,13 +6,11 @@ import { decode, encode, type Json } from '../../core/tool-value.ts'
 import { type Explanation, explain, combineTerms } from '../../policy/evaluate.ts'
 import { findRememberedRule, type RememberedRule } from '../../policy/match-remembered-rules.ts'
 import { definePolicy, type Effect, type Policy, type PolicyDefinition } from '../../policy/rules.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Scope } from '../../core/scope.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
-import type { Logger } from '../../tools/context/tool-context.ts'
-import type { Toolset } from '../../tools/toolset.ts'
 import { describeProblems } from '../admission/read-arguments.ts'
 import { toolFacts } from './check-policy.ts'
+import type { Foundation } from '../../engine/foundation.ts'
+import type { CallPorts } from '../ports.ts'
 import { scope } from '../async-context.ts'
 
 export interface ExplainCall {
@@ -34,12 +32,8 @@ export interface Explained extends Explanation {
   readonly remembered?: RememberedRule
 }
 
-export interface ExplainHost {
-  readonly toolsOf: (tenant: string, session: string) => Toolset
+export interface ExplainHost extends Pick<Foundation, 'registry' | 'clock' | 'logger'>, Pick<CallPorts, 'approvals'> {
   readonly policies: readonly Policy[]
-  readonly remembered: (required: Scope) => Promise<readonly RememberedRule[]>
-  readonly clock: Clock
-  readonly logger: Logger
 }
 
 const wouldBe: Readonly<Record<Effect, Explained['would']>> = { allow: 'run', ask: 'ask', deny: 'be denied' }
@@ -48,7 +42,7 @@ export async function explainCall(host: ExplainHost, call: ExplainCall): Promise
   if (typeof call?.tool !== 'string' || typeof call.session !== 'string')
     throw new PawlError('call_invalid', '`tool` and `session` must be strings. Call explain({ tool, input, session }).')
   const { tool: name, input = {}, session, tenant = 'default', principal = null } = call
-  const entry = host.toolsOf(tenant, session).find(name)
+  const entry = host.registry.toolsetFor(tenant, session).find(name)
   const tool: Tool | undefined = entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))
   if (!tool) return refusal(`There is no tool '${name}' here.`)
   const about = { tool: tool.name, callId: '', call: '', logger: host.logger, who: 'explain' }
@@ -79,7 +73,7 @@ export async function explainCall(host: ExplainHost, call: ExplainCall): Promise
       args,
       now: host.clock.now(),
     }
-    const rule = findRememberedRule(await host.remembered({ tenant, session }), ruleFacts, required)
+    const rule = findRememberedRule(await host.approvals.remembered({ tenant, session }), ruleFacts, required)
     if (!rule) return { ...explained, would: 'ask' as const }
     return {
       ...explained,

@@ -45,7 +45,10 @@ export async function buildInboxItem(
     title: tool.title ?? tool.name,
     principal: request.principal,
     // A client runs the tool and needs the real arguments; for people hidden fields are masked.
-    args: kind === 'client' ? input.text : encode(redacted(maskArgs(tool, input.args, () => host.toolsOf(request)))),
+    args:
+      kind === 'client'
+        ? input.text
+        : encode(redacted(maskArgs(tool, input.args, () => host.toolsets.toolsetFor(request)))),
     reason: redacted(reason),
     effect: effectOf(tool),
     fingerprint,

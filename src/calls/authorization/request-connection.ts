@@ -32,11 +32,13 @@ export async function connectionOf(
   provider: string,
 ): Promise<Connection | null> {
   const { position, principal } = execution.request
-  const found = await host.connection({ tenant: position.tenant, principal }, provider).catch((error: unknown) => {
-    // The store or lease is lost: the body must not conclude that there is no connection. End this execution.
-    if (isStoreOrLeaseLost(error)) execution.end(error)
-    throw error
-  })
+  const found = await host.approvals
+    .connection({ tenant: position.tenant, principal }, provider)
+    .catch((error: unknown) => {
+      // The store or lease is lost: the body must not conclude that there is no connection. End this execution.
+      if (isStoreOrLeaseLost(error)) execution.end(error)
+      throw error
+    })
   connections.seen.set(provider, found?.mark ?? '')
   if (!found) return null
   const { mark: _, ...connection } = found
@@ -96,7 +98,7 @@ export async function requestConnection(
   })
   // The connecting side writes the connection and then looks for waits. Here the wait is opened and then the connection
   // is read, so one of the two sides always sees the other.
-  const current = await host.connection({ tenant: position.tenant, principal }, provider)
+  const current = await host.approvals.connection({ tenant: position.tenant, principal }, provider)
   if (current && current.mark !== seen && (await approvals.withdraw(name, 'It is connected'))) return 'again'
   return { park: wait }
 }
@@ -112,7 +114,7 @@ export function connectionDecision({ execution, host }: StageContext): MaybeProm
     if ('timeout' in wait.resolution) {
       const { position, principal } = request
       if (isPastDeadline(execution, host)) return notStarted('total')
-      return host
+      return host.approvals
         .connection({ tenant: position.tenant, principal }, provider)
         .then((found) => (found ? null : connectionRequiredOutcome(provider)))
     }

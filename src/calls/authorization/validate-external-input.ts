@@ -4,9 +4,8 @@
 // since, approval is requested again. The call runs hooks, schema and prepare on the edit when it resumes.
 
 import type { CallRecord } from '../../store/records/call-record.ts'
-import type { Clock } from '../../core/clock.ts'
-import type { Redactor } from '../../security/redact.ts'
-import type { Logger } from '../../tools/context/tool-context.ts'
+import type { Foundation } from '../../engine/foundation.ts'
+import type { PinnedToolsets } from '../../tools/pinned-toolsets.ts'
 import type { CheckResult, Problem } from '../../tools/schema.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
@@ -21,15 +20,12 @@ import { findCopiedMarks, hiddenMark, mayHideFields, maskArgs, withoutReceived }
 
 const callbackTimeoutMs = 30_000
 
-export interface ValidationPorts {
-  readonly toolsOf: (call: CallRecord) => Toolset
-  readonly clock: Clock
-  readonly logger: Logger
-  readonly redact: Pick<Redactor, 'deep'>
+export interface ValidationPorts extends Pick<Foundation, 'clock' | 'logger' | 'redact'> {
+  readonly toolsets: PinnedToolsets
 }
 
-export async function recordedTool({ toolsOf }: ValidationPorts, call: CallRecord): Promise<Tool | undefined> {
-  const entry = toolsOf(call).findByKey(call.tool)
+export async function recordedTool({ toolsets }: ValidationPorts, call: CallRecord): Promise<Tool | undefined> {
+  const entry = toolsets.toolsetFor(call).findByKey(call.tool)
   return entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))
 }
 
@@ -66,7 +62,7 @@ export const createEditValidator =
   ): Promise<{ fingerprint: string; input: Json } | { problems: readonly string[] }> => {
     const tool = await recordedTool(ports, call)
     if (!tool) throw new PawlError('answer_unchecked', `This runtime does not have the tool '${call.tool}'.`)
-    const tools = (): Toolset => ports.toolsOf(call)
+    const tools = (): Toolset => ports.toolsets.toolsetFor(call)
     // Masked values that the person left unchanged are restored. The comparison uses the stored item, because the
     // process that wrote it may have known other secrets. The item may be stored before `call.args` is, hence the
     // fallback to the input.

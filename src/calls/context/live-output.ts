@@ -39,9 +39,9 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
   const task = reporterOf(execution)
 
   const flush = (): void => {
-    if (progress) host.live(execution, 'call.progress', progress)
+    if (progress) host.feed.publish(execution, 'call.progress', progress)
     progress = null
-    for (const chunk of output) host.live(execution, 'call.output', chunk)
+    for (const chunk of output) host.feed.publish(execution, 'call.output', chunk)
     output = []
   }
   /** Sends the first event immediately and those within the interval together at its end. */

@@ -22,7 +22,7 @@ export function otherCalls(context: CallEnvironment): Pick<ToolContext, 'run' | 
   const runNested = async (
     calls: readonly { id: string; name: string; input?: unknown }[],
   ): Promise<NestedOutcome[]> => {
-    const outcomes = await host.nested(execution, withoutUsedSecrets(calls, context.usedConnections), {
+    const outcomes = await host.batches.runNested(execution, withoutUsedSecrets(calls, context.usedConnections), {
       name: `run:${++runs}`,
       control,
       signal: context.signal,
@@ -43,7 +43,7 @@ export function otherCalls(context: CallEnvironment): Pick<ToolContext, 'run' | 
       return outcome as never
     },
     get outputs() {
-      return host.outputs(execution.request.position)
+      return host.records.outputs(execution.request.position)
     },
   }
 }

@@ -7,7 +7,7 @@ import type { CallEnvironment } from './call-environment.ts'
 
 export function sessionFiles(context: CallEnvironment): Pick<ToolContext, 'files'> {
   const { execution, host } = context
-  const files = host.files(execution.request.position, () => {
+  const files = host.storage.files(execution.request.position, () => {
     if (context.ended) throw new PawlError('attempt_over')
     return execution.attached.fence()
   })

@@ -14,7 +14,7 @@ export async function searchTools(
 ): Promise<Json> {
   const { execution, host } = environment
   const { request, options } = execution
-  const all = host.toolsOf(request)
+  const all = host.toolsets.toolsetFor(request)
   const set = options.within ? restrictToolset(all, options.within) : all
   // This worker may not have loaded all providers yet. If a provider fails to load, that has already been logged.
   await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))

@@ -39,7 +39,7 @@ function createWriter(context: CallEnvironment, what: 'values' | 'secrets'): Wri
 
 export function sessionValues(context: CallEnvironment): Pick<ToolContext, 'values'> {
   const { execution, host } = context
-  const values = host.values(execution.request.position, createWriter(context, 'values'))
+  const values = host.storage.values(execution.request.position, createWriter(context, 'values'))
   return {
     values: {
       get: (...given) => context.endOnLoss(() => values.get(...given)),
@@ -54,7 +54,7 @@ const prefix = 'secret:'
 
 export function sessionSecrets(context: CallEnvironment): Pick<ToolContext, 'secrets'> {
   const { execution, host, tool, connections } = context
-  const secrets = host.secrets(execution.request.position, createWriter(context, 'secrets'))
+  const secrets = host.storage.secrets(execution.request.position, createWriter(context, 'secrets'))
   /** Redacts the secret from the result of the body. */
   const rememberSecret = (value: string): string => {
     connections.tokens.push(value)

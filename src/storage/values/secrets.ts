@@ -2,10 +2,8 @@
 
 import { checkOptions, listOf, nonEmptyString } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
-import type { Clock } from '../../core/clock.ts'
 import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values-interface.ts'
 import type { Scope } from '../../core/scope.ts'
-import type { Store } from '../../store/store.ts'
 import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, rowName } from './value-rows.ts'
 import type { Foundation } from '../../engine/foundation.ts'
 import { writerFor, type Writer } from './write-value.ts'
@@ -18,12 +16,8 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 /** Names reserved for the runtime. */
 const reserved = /^pawl(?:$|[_.-])/i
 
-export interface SecretParts {
-  readonly store: Store
-  readonly clock: Clock
-  /** Called with every secret that is set or read, so that the redactor removes it from all output. */
-  learn(secret: string): void
-}
+/** The redactor learns every secret that is set or read, so that it is removed from all output. */
+export type SecretParts = Pick<Foundation, 'store' | 'clock' | 'redact'>
 
 /** Secrets as tool bodies get them: with read access. */
 export interface OpenedSecrets extends SessionSecrets {
@@ -33,7 +27,7 @@ export interface OpenedSecrets extends SessionSecrets {
 
 /** `writer`: set if a body writes; without it the host program does. */
 export function openSecrets(
-  { store, clock, learn }: SecretParts,
+  { store, clock, redact }: SecretParts,
   { tenant, session }: Scope,
   writer?: Writer,
 ): OpenedSecrets {
@@ -65,7 +59,7 @@ export function openSecrets(
       const tools = options?.tools
       if (typeof value !== 'string' || value === '' || value.length > maxSecretLength || !value.isWellFormed())
         throw new PawlError('secret_invalid', 'The value is not included in this message.')
-      learn(value)
+      redact.learn(value)
       const row = { at: clock.now(), text: value, by, ...(tools === undefined ? {} : { tools: [...tools] }) } as const
       return statOf(name, (await change('set', name, row)) as Row)
     },
@@ -80,7 +74,7 @@ export function openSecrets(
     async value(given, tool) {
       const row = await readRow(checkName(given))
       if (!row || !(row.tools ?? [tool]).includes(tool)) return undefined
-      learn(row.text)
+      redact.learn(row.text)
       return row.text
     },
   }

@@ -28,7 +28,7 @@ function context() {
     sizes: resolveSizes(),
     redact: new Redactor([]),
     logger: { warn: (message: string) => void warned.push(message) },
-    live: (_: unknown, type: string, body: unknown) => void told.push({ type, body }),
+    feed: { publish: (_: unknown, type: string, body: unknown) => void told.push({ type, body }) },
   } as unknown as CallHost
   return { of: new Context(execution, some, host), kept, told, warned, clock }
 }

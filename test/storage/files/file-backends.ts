@@ -56,8 +56,8 @@ export const keepings: Readonly<Record<string, () => Keeping>> = {
   'sealed memory'() {
     const clock = manualClock()
     const secret = hostSecret(Buffer.alloc(32, 7))
-    const seal = new Seal({ current: secret, first: secret, all: [secret] })
-    return keepingOn('memory', encryptedStore(memoryStore({ clock }), { seal, all: true }), clock)
+    const seal = new Seal({ current: secret, first: secret, all: [secret] }, true)
+    return keepingOn('memory', encryptedStore(memoryStore({ clock }), { seal }), clock)
   },
   sqlite() {
     const clock = manualClock()

@@ -1,0 +1,57 @@
+// The object that createRuntime() returns: the public methods, on the parts that openRuntime() has built.
+
+import type { Approvals } from '../approvals/approvals.ts'
+import type { PinStore } from '../approvals/definition-pins.ts'
+import { explainCall } from '../calls/authorization/explain-decision.ts'
+import { parseDiagnostics } from '../calls/record-diagnostics.ts'
+import { checkOptions } from '../core/check-options.ts'
+import { checkHealth } from '../maintenance/health.ts'
+import { erase, prune } from '../maintenance/retention.ts'
+import type { Policy } from '../policy/rules.ts'
+import type { Runtime } from '../runtime-options.ts'
+import { emit, runtimeEmitOptions } from '../schedules/emit-event.ts'
+import { openSession, type SessionHost } from '../sessions/session.ts'
+import { parseAnswer } from '../store/records/wait-resolution.ts'
+
+export interface RuntimeParts extends SessionHost {
+  readonly approvals: Approvals
+  readonly pins: PinStore
+  readonly policies: readonly Policy[]
+}
+
+export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Runtime {
+  const { registry, approvals, pins, store, clock, engine, sizes } = parts
+  return {
+    session: (id, about) => openSession(parts, id, about),
+    tools: {
+      add: (tools) => registry.add(tools),
+      remove: (name) => registry.remove(name),
+      list: () => registry.list(),
+      provide: (provider) => registry.provide(provider),
+      withdraw: (provider) => registry.withdraw(provider),
+    },
+    quarantine: { list: () => pins.list(), accept: (change) => pins.accept(change) },
+    async resolve(key, answer) {
+      const checked = parseAnswer(answer, sizes.result)
+      return 'problems' in checked ? { answer: 'invalid', problems: checked.problems } : engine.resolve(key, checked)
+    },
+    async emit(event, payload, how) {
+      checkOptions(how, runtimeEmitOptions, 'emit()', 'trigger_invalid')
+      return emit(parts, { tenant: how?.tenant ?? 'default', session: how?.session }, event, payload, how?.key)
+    },
+    inbox: approvals.inbox,
+    decide: approvals.decide,
+    rules: approvals.rules,
+    connections: approvals.connections,
+    explain: (call) => explainCall(parts, call),
+    async diagnostics(uid) {
+      const { trouble = null } = (await store.call(uid)) ?? {}
+      return trouble === null ? undefined : parseDiagnostics(trouble)
+    },
+    events: parts.feed.reader(),
+    prune: (query) => prune(parts, query),
+    erase: (query) => erase(parts, query),
+    health: () => checkHealth({ store, clock, tools: engine.tools }),
+    close,
+  }
+}
