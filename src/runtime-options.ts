@@ -207,7 +207,7 @@ export interface Runtime {
   close(options?: { grace?: Duration }): Promise<void>
 }
 
-const runtimeOptions = {
+export const runtimeOptions = {
   store: required(storeOption),
   tools: array,
   app: func,

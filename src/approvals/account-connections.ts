@@ -1,11 +1,24 @@
 // Provider tokens that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
 // bodies. Storing a token resumes the calls that wait for it.
 
+import {
+  anything,
+  checkRequiredOptions,
+  either,
+  finiteNumber,
+  hidden,
+  identifier,
+  nonEmptyString,
+  oneOf,
+  type OptionTable,
+  required,
+  string,
+} from '../core/check-options.ts'
 import { hash } from 'node:crypto'
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
-import { lengthPrefixed, isName, type Ids } from '../core/ids.ts'
+import { lengthPrefixed, type Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Redactor } from '../security/redact.ts'
@@ -80,17 +93,15 @@ export async function connectionFor(
 export function openConnections(host: ConnectionsHost): Connections {
   const { store, clock, ids, redact } = host
   return {
-    async set(of, { token, by, expiresAt, door = 'library' }) {
+    async set(of, given) {
+      checkRequiredOptions(given, connectOptions, 'connections.set()')
+      const { token, by, expiresAt, door = 'library' } = given
       const { tenant, principal, provider } = checkConnection(of)
-      if (typeof token !== 'string' || token === '')
-        throw new PawlError('config_invalid', '`token` must be a non-empty string.')
       if (!isPerson(by))
         throw new PawlError(
           'config_invalid',
           '`by` must name the person who connects, as a string without surrounding whitespace.',
         )
-      if (expiresAt !== undefined && !Number.isFinite(expiresAt))
-        throw new PawlError('config_invalid', '`expiresAt` must be a number of milliseconds since 1970.')
       redact.learn(token)
       const setAt = clock.now()
       const value: StoredConnection = {
@@ -133,15 +144,23 @@ export function openConnections(host: ConnectionsHost): Connections {
 const changeEvent = (tenant: string, provider: string, change: 'set' | 'removed', at: number): NewEvent =>
   eventOf(sessionSubject({ tenant, session: '' }), 'connection.changed', at, { provider, change })
 
-function checkConnection({ tenant = 'default', principal, provider }: ConnectionOf): {
-  tenant: string
-  principal: string | null
-  provider: string
-} {
-  for (const [what, value] of Object.entries({ tenant, principal: principal ?? 'nobody', provider }))
-    if (!isName(value))
-      throw new PawlError('config_invalid', `\`${what}\` of the connection must be a string of 1 to 512 characters.`)
-  return { tenant, principal: principal ?? null, provider }
+export const connectionOptions = {
+  provider: required(identifier),
+  tenant: identifier,
+  principal: either(identifier, oneOf(null)),
+} satisfies OptionTable<ConnectionOf>
+
+export const connectOptions = {
+  token: required(hidden(nonEmptyString)),
+  by: anything,
+  expiresAt: finiteNumber,
+  door: string,
+} satisfies OptionTable<Parameters<Connections['set']>[1]>
+
+function checkConnection(of: ConnectionOf): { tenant: string; principal: string | null; provider: string } {
+  checkRequiredOptions(of, connectionOptions, 'connections')
+  const { tenant = 'default', principal = null, provider } = of
+  return { tenant, principal, provider }
 }
 
 /** Resumes the calls that wait for this connection. */

@@ -2,6 +2,7 @@
 // document exists from the moment a call asks until it is answered, so the cost of listing depends only on the number
 // of items returned.
 
+import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
 import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
 import { PawlError } from '../core/errors.ts'
@@ -70,12 +71,20 @@ export interface InboxItem {
 const pageSize = 200
 const maxLimit = 1_000
 
+export const inboxOptions = {
+  tenant: string,
+  session: string,
+  kind: string,
+  after: string,
+  limit: wholeNumber(1, maxLimit),
+} satisfies OptionTable<InboxQuery>
+
 export async function inbox(
   { store, redact }: { store: Store; redact: Redactor },
-  { tenant, session, kind, after = '', limit = 100 }: InboxQuery = {},
+  query: InboxQuery = {},
 ): Promise<InboxItem[]> {
-  if (!(Number.isSafeInteger(limit) && limit > 0 && limit <= maxLimit))
-    throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be a whole number from 1 to ${maxLimit}.`)
+  checkOptions(query, inboxOptions, 'inbox()')
+  const { tenant, session, kind, after = '', limit = 100 } = query
   if (session !== undefined && tenant === undefined)
     throw new PawlError('config_invalid', '`session` is set without `tenant`. Pass both.')
   const options = { kind, after, limit, redact }

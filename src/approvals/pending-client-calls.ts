@@ -1,6 +1,7 @@
 // Calls whose tool the caller runs: lists them and takes their results. Only a pending call of this session can be
 // answered; anything else is `unknown_or_revoked`.
 
+import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
 import { type CallRecord, type WaitRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
@@ -36,6 +37,12 @@ export interface ClientCallAt {
   readonly waitId?: string
 }
 
+export const clientCallOptions = {
+  batch: string,
+  occurrence: wholeNumber(0),
+  waitId: string,
+} satisfies OptionTable<ClientCallAt>
+
 export interface ClientCalls {
   list(of: Scope): Promise<ClientCall[]>
   answer(of: Scope, callId: string, answer: Answer, at?: ClientCallAt): Promise<ResolveAnswer>
@@ -52,7 +59,9 @@ export function openClientCalls({ store, engine, sizes }: Pick<Foundation, 'stor
     async list(of) {
       return (await readPending(store, of)).map(({ call }) => call)
     },
-    async answer(of, callId, answer, { batch, occurrence, waitId } = {}) {
+    async answer(of, callId, answer, at) {
+      checkOptions(at, clientCallOptions, 'answer()', 'call_invalid')
+      const { batch, occurrence, waitId } = at ?? {}
       const checked = parseAnswer(answer, sizes.result)
       if ('problems' in checked) return { answer: 'invalid', problems: checked.problems }
       const matches = (await readPending(store, of)).filter(

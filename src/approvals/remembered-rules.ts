@@ -1,5 +1,6 @@
 // Rules that people created when they decided. Rules expire and can be revoked.
 
+import { anything, boolean, checkRequiredOptions, type OptionTable, required, string } from '../core/check-options.ts'
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
@@ -37,9 +38,24 @@ export async function rulesFor(store: Store, { tenant, session }: Scope): Promis
   return [...own, ...shared].map(parseRule)
 }
 
+export const listRulesOptions = {
+  tenant: required(string),
+  session: string,
+  all: boolean,
+} satisfies OptionTable<Parameters<RememberedRules['list']>[0]>
+
+export const revokeOptions = {
+  by: anything,
+  tenant: required(string),
+  door: string,
+  reason: string,
+} satisfies OptionTable<Parameters<RememberedRules['revoke']>[1]>
+
 export function openRememberedRules(store: Store, clock: Clock): RememberedRules {
   return {
-    async list({ tenant, session, all = false }) {
+    async list(of) {
+      checkRequiredOptions(of, listRulesOptions, 'rules.list()')
+      const { tenant, session, all = false } = of
       const rules =
         session === undefined
           ? (await readRules(store, { tenant })).map(parseRule)
@@ -49,7 +65,9 @@ export function openRememberedRules(store: Store, clock: Clock): RememberedRules
         .filter((rule) => all || (!rule.revoked && rule.until > now))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1))
     },
-    async revoke(id, { by, tenant, door = 'library', reason }) {
+    async revoke(id, how) {
+      checkRequiredOptions(how, revokeOptions, 'rules.revoke()')
+      const { by, tenant, door = 'library', reason } = how
       if (!isPerson(by))
         throw new PawlError(
           'config_invalid',

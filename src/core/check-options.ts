@@ -115,6 +115,7 @@ export const abortSignal = check(
   'an AbortSignal',
   (value) => isObject(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function',
 )
+export const finiteNumber = check('a finite number', (value) => Number.isFinite(value))
 export const nonNegativeNumber = check(
   'a finite number, at least 0',
   (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,

@@ -2,6 +2,15 @@
 // resumes after a crash looks up the calls it made, and a repeated batch must find its settled calls. Deletion runs in
 // small transactions, so workers are not blocked; after a crash, run the command again.
 
+import {
+  checkRequiredOptions,
+  duration,
+  finiteNumber,
+  oneOf,
+  type OptionTable,
+  positiveLimit,
+  string,
+} from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
@@ -59,7 +68,22 @@ const pageSize = 100
 const pollMs = 20
 const maxNamed = 10
 
+export const pruneOptions = {
+  olderThan: duration,
+  settledBefore: finiteNumber,
+  tenant: string,
+  limit: positiveLimit,
+} satisfies OptionTable<PruneOptions>
+
+export const eraseOptions = {
+  tenant: string,
+  session: string,
+  open: oneOf('refuse', 'cancel'),
+  within: duration,
+} satisfies OptionTable<EraseOptions>
+
 export async function prune({ store, clock }: RetentionHost, options: PruneOptions): Promise<Erased> {
+  checkRequiredOptions(options, pruneOptions, 'prune()')
   const { olderThan, settledBefore, tenant, limit = Number.POSITIVE_INFINITY } = options
   if ((olderThan === undefined) === (settledBefore === undefined)) {
     throw new PawlError(
@@ -67,13 +91,6 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
       `prune needs either olderThan or settledBefore. Example: prune({ olderThan: '30d' }).`,
     )
   }
-  if (settledBefore !== undefined && !Number.isFinite(settledBefore)) {
-    throw new PawlError(
-      'config_invalid',
-      `settledBefore is ${String(settledBefore)}; it must be a number of milliseconds since 1970.`,
-    )
-  }
-  if (!(limit >= 1)) throw new PawlError('config_invalid', `limit is ${String(limit)}; it must be at least 1.`)
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
   await pruneRules(store, before, tenant)
   const erased = await erasePages(
@@ -102,12 +119,11 @@ async function pruneRules(store: Store, before: number, tenant: string | undefin
 }
 
 export async function erase(host: RetentionHost, options: EraseOptions): Promise<EraseResult> {
+  checkRequiredOptions(options, eraseOptions, 'erase()')
   const { tenant, session, open = 'refuse', within = '10s' } = options
   if (tenant === undefined && session === undefined) {
     throw new PawlError('config_invalid', 'erase needs a session or a tenant; it never erases everything.')
   }
-  if (open !== 'refuse' && open !== 'cancel')
-    throw new PawlError('config_invalid', `open is ${JSON.stringify(open)}; it must be 'refuse' or 'cancel'.`)
   const scope: ScopeFilter = { tenant: tenant ?? 'default', ...(session === undefined ? {} : { session }) }
   if (open === 'cancel') await cancelOpen(host, scope, milliseconds(within, 'within'))
   const scopes: ScopeFilter[] = []

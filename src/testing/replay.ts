@@ -2,6 +2,7 @@
 // resumed as after a crash right before its end. Its recorded steps and answers replace the outside world, so no effect
 // is repeated.
 
+import { array, boolean, checkRequiredOptions, object, type OptionTable, required } from '../core/check-options.ts'
 import { difference } from '../engine/replay-difference.ts'
 import {
   type CallOptions,
@@ -60,7 +61,17 @@ export interface Replay {
 /** Exports the recording of a session, to be stored with a test. */
 export const record = (session: Session): Promise<Recording> => session.recording()
 
+const replayOptions = {
+  tools: required(array),
+  effects: boolean,
+  keys: object,
+  sizes: object,
+  output: object,
+  hooks: array,
+} satisfies OptionTable<ReplayOptions>
+
 export async function replay(of: Session | Recording, options: ReplayOptions): Promise<Replay> {
+  checkRequiredOptions(options, replayOptions, 'replay()')
   const recording = 'recording' in of ? await of.recording() : of
   if (recording.format !== 1)
     throw new PawlError(

@@ -1,6 +1,7 @@
 // A model that answers from a script, for tests and demos without a network. Its answers depend only on the
 // conversation, so another process continues with the same script after a crash.
 
+import { checkOptions, func, object, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
 import { type AssistantPart, type ModelMessage, textOf } from '../models/message.ts'
 import {
   type Model,
@@ -62,7 +63,15 @@ export interface ScriptedModelOptions {
   readonly wait?: (seen: Seen, signal: AbortSignal) => Promise<void>
 }
 
+const scriptedModelOptions = {
+  name: string,
+  contextTokens: wholeNumber(1),
+  price: object,
+  wait: func,
+} satisfies OptionTable<ScriptedModelOptions>
+
 export function scriptedModel(lines: readonly Line[], options: ScriptedModelOptions = {}): ScriptedModel {
+  checkOptions(options, scriptedModelOptions, 'scriptedModel()')
   const { name = 'scripted', contextTokens, price, wait } = options
   const requests: ModelRequest[] = []
   /** Failures so far, by line of the script. */

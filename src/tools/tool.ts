@@ -246,7 +246,7 @@ export interface Remote {
 }
 
 export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/
-const toolOptions = {
+export const toolOptions = {
   id: nonEmptyString,
   name: required({
     expected: '1 to 64 characters of A-Z a-z 0-9 _ -',

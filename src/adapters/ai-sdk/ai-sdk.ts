@@ -5,6 +5,7 @@
 //   const tools = { ...aiTools(session, { tools: own }), ...wrapTools(session, existing) }
 //   await generateText({ model, prompt, tools, stopWhen: […, isLost] })
 
+import { array, checkOptions, either, func, object, type OptionTable, string } from '../../core/check-options.ts'
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
 import { type AttachmentReader, listableTools, providerSchema, safeCall } from '../../tools/convert-tool-formats.ts'
 import { modelOutput, OutcomeError, ModelViews } from './to-sdk-tool-result.ts'
@@ -41,7 +42,14 @@ export interface AiToolsOptions {
  * Pawl's tools as a ToolSet. The model reads Pawl's view of each result; a call that does not succeed is a
  * `tool-error`.
  */
+export const aiToolsOptions = {
+  tools: array,
+  batch: either(string, func),
+  attachments: object,
+} satisfies OptionTable<AiToolsOptions>
+
 export function aiTools(session: AiSession, options: AiToolsOptions = {}): Record<string, AiTool> {
+  checkOptions(options, aiToolsOptions, 'aiTools()')
   const views = new ModelViews()
   const attachments = options.attachments ?? session.attachments
   const namer = options.batch ?? batchOf

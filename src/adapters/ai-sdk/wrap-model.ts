@@ -1,6 +1,7 @@
 // aiModel(openai('gpt-5')): adapts a language model of the AI SDK to Pawl's Model interface. It uses only the provider
 // interface, so every provider package works.
 
+import { anything, boolean, checkOptions, func, object, type OptionTable, string } from '../../core/check-options.ts'
 import {
   type AssistantPart,
   type Duration,
@@ -85,7 +86,17 @@ function acceptedIds(provider: string): PromptOptions['ids'] {
   return null
 }
 
+export const aiModelOptions = {
+  name: string,
+  contextTokens: anything,
+  price: object,
+  idle: anything,
+  reads: func,
+  filesInResults: boolean,
+} satisfies OptionTable<AiModelOptions>
+
 export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): Model {
+  checkOptions(options, aiModelOptions, 'aiModel()')
   const candidate = (
     typeof model === 'object' || typeof model === 'function' ? model : null
   ) as Partial<AiLanguageModel> | null

@@ -1,6 +1,7 @@
 // pawl/anthropic: converts tools, calls and results for the Messages API. The SDK is not needed at run time: the types
 // here are the few fields that are used, and test/types/adapters.test-d.ts checks them against the SDK.
 
+import { abortSignal, checkOptions, object, type OptionTable, string } from '../../core/check-options.ts'
 import {
   type CallAsk,
   type CallOutcome,
@@ -127,11 +128,18 @@ export interface RunAnthropicOptions {
  * Runs the calls of a message as one batch and returns the content of the user message. A repeated call joins the
  * batch.
  */
+const runAnthropicOptions = {
+  batch: string,
+  signal: abortSignal,
+  attachments: object,
+} satisfies OptionTable<RunAnthropicOptions>
+
 export async function runAnthropic(
   session: AnthropicSession,
   message: AnthropicMessage,
   options: RunAnthropicOptions = {},
 ): Promise<AnthropicToolResult[]> {
+  checkOptions(options, runAnthropicOptions, 'runAnthropic()', 'call_invalid')
   const calls = callsFromAnthropic(message)
   if (calls.length === 0) return []
   const batch = options.batch ?? message.id ?? ''

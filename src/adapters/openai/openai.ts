@@ -2,6 +2,7 @@
 // needed at run time: the types here are the few fields that are used, and test/types/adapters.test-d.ts checks them
 // against the SDK.
 
+import { abortSignal, boolean, checkOptions, object, type OptionTable, string } from '../../core/check-options.ts'
 import {
   type Attachment,
   type CallAsk,
@@ -239,6 +240,13 @@ export interface RunOpenAIOptions {
 }
 
 /** Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch. */
+const runOpenAIOptions = {
+  batch: string,
+  signal: abortSignal,
+  strict: boolean,
+  attachments: object,
+} satisfies OptionTable<RunOpenAIOptions>
+
 export async function runOpenAI(
   session: OpenAISession,
   answer: OpenAIResponse,
@@ -264,6 +272,7 @@ export async function runOpenAI(
   answer: OpenAIAnswer,
   options: RunOpenAIOptions = {},
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]> {
+  checkOptions(options, runOpenAIOptions, 'runOpenAI()', 'call_invalid')
   const api = Array.isArray(answer) || 'output' in answer ? 'responses' : 'chat'
   const calls = callsFromOpenAI(answer, options.strict ? { strict: toolsOf(session) } : {})
   if (calls.length === 0) return []

@@ -1,7 +1,7 @@
 // Explains whether a call would run, need approval or be denied, without running it. Uses the same evaluation as
 // check-policy.ts; called by runtime.explain.
 
-import { PawlError } from '../../core/errors.ts'
+import { anything, checkRequiredOptions, object, type OptionTable, required, string } from '../../core/check-options.ts'
 import { decode, encode, type Json } from '../../core/tool-value.ts'
 import { type Explanation, explain, combineTerms } from '../../policy/evaluate.ts'
 import { findRememberedRule, type RememberedRule } from '../../policy/match-remembered-rules.ts'
@@ -38,9 +38,17 @@ export interface ExplainHost extends Pick<Foundation, 'registry' | 'clock' | 'lo
 
 const wouldBe: Readonly<Record<Effect, Explained['would']>> = { allow: 'run', ask: 'ask', deny: 'be denied' }
 
+export const explainOptions = {
+  tool: required(string),
+  input: anything,
+  session: required(string),
+  tenant: string,
+  principal: string,
+  policy: object,
+} satisfies OptionTable<ExplainCall>
+
 export async function explainCall(host: ExplainHost, call: ExplainCall): Promise<Explained> {
-  if (typeof call?.tool !== 'string' || typeof call.session !== 'string')
-    throw new PawlError('call_invalid', '`tool` and `session` must be strings. Call explain({ tool, input, session }).')
+  checkRequiredOptions(call, explainOptions, 'explain()', 'call_invalid')
   const { tool: name, input = {}, session, tenant = 'default', principal = null } = call
   const entry = host.registry.toolsetFor(tenant, session).find(name)
   const tool: Tool | undefined = entry?.tool ?? (await entry?.remote?.load().catch(() => undefined))

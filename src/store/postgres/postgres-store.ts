@@ -4,6 +4,16 @@
 // Leases use the database's clock. Changes are announced with NOTIFY and also found by polling: a listener whose
 // connection breaks reconnects and misses nothing, because every group increments a number that the poll compares.
 
+import {
+  checkRequiredOptions,
+  either,
+  hidden,
+  object,
+  oneOf,
+  type OptionTable,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { PawlError } from '../../core/errors.ts'
@@ -57,12 +67,16 @@ export interface PostgresOptions {
   readonly commit?: 'power' | 'process'
 }
 
-export async function postgresStore({
-  connection,
-  schema = 'pawl',
-  clock = systemClock,
-  commit = 'power',
-}: PostgresOptions): Promise<Store> {
+export const postgresOptions = {
+  connection: required(hidden(either(string, object))),
+  schema: string,
+  clock: object,
+  commit: oneOf('power', 'process'),
+} satisfies OptionTable<PostgresOptions>
+
+export async function postgresStore(options: PostgresOptions): Promise<Store> {
+  checkRequiredOptions(options, postgresOptions, 'postgresStore()')
+  const { connection, schema = 'pawl', clock = systemClock, commit = 'power' } = options
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) {
     throw new PawlError(
       'config_invalid',

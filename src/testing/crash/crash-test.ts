@@ -1,6 +1,16 @@
 // crashTest(): kills a tool at every write of its call and checks that outcome and effects stay the same. See
 // docs/guide/testing.md; docs/decisions/0017 explains why it needs the module of the tool.
 
+import {
+  checkRequiredOptions,
+  duration,
+  either,
+  func,
+  object,
+  type OptionTable,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -34,6 +44,15 @@ export interface CrashTestOptions {
 /**
  * Kills a call of the tool before and after each write and recovers it. Throws if a result differs from a clean run.
  */
+const crashTestOptions = {
+  module: required(either(string, object)),
+  effects: required(func),
+  reset: func,
+  answer: func,
+  store: either(string, object),
+  patience: duration,
+} satisfies OptionTable<CrashTestOptions>
+
 export async function crashTest<Ask>(
   tool: Tool<Ask>,
   input: NoInfer<Ask>,
@@ -45,6 +64,7 @@ export async function crashTest<Ask>(
       'crashTest() was called by the module that it loads in a child process. Move the tool to a module that only exports it.',
     )
   }
+  checkRequiredOptions(options, crashTestOptions, 'crashTest()')
   const runs = new CrashRuns(tool.name, input, options)
   try {
     const first = await runs.one(null)

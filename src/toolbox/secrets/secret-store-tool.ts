@@ -2,6 +2,7 @@
 // secret back unless the operator allows it. The call is encrypted at rest, and its value is redacted wherever the
 // arguments are shown.
 
+import { boolean, checkOptions, listOf, type OptionTable, string } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
@@ -31,8 +32,11 @@ const text = (description: string): JsonObject => ({ type: 'string', description
 const flag = (description: string): JsonObject => ({ type: 'boolean', description })
 const referenceOf = (name: string): string => `secret:${name}`
 
-export function secretStore({ reveal = false, reserved = [], ...others }: SecretToolOptions): Tool {
-  checkOptions(reveal, reserved, Object.keys(others))
+export const secretToolOptions = { reveal: boolean, reserved: listOf(string) } satisfies OptionTable<SecretToolOptions>
+
+export function secretStore(options: SecretToolOptions): Tool {
+  checkOptions(options, secretToolOptions, 'toolbox.secrets()')
+  const { reveal = false, reserved = [] } = options
   const operations = ['set', 'list', 'delete', 'has', ...(reveal ? ['get'] : [])]
   const operation = { type: 'string', enum: operations, description: 'What to do' }
   return tool({
@@ -128,12 +132,4 @@ async function runOperation(
       return result({ operation, name, value }, { reveals: true })
     }
   }
-}
-
-function checkOptions(reveal: unknown, reserved: unknown, others: readonly string[]): void {
-  if (others.length > 0)
-    throw new PawlError('config_invalid', `secrets: unknown option '${others[0]}'. The options are reveal, reserved.`)
-  if (typeof reveal !== 'boolean') throw new PawlError('config_invalid', 'secrets: `reveal` must be true or false.')
-  if (!Array.isArray(reserved) || !reserved.every((name) => typeof name === 'string'))
-    throw new PawlError('config_invalid', 'secrets: `reserved` must be an array of strings.')
 }

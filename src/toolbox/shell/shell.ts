@@ -2,6 +2,19 @@
 // of this process can do. So it is not part of toolbox(), and every call needs approval unless the operator decides
 // otherwise.
 
+import {
+  checkRequiredOptions,
+  duration,
+  either,
+  func,
+  nested,
+  nonEmptyString,
+  object,
+  oneOf,
+  type OptionTable,
+  required,
+  wholeNumber,
+} from '../../core/check-options.ts'
 import { accessSync, constants } from 'node:fs'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -108,8 +121,8 @@ const outputSchema: JsonSchema = {
 }
 
 export function shellTools(options: ShellOptions): readonly Tool[] {
-  const { approval = 'always', clock = systemClock, output: defaultOutput = 'auto' } = options
   const bounds = checkedBounds(options)
+  const { approval = 'always', clock = systemClock, output: defaultOutput = 'auto' } = options
   const shell = options.shell ?? (isExecutable('/bin/bash') ? '/bin/bash' : '/bin/sh')
   const backgroundMs = milliseconds(options.limits?.background ?? '24h', 'shell: limits.background')
   const maxInputMs = Math.max(maxTimeoutMs, backgroundMs)
@@ -225,25 +238,33 @@ function earlyEndError(end: ShellEnd, timeoutMs: number, bounds: ShellBounds): E
   }
 }
 
-function checkedBounds({ folder, env = {}, output, limits = {} }: ShellOptions): ShellBounds {
-  const invalid = (why: string): never => {
-    throw new PawlError('config_invalid', `shell: ${why}.`)
-  }
-  if (typeof folder !== 'function') invalid('`folder` must be a function that returns the real folder of a session')
-  if (output !== undefined && !outputLevels.includes(output))
-    invalid(`\`output\` must be one of ${outputLevels.join(', ')}`)
+const envPattern = /^[A-Za-z_]\w*$/
+export const shellOptions = {
+  folder: required({ ...func, expected: 'a function that returns the real folder of a session' }),
+  approval: either(oneOf('always', 'never'), func),
+  env: object,
+  shell: nonEmptyString,
+  output: oneOf(...outputLevels),
+  limits: nested({
+    memory: wholeNumber(1),
+    processes: wholeNumber(1),
+    fileBytes: wholeNumber(1),
+    output: wholeNumber(1),
+    background: duration,
+  } satisfies OptionTable<NonNullable<ShellOptions['limits']>>),
+  clock: object,
+} satisfies OptionTable<ShellOptions>
+
+function checkedBounds(options: ShellOptions): ShellBounds {
+  checkRequiredOptions(options, shellOptions, 'toolbox.shell()')
+  const { env = {}, limits = {} } = options
   for (const [name, value] of Object.entries(env))
-    if (!/^[A-Za-z_]\w*$/.test(name) || typeof value !== 'string' || value.includes('\0'))
-      invalid(
-        `env.${name} is not a valid variable; use letters, digits and underscores, and a string value without NUL`,
+    if (!envPattern.test(name) || typeof value !== 'string' || value.includes('\0'))
+      throw new PawlError(
+        'config_invalid',
+        `shell: env.${name} is not a valid variable; use letters, digits and underscores, and a string value without NUL.`,
       )
   const { background: _, ...given } = limits
-  for (const [name, value] of Object.entries(given)) {
-    if (!Object.hasOwn(defaultBounds, name))
-      invalid(`unknown limit '${name}'. The limits are ${Object.keys(defaultBounds).join(', ')}, background`)
-    if (value !== undefined && !(Number.isSafeInteger(value) && value > 0))
-      invalid(`limits.${name} must be a positive integer`)
-  }
   const overrides = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
   return { ...defaultBounds, ...overrides }
 }

@@ -1,5 +1,18 @@
 // The rules of web_fetch: compiles the operator's options once, and checks a URL before its name is resolved.
 
+import {
+  anything,
+  array,
+  boolean,
+  checkOptions,
+  duration,
+  either,
+  func,
+  nested,
+  object,
+  type OptionTable,
+  string,
+} from '../../core/check-options.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail, type ToolFailure } from '../../core/outcome.ts'
@@ -69,7 +82,28 @@ export interface WebRules {
 const defaultPorts = [80, 443, 8080, 8443]
 const maxUrlLength = 8_192
 
+const hosts = either(string, array, func)
+export const webOptions = {
+  allow: hosts,
+  deny: hosts,
+  trusted: hosts,
+  ports: array,
+  limits: nested({
+    bytes: anything,
+    htmlBytes: anything,
+    firstByte: duration,
+    total: duration,
+    redirects: anything,
+  } satisfies OptionTable<WebLimits>),
+  saveFiles: boolean,
+  userAgent: string,
+  lookup: func,
+  allowAddress: func,
+  clock: object,
+} satisfies OptionTable<WebOptions>
+
 export function compileRules(options: WebOptions): WebRules {
+  checkOptions(options, webOptions, 'toolbox.web()')
   const {
     limits = {},
     ports = defaultPorts,

@@ -1,6 +1,16 @@
 // agent(): a tool that runs another model in a session of its own. It is an ordinary tool built on ctx.turn, so
 // policy, limits and background execution apply as usual.
 
+import {
+  anything,
+  checkRequiredOptions,
+  nonEmptyString,
+  oneOf,
+  type OptionTable,
+  positiveDuration,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import type { Duration } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
@@ -9,6 +19,7 @@ import type { Model } from '../../models/model.ts'
 import type { AgentTurn } from '../../tools/context/tool-context.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool, type ToolDefinition } from '../../tools/tool.ts'
+import { turnOptions } from '../turn-request.ts'
 
 export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'instructions' | 'tools' | 'limits'> {
   readonly name: string
@@ -20,7 +31,21 @@ export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'in
   readonly timeout?: Duration
 }
 
+export const agentOptions = {
+  name: required(nonEmptyString),
+  title: string,
+  description: required(nonEmptyString),
+  approval: oneOf('always', 'never'),
+  timeout: positiveDuration,
+  model: anything,
+  frame: turnOptions.frame,
+  instructions: turnOptions.instructions,
+  tools: turnOptions.tools,
+  limits: turnOptions.limits,
+} satisfies OptionTable<AgentDefinition>
+
 export function agent(definition: AgentDefinition): Tool<{ task: string }, Json> {
+  checkRequiredOptions(definition, agentOptions, 'agent()', 'tool_invalid')
   const { name, title, description, approval, timeout = '1h', ...work } = definition
   const { model, limits } = work
   if (limits?.cost !== undefined && typeof model === 'object' && !(model as Partial<Model>).price)

@@ -274,6 +274,6 @@ test('SCHED-3: zero, negative and invalid limits are rejected at configuration',
     await expect(createRuntime({ store: 'memory:', limits })).rejects.toMatchObject({ code: 'config_invalid' })
   }
   const define = (limits: object) => tool({ name: 'x', description: 'x', input: empty, limits, execute: () => 1 })
-  expect(() => define({ concurrent: 0 })).toThrow(/limits.concurrent is 0/)
-  expect(() => define({ rate: { count: 1, per: 0 } })).toThrow(/per is zero/)
+  expect(() => define({ concurrent: 0 })).toThrow(/`limits.concurrent` is 0/)
+  expect(() => define({ rate: { count: 1, per: 0 } })).toThrow(/`limits.rate.per` is 0/)
 })

@@ -1,0 +1,206 @@
+// Every public function that takes options refuses a misspelt name and a wrong type of each of them. The functions are
+// data; a function of the runtime or of a session that is in neither list fails the last test.
+
+import { agent, connectionRequired, createRuntime, fail, result, retry, tool } from 'pawl'
+import { scriptedModel } from 'pawl/testing'
+import { toolbox } from 'pawl/toolbox'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { inboxOptions } from '../../src/approvals/inbox.ts'
+import { clientCallOptions } from '../../src/approvals/pending-client-calls.ts'
+import { connectionOptions as connectionOf, connectOptions } from '../../src/approvals/account-connections.ts'
+import { listRulesOptions, revokeOptions } from '../../src/approvals/remembered-rules.ts'
+import { explainOptions } from '../../src/calls/authorization/explain-decision.ts'
+import type { OptionTable } from '../../src/core/check-options.ts'
+import { failOptions, retryOptions } from '../../src/core/outcome.ts'
+import { feedOptions } from '../../src/feed/event-feed.ts'
+import { eraseOptions, pruneOptions } from '../../src/maintenance/retention.ts'
+import { budgetOptions } from '../../src/policy/budgets.ts'
+import { policyOptions, ruleOptions } from '../../src/policy/rules.ts'
+import { closeOptions, type Runtime, runtimeOptions } from '../../src/runtime-options.ts'
+import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.ts'
+import { scheduleOptions } from '../../src/schedules/schedules.ts'
+import { subscribeOptions } from '../../src/schedules/triggers.ts'
+import { outputPageOptions } from '../../src/sessions/read-call-records.ts'
+import { callsQueryOptions } from '../../src/sessions/session-calls.ts'
+import { endOptions } from '../../src/sessions/session-end.ts'
+import { callOptions, runOptions, sessionOptions } from '../../src/sessions/session-options.ts'
+import type { Session } from '../../src/sessions/session.ts'
+import { taskQueryOptions } from '../../src/tasks/read-task.ts'
+import { startTaskOptions } from '../../src/tasks/start-task.ts'
+import * as tasks from '../../src/tasks/tasks.ts'
+import { shellOptions } from '../../src/toolbox/shell/shell.ts'
+import { secretToolOptions } from '../../src/toolbox/secrets/secret-store-tool.ts'
+import { webOptions } from '../../src/toolbox/web/fetch-rules.ts'
+import { connectionOptions, resultOptions } from '../../src/tools/result.ts'
+import { toolOptions } from '../../src/tools/tool.ts'
+import { agentOptions } from '../../src/turns/agents/agent.ts'
+import { pageOptions, sendOptions } from '../../src/turns/conversation/session-messages.ts'
+import { turnOptions } from '../../src/turns/turn-request.ts'
+
+let runtime: Runtime
+let session: Session
+const work = tool({
+  name: 'work',
+  description: 'Works',
+  input: { type: 'object' } as never,
+  background: true,
+  execute: () => 1,
+})
+beforeAll(async () => {
+  runtime = await createRuntime({ store: 'memory:', tools: [work] })
+  session = runtime.session('s')
+  await session.tasks.start({ tool: 'work', id: 't' })
+})
+afterAll(() => runtime.close())
+
+const named = { name: 'x', description: 'x' }
+const execute = (): number => 1
+/** The function, its table, and a call of it with these options. */
+const functions: [string, OptionTable, (options: never) => unknown][] = [
+  ['createRuntime', runtimeOptions, (how: object) => createRuntime({ store: 'memory:', ...how })],
+  ['policy', policyOptions, (policy: object) => createRuntime({ store: 'memory:', policy })],
+  ['policy.rules', ruleOptions, (rule: object) => opened({ policy: { rules: [{ then: 'ask', ...rule } as never] } })],
+  ['budgets', budgetOptions, (budgets: object) => opened({ budgets })],
+  ['tool', toolOptions, (how: object) => tool({ ...named, input: {} as never, execute, ...how })],
+  ['agent', agentOptions, (how: object) => agent({ ...named, ...how })],
+  ['result', resultOptions, (how) => result(1, how)],
+  ['connectionRequired', connectionOptions, (how) => connectionRequired('x', how)],
+  ['fail', failOptions, (how) => fail('x', how)],
+  ['retry', retryOptions, (how) => retry(how)],
+  ['toolbox.shell', shellOptions, (how: object) => toolbox.shell({ folder: () => '/', ...how })],
+  ['toolbox.web', webOptions, (how) => toolbox.web(how)],
+  ['toolbox.secrets', secretToolOptions, (how) => toolbox.secrets(how)],
+  ['runtime.session', sessionOptions, (how) => runtime.session('s', how)],
+  ['runtime.emit', runtimeEmitOptions, (how) => runtime.emit('e', 1, how)],
+  ['runtime.inbox', inboxOptions, (how) => runtime.inbox(how)],
+  ['runtime.explain', explainOptions, (how: object) => runtime.explain({ tool: 'work', session: 's', ...how })],
+  ['runtime.prune', pruneOptions, (how) => runtime.prune(how)],
+  ['runtime.erase', eraseOptions, (how) => runtime.erase(how)],
+  ['runtime.close', closeOptions, (how) => runtime.close(how)],
+  ['runtime.events', feedOptions, (how) => runtime.events(how)],
+  ['runtime.rules.list', listRulesOptions, (how: object) => runtime.rules.list({ tenant: 'x', ...how })],
+  ['runtime.rules.revoke', revokeOptions, (how: object) => runtime.rules.revoke('x', { tenant: 'x', by: 'y', ...how })],
+  ['runtime.connections.set', connectOptions, (how: object) => connect({ token: 'x', by: 'y', ...how })],
+  ['runtime.connections.remove', connectionOf, (how: object) => runtime.connections.remove({ provider: 'p', ...how })],
+  ['session.run', runOptions, (how) => session.run([], how)],
+  ['session.call', callOptions, (how) => session.call(work, {}, how)],
+  ['session.turn', turnOptions, (how) => session.turn(how)],
+  ['session.end', endOptions, (how) => session.end(how)],
+  ['session.answer', clientCallOptions, (how) => session.answer('x', { value: 1 }, how)],
+  ['session.events', feedOptions, (how) => session.events(how)],
+  ['session.messages.list', pageOptions, (how) => session.messages.list(how)],
+  ['session.messages.send', sendOptions, (how) => session.messages.send('x', how)],
+  ['session.calls.list', callsQueryOptions, (how) => session.calls.list(how)],
+  ['session.outputs.read', outputPageOptions, (how) => session.outputs.read('x', how)],
+  ['session.tasks.start', startTaskOptions, (how: object) => session.tasks.start({ tool: 'work', ...how })],
+  ['session.tasks.schedule', tasks.whenOptions, (how) => session.tasks.schedule({ tool: 'work' }, how)],
+  ['session.tasks.adopt', tasks.adoptOptions, (how) => session.tasks.adopt('x', how)],
+  ['session.tasks.list', taskQueryOptions, (how) => session.tasks.list(how)],
+  ['session.tasks.wait', tasks.waitOptions, (how) => session.tasks.wait('t', how)],
+  ['session.tasks.signal', tasks.signalOptions, (how) => session.tasks.signal('t', 'x', 1, how)],
+  ['session.tasks.message', tasks.messageOptions, (how) => session.tasks.message('t', 'x', how)],
+  ['session.tasks.events', tasks.eventPageOptions, (how) => session.tasks.events('t', how)],
+  ['session.tasks.messages', tasks.messagePageOptions, (how) => session.tasks.messages('t', how)],
+  ['session.schedules.create', scheduleOptions, (how: object) => session.schedules.create({ message: 'x', ...how })],
+  ['session.triggers.subscribe', subscribeOptions, (how: object) => subscribe({ event: 'e', message: 'x', ...how })],
+  ['session.triggers.emit', emitOptions, (how) => session.triggers.emit('e', 1, how)],
+]
+const opened = (options: object): unknown => createRuntime({ store: 'memory:', ...options })
+const connect = (given: object): unknown => runtime.connections.set({ provider: 'p' }, given as never)
+const subscribe = (given: object): unknown => session.triggers.subscribe(given as never)
+
+const refusalOf = async (call: () => unknown): Promise<string> => {
+  try {
+    await call()
+  } catch (error) {
+    return (error as Error).message
+  }
+  return 'not refused'
+}
+
+describe.each(functions)('%s', (_, table, call) => {
+  const names = Object.keys(table)
+  const withoutLetter = (name: string): string =>
+    name
+      .split('')
+      .map((_letter, at) => name.slice(0, at) + name.slice(at + 1))
+      .findLast((each) => !names.includes(each)) ?? ''
+
+  test.each(names)('CALL-12: a misspelt `%s` is refused by name', async (name) => {
+    const wrong = withoutLetter(name) || `${name}x`
+    expect(await refusalOf(() => call({ [wrong]: 1 } as never))).toContain(`has no option \`${wrong}\``)
+  })
+
+  test.each(names.filter((name) => table[name]?.expected !== 'anything'))(
+    'CALL-12: a wrong type of `%s` is refused by name',
+    async (name) => {
+      expect(await refusalOf(() => call({ [name]: Symbol('wrong') } as never))).toMatch(`${name}\` is`)
+    },
+  )
+})
+
+test('CALL-12: a misspelt name is answered with the right one', async () => {
+  expect(await refusalOf(() => runtime.session('s', { tenent: 't' } as never))).toBe(
+    '`session()` has no option `tenent`; did you mean `tenant`?',
+  )
+  expect(await refusalOf(() => session.run([], { onFailure: 'halt' } as never))).toBe(
+    "`onFailure` is 'halt'; it must be 'continue' or 'stop'.",
+  )
+  expect(await refusalOf(() => scriptedModel([], { nam: 'x' } as never))).toContain('did you mean `name`')
+})
+
+test('CALL-12: invalid options of createRuntime() leave no file behind', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'pawl-options-'))
+  const file = join(folder, 'agent.db')
+  const hook = { name: 'h', befor: () => undefined }
+  const frame = { name: 'f', tool: [] }
+  for (const wrong of [
+    { encrypt: 'yes' },
+    { lease: 1 },
+    { keys: { secret: 'short' } },
+    { wake: { maxConsecutive: 0 } },
+    { files: { folder: 'x' } },
+    { values: { key: 1 } },
+    { toolSearch: { from: 0 } },
+    { hooks: [hook] },
+    { frames: [frame] },
+    { models: [{}] },
+    { models: [scriptedModel([]), scriptedModel([])] },
+    { providers: [{ name: 'p' }] },
+    { tools: { work } },
+    { policy: { rule: [] } },
+    { budgets: { turns: {} } },
+  ]) {
+    expect(await refusalOf(() => createRuntime({ store: `sqlite:${file}`, ...wrong } as never))).not.toBe('not refused')
+    expect(existsSync(file)).toBe(false)
+    expect(readdirSync(folder)).toEqual([])
+  }
+  rmSync(folder, { recursive: true })
+})
+
+/** Functions without options, and those with a test of their own (files, values, secrets: test/storage). */
+const others = `session.loadTools session.recording session.usage session.cancel session.pendingClientCalls
+  session.supersede session.capabilities.switchOn session.capabilities.switchOff session.capabilities.list session.messages.waiting
+  session.calls.get session.tasks.get session.tasks.result session.tasks.cancel session.schedules.get
+  session.schedules.list session.schedules.pause session.schedules.resume session.schedules.cancel
+  session.schedules.runNow session.schedules.nextTimes session.schedules.history session.triggers.unsubscribe
+  session.triggers.get session.triggers.list session.triggers.pause session.triggers.resume session.notices.list
+  session.notices.acknowledge session.attachments.read runtime.resolve runtime.decide runtime.diagnostics
+  runtime.health runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
+  runtime.tools.withdraw runtime.quarantine.list runtime.quarantine.accept runtime.connections.list`.split(/\s+/)
+
+test('CALL-12: every function of the runtime and of a session is in a list of this test', () => {
+  const surface = (of: object, path: string): string[] =>
+    Object.entries(of).flatMap(([name, value]) => {
+      if (/\.(files|values|secrets)$/.test(`${path}.${name}`) || Array.isArray(value)) return []
+      if (typeof value === 'function') return `${path}.${name}`
+      return typeof value === 'object' && value !== null ? surface(value as object, `${path}.${name}`) : []
+    })
+  const known = new Set([...functions.map(([name]) => name), ...others])
+  const found = [...surface(runtime, 'runtime'), ...surface(session, 'session')]
+  expect(found.filter((name) => !known.has(name))).toEqual([])
+  expect(found.length).toBeGreaterThan(50)
+})
