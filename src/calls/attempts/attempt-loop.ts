@@ -91,7 +91,7 @@ function classify(result: AttemptResult, run: CallRun): MaybePromise<Driven | nu
   const emitted = execution.options.task ? emittedEnd(execution) : null
   const last = emitted ?? result // an emitted end wins over a later cancel
   const retry = decideRetry(execution, tool, last.settle)
-  run.abandoned ||= mayStillBeRunning(last)
+  if (last.settle.status !== 'success') run.abandoned ||= mayStillBeRunning(last)
   run.mayStillRun = run.abandoned
   if ('settle' in retry) {
     const end = retry.settle === last.settle ? last : retry

@@ -3,7 +3,7 @@
 
 import { type Driven, type Execution, NoSlotFree, type ToSettle } from '../../engine/engine.ts'
 import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
-import type { Failure, Outcome } from '../../core/outcome.ts'
+import { type Failure, type Outcome, revealsSecrets } from '../../core/outcome.ts'
 import { fits } from '../../core/size-limits.ts'
 import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
 import { encode, type Json } from '../../core/tool-value.ts'
@@ -230,7 +230,8 @@ class Attempt implements AttemptControl {
     const connections = this.#context?.usedConnections ?? null
     if ('returned' in result && result.returned instanceof RequiredConnection)
       return { missing: result.returned, seen: connections?.seen.get(result.returned.provider) ?? '' }
-    return 'settle' in driven ? withoutTokens(driven, connections, this.#tool) : driven
+    if ('park' in driven || (!connections && !revealsSecrets(driven.settle))) return driven
+    return withoutTokens(driven, connections, this.#tool)
   }
 
   async #stopped(reason: StopReason, body: Promise<unknown>): Promise<Driven> {
