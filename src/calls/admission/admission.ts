@@ -13,7 +13,7 @@ import {
   shouldAskAboutUnknown,
   unresolvedFinding,
 } from '../authorization/ask-about-unknown-outcome.ts'
-import { checkPolicy } from '../authorization/check-policy.ts'
+import { checkPolicy, isAllowedByDefault } from '../authorization/check-policy.ts'
 import { connectionDecision } from '../authorization/request-connection.ts'
 import { checkCallBudget } from '../authorization/check-budget.ts'
 import { complete, limitOutcomeSize, withNote } from '../attempts/complete-call.ts'
@@ -119,6 +119,7 @@ function keepVerdict(recovered: ToSettle | null, run: CallRun): null {
 function requestPermission(run: CallRun): StageEnd {
   // Only a claimed call can have been interrupted or have an earlier request.
   const isNew = !run.verdict && !run.execution.claimed
+  if (isNew && isAllowedByDefault(run)) return null
   return chain(isNew ? permitByPolicy(run) : permitRecovered(run), usePermit, run)
 }
 

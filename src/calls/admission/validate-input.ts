@@ -6,7 +6,7 @@ import type { CallTerms } from '../../store/records/call-record.ts'
 import { failure } from '../../core/outcome.ts'
 import { utf8Bytes, fits, type Sizes } from '../../core/size-limits.ts'
 import { decode, encode, type Json } from '../../core/tool-value.ts'
-import { chain, chainCatch, type MaybePromise } from '../../core/maybe-promise.ts'
+import { chain, isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
 import { findCopiedMarks, mayHideFields, withoutReceived } from '../../tools/hidden-arguments.ts'
 import { onCrashOf } from '../../tools/tool-hints.ts'
 import type { CheckResult } from '../../tools/schema.ts'
@@ -155,13 +155,17 @@ function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated |
   const { sizes } = host
   const tools = (): Toolset => host.toolsets.toolsetFor(execution.request)
   const hidden = mayHideFields(tool, tools)
-  const check = (): MaybePromise<Validated | ToSettle> => {
+  try {
     const copied = hidden ? findCopiedMarks(tool, input, tools) : []
     if (copied.length > 0) return { settle: invalidArguments(describeProblems(copied)) }
     const checked = runCallback('An input schema', stage, () => tool.input.check(input))
-    return chain(checked, (found) => encodeChecked(found, sizes, hidden))
+    if (!isThenable(checked)) return encodeChecked(checked, sizes, hidden)
+    return checked
+      .then((found) => encodeChecked(found, sizes, hidden))
+      .catch((error: unknown) => outcomeOfError(error, stage))
+  } catch (error) {
+    return outcomeOfError(error, stage)
   }
-  return chainCatch(check, (error) => outcomeOfError(error, stage))
 }
 
 /** Throws if the output of the schema has no recorded form: that is a bug in the tool, not an error of the model. */

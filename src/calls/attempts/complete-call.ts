@@ -15,9 +15,10 @@ import type { CallHost } from '../ports.ts'
 
 /** Runs after hooks, validates the output and limits its size. */
 export function complete(stage: StageContext, input: ValidatedInput, result: ToSettle): MaybePromise<ToSettle> {
-  const { execution, host } = stage
+  const { execution, tool, host } = stage
   const { cost } = result.settle
-  const hooked = host.hooks.length === 0 ? result : runAfterHooks(stage, input, result)
+  if (host.hooks.length === 0 && !tool.output) return withCost(limitOutcomeSize(result, execution, host), cost)
+  const hooked = runAfterHooks(stage, input, result)
   const finish = (outcome: ToSettle): ToSettle => withCost(limitOutcomeSize(outcome, execution, host), cost)
   return chain(chain(hooked, checkOutput, stage), finish)
 }

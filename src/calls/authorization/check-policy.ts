@@ -15,6 +15,10 @@ import { runCallback, type StageContext, outcomeOfAbandoned, CallbackAbandoned }
 import { approvalFacts } from './approval-preview.ts'
 import type { CallHost } from '../ports.ts'
 
+/** True if no policy applies and the tool is allowed by default: the usual case, which is decided once per tool. */
+export const isAllowedByDefault = (stage: StageContext): boolean =>
+  stage.tool.approval === undefined && policiesFor(stage).length === 0 && byDefault(stage.tool).effect === 'allow'
+
 /** Synchronous unless a policy function or a person has to be awaited. */
 export function checkPolicy(stage: StageContext, input: ValidatedInput): MaybePromise<Permit> {
   const { execution } = stage
