@@ -3,7 +3,7 @@
 
 import type { Execution, ToSettle } from '../engine/engine.ts'
 import type { Tool } from '../tools/tool.ts'
-import type { ValidatedInput } from './admission/call-input.ts'
+import type { ValidatedInput } from './admission/read-arguments.ts'
 import type { CallHost } from './ports.ts'
 import type { StageContext } from './run-host-callback.ts'
 import type { Slot } from './scheduling/slot.ts'

@@ -37,7 +37,3 @@ export const chargeModel = (account: UsageByModel, model: string, usage: TurnUsa
 
 export const totalUsage = (account: UsageByModel): UsageOf =>
   Object.values(account).reduce((sum, each) => sumEntries(sum, each), zeroUsage)
-
-/** True for a valid cost limit: a finite number above 0. */
-export const isCost = (value: unknown): value is number =>
-  typeof value === 'number' && Number.isFinite(value) && value > 0

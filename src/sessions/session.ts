@@ -1,5 +1,6 @@
 // A session, the scope of a conversation: runs calls and turns, and gives access to everything stored for it.
 
+import { isThenable } from '../core/maybe-promise.ts'
 import { checkOptions } from '../core/check-options.ts'
 import type { Feed, ReadFeed } from '../feed/event-feed.ts'
 import { milliseconds } from '../core/duration.ts'
@@ -212,7 +213,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       const batchName = batch === undefined ? '' : checkBatch(batch)
       const backgroundOption = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
       const toolset = offeredTools()
-      const tools = toolset instanceof Promise ? await toolset : toolset
+      const tools = isThenable(toolset) ? await toolset : toolset
       const within = tools === currentToolset() ? {} : { within: tools.offered }
       const batchOptions = {
         tools,

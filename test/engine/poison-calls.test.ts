@@ -80,8 +80,8 @@ describe.each(['memory', 'sqlite'] as const)('poison calls on %s', (kind: StoreK
     expect(await endOf(runtime, 'kill')).toMatchObject({ failure: { code: 'poisoned' } })
     expect(runs()).toBe(1)
     await runtime.close()
-    await expect(lives({ poisonAfter: 0 })).rejects.toThrow('poisonAfter is 0')
-    await expect(lives({ poisonAfter: 1.5 })).rejects.toThrow('poisonAfter is 1.5')
+    await expect(lives({ poisonAfter: 0 })).rejects.toThrow('`poisonAfter` is 0')
+    await expect(lives({ poisonAfter: 1.5 })).rejects.toThrow('`poisonAfter` is 1.5')
   })
 
   test('DUR-8: a call that records progress between the deaths is not poisoned', async () => {

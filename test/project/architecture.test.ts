@@ -148,6 +148,11 @@ test('file names are one noun or verb and files have at most about 300 lines', (
   expect(drawers).toEqual([])
 })
 
+test('promise checks stay in the few places that need them', () => {
+  const checks = sources.flatMap((file) => readFileSync(join(root, file), 'utf8').match(/instanceof Promise\b/g) ?? [])
+  expect(checks.length, 'use `chain` or `chainCatch` of core/maybe-promise.ts').toBeLessThanOrEqual(8)
+})
+
 test('ARCHITECTURE.md shows the rings', () => {
   const text = readFileSync(join(root, 'ARCHITECTURE.md'), 'utf8')
   for (const { name, folders } of rings) expect(text).toContain(`| ${name} | ${folders.join(', ')} |`)

@@ -12,8 +12,10 @@ import { onCrashOf } from '../../tools/tool-hints.ts'
 import type { CheckResult } from '../../tools/schema.ts'
 import type { Prepared, Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { type ValidatedInput, RecordedInput, noPayload } from './call-input.ts'
 import {
+  type ValidatedInput,
+  RecordedInput,
+  noPayload,
   argumentLimits,
   describeProblems,
   repairArguments,

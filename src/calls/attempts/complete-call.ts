@@ -2,7 +2,7 @@
 
 import type { ToSettle, Execution } from '../../engine/engine.ts'
 import { chain, type MaybePromise, chainCatch } from '../../core/maybe-promise.ts'
-import type { ValidatedInput } from '../admission/call-input.ts'
+import type { ValidatedInput } from '../admission/read-arguments.ts'
 import { type StageContext, runCallback, CallbackAbandoned } from '../run-host-callback.ts'
 import { runAfterHooks } from '../admission/run-hooks.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../core/outcome.ts'

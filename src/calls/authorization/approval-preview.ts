@@ -5,7 +5,7 @@ import type { Preview } from '../../store/records/approval-request.ts'
 import type { Json } from '../../core/tool-value.ts'
 import { maskArgs } from '../../tools/hidden-arguments.ts'
 import type { ApprovalFacts, PreviewGiven, Tool } from '../../tools/tool.ts'
-import type { ValidatedInput } from '../admission/call-input.ts'
+import type { ValidatedInput } from '../admission/read-arguments.ts'
 import { runCallback, type StageContext, CallbackAbandoned } from '../run-host-callback.ts'
 
 const maxSummary = 500

@@ -22,7 +22,7 @@ import { combineTerms } from '../../policy/evaluate.ts'
 import { approvalFingerprint } from '../../policy/approval-fingerprint.ts'
 import type { AskedQuestion, Question } from '../../tools/context/tool-context.ts'
 import { WaitError } from '../../store/records/wait-resolution.ts'
-import { RecordedInput, noPayload } from '../admission/call-input.ts'
+import { RecordedInput, noPayload } from '../admission/read-arguments.ts'
 import { withinDeadline } from '../attempts/attempt-timeouts.ts'
 import { withoutUsedSecrets } from './used-connections.ts'
 import { buildInboxItem } from './inbox-item.ts'
@@ -102,6 +102,12 @@ function answerOf(resolution: Resolution, wait: Wait, { host, connections }: Cal
   return { ...answered, answer }
 }
 
+const areValidChoices = (choices: readonly string[]): boolean =>
+  !choices.includes('') &&
+  choices.length >= 1 &&
+  choices.length <= maxChoices &&
+  new Set(choices).size === choices.length
+
 function checkQuestion(question: Question, tool: string): QuestionShape {
   const wrong = (why: string): never => {
     throw new PawlError('config_invalid', `ctx.ask in tool '${tool}': ${why}.`)
@@ -119,13 +125,7 @@ function checkQuestion(question: Question, tool: string): QuestionShape {
     if (Array.isArray(defaultAnswer)) wrong('`default` must be a string')
     return { kind: 'text', text }
   }
-  if (
-    choices.includes('') ||
-    choices.length < 1 ||
-    choices.length > maxChoices ||
-    new Set(choices).size !== choices.length
-  )
-    wrong(`\`choices\` must be 1 to ${maxChoices} different strings that are not empty`)
+  if (!areValidChoices(choices)) wrong(`\`choices\` must be 1 to ${maxChoices} different strings that are not empty`)
   const defaults =
     defaultAnswer === undefined ? [] : typeof defaultAnswer === 'string' ? [defaultAnswer] : defaultAnswer
   if (

@@ -9,7 +9,7 @@ import { decide, type Decision, defaultDecision, type PolicyQuestion } from '../
 import { definePolicy, type Policy, type PolicyDefinition, type ToolFacts } from '../../policy/rules.ts'
 import { chain, chainCatch, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { ApprovalFacts, Tool } from '../../tools/tool.ts'
-import type { ValidatedInput } from '../admission/call-input.ts'
+import type { ValidatedInput } from '../admission/read-arguments.ts'
 import { requestApproval, type ApprovalState, readApprovals, type Permit } from './approval-request.ts'
 import { runCallback, type StageContext, outcomeOfAbandoned, CallbackAbandoned } from '../run-host-callback.ts'
 import { approvalFacts } from './approval-preview.ts'

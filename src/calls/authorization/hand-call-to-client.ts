@@ -3,7 +3,7 @@
 
 import { combineTerms } from '../../policy/evaluate.ts'
 import { milliseconds } from '../../core/duration.ts'
-import { RecordedInput, noPayload } from '../admission/call-input.ts'
+import { RecordedInput, noPayload } from '../admission/read-arguments.ts'
 import { withinDeadline } from '../attempts/attempt-timeouts.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import { LaterHandle, registerWait } from '../context/deferred-result.ts'

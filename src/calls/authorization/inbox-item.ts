@@ -9,7 +9,7 @@ import type { CombinedApprovalTerms } from '../../policy/evaluate.ts'
 import { encode } from '../../core/tool-value.ts'
 import { maskArgs } from '../../tools/hidden-arguments.ts'
 import type { Tool } from '../../tools/tool.ts'
-import type { ValidatedInput } from '../admission/call-input.ts'
+import type { ValidatedInput } from '../admission/read-arguments.ts'
 import type { StageContext } from '../run-host-callback.ts'
 import { previewOf } from './approval-preview.ts'
 

@@ -8,6 +8,7 @@ import { failure } from '../../core/outcome.ts'
 import { utf8Bytes, fits } from '../../core/size-limits.ts'
 import { decode, encode, type Json, parseJson } from '../../core/tool-value.ts'
 import { successOf } from '../../tools/result.ts'
+import type { CompiledEvent } from '../../tools/background-options.ts'
 import type { ToolContext } from '../../tools/context/tool-context.ts'
 import { describeProblems } from '../admission/read-arguments.ts'
 import { withoutUsedSecrets } from '../authorization/used-connections.ts'
@@ -64,24 +65,8 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
         'emit_invalid',
         'The `key` of an event must be a string of 1 to 256 characters that is not blank.',
       )
-    const encodedPayload = encode(payload ?? null)
-    const checked = declared.schema ? await declared.schema.check(decode(encodedPayload)) : null
-    if (checked && !checked.ok)
-      throw new PawlError(
-        'emit_invalid',
-        `The payload of '${type}' does not match its schema: ${describeProblems(checked.problems)}`,
-      )
-    // Like a result, the payload must not contain secrets that the body received.
-    const value = encode(withoutUsedSecrets(decode(encodedPayload), context.connections))
-    if (!fits(value, host.sizes.step))
-      throw new PawlError('emit_invalid', `The payload has ${utf8Bytes(value)} bytes; the limit is ${host.sizes.step}.`)
-    const id = declared.terminal
-      ? stepKeys.lastEmit
-      : key === undefined
-        ? stepKeys.emit(index)
-        : stepKeys.emitWithKey(key)
-    // Without a key the event is identified by its position in the body, and its payload may differ between runs.
-    const input = declared.terminal || key !== undefined ? encode({ type, payload: decode(value) }) : null
+    const value = await encodePayload(context, type, declared, payload)
+    const { id, input } = identityOf(type, declared, { key, index, value })
     try {
       await execution.runStep({ key: id, input, once: false }, async () => {
         context.assertUsable('emit') // throws before anything is attached to the step
@@ -120,6 +105,38 @@ export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> 
     }
   }
   return { emit }
+}
+
+/** The step of an event. Without a key it is its position in the body, and its payload may differ between runs. */
+function identityOf(
+  type: string,
+  { terminal }: CompiledEvent,
+  { key, index, value }: { key: string | undefined; index: number; value: string },
+): { id: string; input: string | null } {
+  if (!terminal && key === undefined) return { id: stepKeys.emit(index), input: null }
+  const id = terminal ? stepKeys.lastEmit : stepKeys.emitWithKey(key as string)
+  return { id, input: encode({ type, payload: decode(value) }) }
+}
+
+/** The recorded form of a payload that matches its schema. */
+async function encodePayload(
+  { host, connections }: CallEnvironment,
+  type: string,
+  { schema }: CompiledEvent,
+  payload: unknown,
+): Promise<string> {
+  const encoded = encode(payload ?? null)
+  const checked = schema ? await schema.check(decode(encoded)) : null
+  if (checked && !checked.ok)
+    throw new PawlError(
+      'emit_invalid',
+      `The payload of '${type}' does not match its schema: ${describeProblems(checked.problems)}`,
+    )
+  // Like a result, the payload must not contain secrets that the body received.
+  const value = encode(withoutUsedSecrets(decode(encoded), connections))
+  if (!fits(value, host.sizes.step))
+    throw new PawlError('emit_invalid', `The payload has ${utf8Bytes(value)} bytes; the limit is ${host.sizes.step}.`)
+  return value
 }
 
 /** The end that a task emitted with a terminal event, or null. */

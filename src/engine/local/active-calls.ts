@@ -1,5 +1,6 @@
 // The calls that this process runs or waits for, by position and by uid. Used by the local engine.
 
+import { isThenable } from '../../core/maybe-promise.ts'
 import { type CallPosition, type CallRecord, parseCallOptions } from '../../store/records/call-record.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
@@ -158,7 +159,7 @@ export class ActiveCalls {
 
   setAt(position: CallPosition, active: ActiveCall | Promise<ActiveCall>): void {
     this.#byPosition.set(position, active)
-    if (active instanceof Promise) active.catch(() => this.#byPosition.delete(position))
+    if (isThenable(active)) active.catch(() => this.#byPosition.delete(position))
   }
 
   removeAt(position: CallPosition): void {

@@ -1,14 +1,10 @@
 // The local engine: persists calls in a store, runs them in this process, takes over calls of dead workers, and settles
 // each exactly once. Drivers are registered with it; the engine knows only the names of their tools.
 
+import { chain, isThenable } from '../../core/maybe-promise.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure, internalErrorMessage } from '../../core/outcome.ts'
-import {
-  type CallPosition,
-  type CallRecord,
-  type Resolution,
-  type WaitRecord,
-} from '../../store/records/call-record.ts'
+import type { CallPosition, CallRecord, Resolution, WaitRecord } from '../../store/records/call-record.ts'
 import { timesOf } from '../../store/records/call-times.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Hint } from '../../store/store.ts'
@@ -32,12 +28,10 @@ import { LocalExecution } from './local-execution.ts'
 import { shutDown } from './shutdown.ts'
 import { followOtherOwner } from './leases/follow-other-owner.ts'
 import { joinExisting } from './join-existing-call.ts'
-import type { ActiveCall } from './active-calls.ts'
-import { ActiveCalls } from './active-calls.ts'
-import { newRecord } from './new-call-record.ts'
+import { type ActiveCall, ActiveCalls } from './active-calls.ts'
+import { newRecord, insertChange, submitWith, submit } from './submit.ts'
 import { RemoteChanges } from './changes-by-other-workers.ts'
-import { loadJournal, encodeOutcome } from './load-journal.ts'
-import { insertChange, submitWith, submit } from './submit.ts'
+import { loadJournal, encodeOutcome } from './leases/journal-cache.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { absentTool } from '../../store/journal-keys.ts'
 
@@ -132,7 +126,7 @@ export class LocalEngine implements Engine {
     let active = this.#activeCalls.at(position)
     if (!active) {
       active = this.#openCall(newCall)
-      if (active instanceof Promise) this.#activeCalls.setAt(position, active)
+      if (isThenable(active)) this.#activeCalls.setAt(position, active)
     }
     const { store } = this.#host
     return active instanceof Promise
@@ -199,9 +193,9 @@ export class LocalEngine implements Engine {
     const joinOrStart = (record: CallRecord | undefined): ActiveCall => {
       // The engine closed while the store was read.
       if (this.#closed) throw new PawlError('runtime_closed')
-      return record ? this.#joinRecorded(record, found instanceof Promise) : this.#startNew(newCall)
+      return record ? this.#joinRecorded(record, isThenable(found)) : this.#startNew(newCall)
     }
-    return found instanceof Promise ? found.then(joinOrStart) : joinOrStart(found)
+    return chain(found, joinOrStart)
   }
 
   /** Joins a recorded call. `mayBeStale`: the record was read a moment ago, so check for changes since. */

@@ -1,11 +1,10 @@
 // Records new calls: owned by this worker, or unowned until a worker claims them. Called by the local engine.
 
-import { type CallRecord, attachmentsIn } from '../../store/records/call-record.ts'
+import { type CallRecord, attachmentsIn, type CallOptions, sealedUid } from '../../store/records/call-record.ts'
 import { eventOf } from '../../store/records/event.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
 import type { ExtraWrites, NewCall, SubmitResult } from '../engine.ts'
 import type { EngineState } from './engine-state.ts'
-import { newRecord } from './new-call-record.ts'
 
 /** Resolves when the store has answered. */
 export function submit(
@@ -47,4 +46,42 @@ export function insertChange(record: CallRecord, name = record.tool): Change {
   const events = [eventOf({ tenant, session, call: uid }, 'call.received', createdAt, { tool: name })]
   const uses = attachmentsIn(input).map((id) => ({ tenant, id, call: uid }))
   return { guards: [{ kind: 'absent', position }], insertCall: record, ...(uses.length > 0 ? { uses } : {}), events }
+}
+
+/**
+ * Record of a new call, owned by this worker (`isOurs`) or unowned, and its options with the id of the current secret.
+ */
+export function newRecord(
+  newCall: NewCall,
+  host: EngineState,
+  isOurs: boolean,
+): readonly [CallRecord, CallOptions | null] {
+  const { ids, keys, lease, clock } = host
+  const { position, principal, tool, input, hash, line, sealed = false } = newCall
+  const id = ids.next()
+  const options = keys.current === keys.first ? newCall.options : { ...newCall.options, secret: keys.current.id }
+  const record: CallRecord = {
+    uid: sealed ? sealedUid(id) : id,
+    position,
+    principal,
+    tool,
+    input,
+    hash,
+    options: options && JSON.stringify(options),
+    line,
+    createdAt: clock.now(),
+    state: 'received',
+    args: null,
+    terms: null,
+    attempt: 0,
+    startedAt: null,
+    wait: null,
+    outcome: null,
+    settledAt: null,
+    deaths: 0,
+    trouble: null,
+    fence: isOurs ? 1 : 0,
+    owner: isOurs ? lease.worker : null,
+  }
+  return [record, options]
 }

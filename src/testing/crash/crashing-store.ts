@@ -1,6 +1,6 @@
 // A store wrapper for crash tests: counts and names the writes of a run, and kills the process at one of them.
 
-import type { MaybePromise } from '../../core/maybe-promise.ts'
+import { isThenable, type MaybePromise } from '../../core/maybe-promise.ts'
 import type { Change, Store } from '../../store/store.ts'
 
 /** The crash point: before the n-th write, or after it is durable and before the caller gets the answer. */
@@ -33,7 +33,7 @@ export function crashingStore(store: Store, crashAt: CrashAt | null): CrashingSt
     return number
   }
   const track = <T>(answer: MaybePromise<T>): MaybePromise<T> => {
-    if (!(answer instanceof Promise)) return answer
+    if (!isThenable(answer)) return answer
     pending++
     return answer.finally(() => pending--)
   }
@@ -77,7 +77,7 @@ export function crashingStore(store: Store, crashAt: CrashAt | null): CrashingSt
           return calls
         }
         const calls = store.claim(worker, tools, limit)
-        return calls instanceof Promise ? track(calls.then(onClaimed)) : onClaimed(calls)
+        return isThenable(calls) ? track(calls.then(onClaimed)) : onClaimed(calls)
       },
     },
   }

@@ -7,8 +7,7 @@ import type { NewCall, AttachedWritesPort } from '../../engine.ts'
 import { type PendingWrites, mergeWrites, documentKey } from './merge-pending-writes.ts'
 import { exemptNextDeath } from './worker-deaths.ts'
 import type { LeasedCall } from './leased-call.ts'
-import { newRecord } from '../new-call-record.ts'
-import { insertChange } from '../submit.ts'
+import { newRecord, insertChange } from '../submit.ts'
 
 const nothing: PendingWrites = { documents: [], events: [] }
 
