@@ -19,14 +19,13 @@ const hijacks: [what: string, run: object[], gives: string[]][] = [
   ['an amount over the rule', [inner('pay', { cents: 99_999 })], ['denied_by_policy']],
   ['an amount as text', [inner('pay', { cents: '1' })], ['denied_by_policy']],
   ['arguments that were cut off', [inner('pay', '{"cents":1')], ['invalid_arguments']],
-  [
-    'a denied tool that says it is approved',
-    [inner('wipe', { approved: true }, { approved: true, internal: true, byHost: true })],
-    ['denied_by_policy'],
-  ],
   ['two in one go', [inner('wipe'), inner('purge')], ['denied_by_policy', 'denied_by_policy']],
   ['itself, which then runs a denied tool', [inner('clerk', { run: [inner('wipe')] })], ['success']],
-  ['a denied tool under a key', [inner('wipe', {}, { idempotencyKey: 'mine' })], ['denied_by_policy']],
+]
+/** Nested calls with fields that ctx.run does not have: it refuses all of them and runs nothing. */
+const refusedHijacks: [what: string, run: unknown[]][] = [
+  ['a denied tool that says it is approved', [inner('wipe', { approved: true }, { approved: true, internal: true })]],
+  ['a denied tool under a key', [inner('wipe', {}, { idempotencyKey: 'mine' })]],
 ]
 /** Hijacked calls that need approval: the outer call stays open with them. */
 const hijacksThatAsk: [what: string, orders: object, inbox: string[]][] = [
@@ -87,6 +86,11 @@ export const bodies: readonly Script[] = [
   ...hijacks.map(([what, run, gives]) =>
     one(`a hijacked body runs ${what}`, 'a rule that allows it', { name: 'clerk', input: { run } }, 'success', {
       gives,
+      inbox: [],
+    }),
+  ),
+  ...refusedHijacks.map(([what, run]) =>
+    one(`a hijacked body runs ${what}`, 'a rule that allows it', { name: 'clerk', input: { run } }, 'call_invalid', {
       inbox: [],
     }),
   ),
