@@ -22,7 +22,6 @@ import { Feed } from './feed/event-feed.ts'
 import { closeOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
 import { publicRuntime } from './runtime/public-runtime.ts'
 import { readSettings } from './runtime/settings.ts'
-import { openTurns } from './runtime/wire-turns.ts'
 import { emitInBody } from './schedules/emit-event.ts'
 import type { SchedulesHost } from './schedules/ports.ts'
 import { Scheduler } from './schedules/scheduler.ts'
@@ -45,6 +44,7 @@ import { openTasks, type TasksHost } from './tasks/tasks.ts'
 import { PinnedToolsets } from './tools/pinned-toolsets.ts'
 import { Registry } from './tools/registry.ts'
 import { toolSearchTool } from './tools/tool-search.ts'
+import { openTurns } from './turns/turns.ts'
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const settings = readSettings(options)

@@ -24,8 +24,8 @@ import type { Logger } from '../tools/context/tool-context.ts'
 import { createLayer } from '../tools/toolset.ts'
 import { deferThreshold } from '../tools/tool-search.ts'
 import { consoleLogger, safeLogger } from './safe-logger.ts'
+import { readModels } from '../turns/turns.ts'
 import { timeOrderedId } from './time-ordered-id.ts'
-import { readModels } from './wire-turns.ts'
 
 export interface Settings extends ReturnType<typeof readModels> {
   readonly clock: Clock

@@ -19,6 +19,7 @@ import {
   type ModelRequest,
   type Usage,
 } from '../models/model.ts'
+import type { Redactor } from '../security/redact.ts'
 import type { TurnHost } from './ports.ts'
 import { awaitModel } from './await-model-answer.ts'
 
@@ -48,14 +49,16 @@ export async function askModel(
   const { instructions } = input
   // A file of a message just sent is not recorded yet, so attachments are read through the execution.
   const { read } = attachmentsOf(execution, host.sizes)
-  const request = instructions === null ? input : { ...input, instructions: host.redact(instructions) }
+  const request = instructions === null ? input : { ...input, instructions: host.redact.text(instructions) }
   for (let tries = 1; ; tries++) {
-    if (hasStreamed) host.emitLive(execution, 'turn.retracted', about)
+    if (hasStreamed) host.feed.publish(execution, 'turn.retracted', about)
     hasStreamed = false
     // Deltas that arrive after the answer ended or was cut off are dropped.
     let isClosed = false
     const observed = host.observer && observeModelCall(host.observer, host.clock, execution, model.name, tries)
-    const stream = redactedStream(host, (delta) => host.emitLive(execution, 'turn.delta', { ...about, ...delta }))
+    const stream = redactedStream(host.redact, (delta) =>
+      host.feed.publish(execution, 'turn.delta', { ...about, ...delta }),
+    )
     try {
       const answer = await awaitModel(host.clock, { signal, idleMs: idleTimeoutOf(model) }, (own, alive) =>
         model.generate({
@@ -79,7 +82,7 @@ export async function askModel(
     } catch (error) {
       isClosed = true
       observed?.(signal.aborted ? 'cancelled' : 'failure', null)
-      if (hasStreamed) host.emitLive(execution, 'turn.retracted', about)
+      if (hasStreamed) host.feed.publish(execution, 'turn.retracted', about)
       hasStreamed = false
       if (signal.aborted) throw error
       const failure = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
@@ -116,11 +119,11 @@ function observeModelCall(
 
 /** Redacts deltas before they are emitted. A secret may be split across deltas, so each kind has its own redactor. */
 function redactedStream(
-  host: TurnHost,
+  redact: Redactor,
   emit: (delta: ModelDelta) => void,
 ): { push(delta: ModelDelta): void; end(): void } {
   /** Text and reasoning deltas may alternate. */
-  const open = new Map<'text' | 'reasoning', ReturnType<TurnHost['redactStream']>>()
+  const open = new Map<'text' | 'reasoning', ReturnType<Redactor['stream']>>()
   const emitText = (type: 'text' | 'reasoning', delta: string): void => {
     if (delta !== '') emit({ type, delta })
   }
@@ -132,10 +135,10 @@ function redactedStream(
     push(delta) {
       if (delta.type === 'call') {
         end()
-        return emit({ ...delta, name: host.redact(delta.name) })
+        return emit({ ...delta, name: redact.text(delta.name) })
       }
       let redactor = open.get(delta.type)
-      if (!redactor) open.set(delta.type, (redactor = host.redactStream()))
+      if (!redactor) open.set(delta.type, (redactor = redact.stream()))
       emitText(delta.type, redactor.push(delta.delta))
     },
     end,

@@ -5,19 +5,12 @@ import { type HeadRow, isTurn, turnTool } from '../store/records/conversation.ts
 import { type CallRecord, progressOf } from '../store/records/call-record.ts'
 import { eventOf } from '../store/records/event.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Clock } from '../core/clock.ts'
 import { encode } from '../core/tool-value.ts'
 import type { Store } from '../store/store.ts'
 import type { TurnHost } from './ports.ts'
-import { stopCalls, type StopHost } from './stop-calls.ts'
+import { stopCalls } from './stop-calls.ts'
 import { lostTurnUsage } from './usage.ts'
 import { collections } from '../store/collections.ts'
-
-interface OrphanHost extends StopHost {
-  readonly clock: Clock
-  readonly wakes: TurnHost['wakes']
-  model(name: string): unknown
-}
 
 interface CancelReason {
   readonly reason: string
@@ -25,14 +18,14 @@ interface CancelReason {
 }
 
 /** The cancellation of the call must already be recorded. */
-export async function endOrphanTurn(host: OrphanHost, uid: string, reason: CancelReason): Promise<void> {
+export async function endOrphanTurn(host: TurnHost, uid: string, reason: CancelReason): Promise<void> {
   const { store, clock } = host
   const call = await store.call(uid)
   if (
     !call ||
     call.state === 'settled' ||
     !isTurn(call) ||
-    host.model(call.tool.slice(turnTool('').length)) ||
+    host.models.has(call.tool.slice(turnTool('').length)) ||
     (await isOwnedByLiveWorker(store, call))
   )
     return

@@ -4,6 +4,8 @@
 import { isWoken } from '../store/records/conversation.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { callsIn } from '../models/message.ts'
+import { learnSecrets } from '../storage/values/secrets.ts'
+import { isInBackground } from '../tasks/is-background.ts'
 import { arrivals, hasNewUserMessage } from './conversation/arrived-messages.ts'
 import { deliverNotice } from './conversation/deliver-notice.ts'
 import { callsOnRecord, repairResults } from './conversation/repair-missing-results.ts'
@@ -14,7 +16,7 @@ import { nothingToAnswer, tooManyAnswers } from './turn-failures.ts'
 /** Appends the user's message and pending input. Returns a failure if the turn's frame no longer exists. */
 export async function beginTurn(run: TurnRun): Promise<Outcome | null> {
   const { execution, host, tools } = run
-  await host.loadSecrets(execution.request.position)
+  await learnSecrets(host, execution.request.position)
   // Loading has a short timeout, and a failed provider connection is logged there.
   await Promise.allSettled(tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
   run.mayRetract &&= await mayHaveAsked(run)
@@ -80,7 +82,7 @@ async function mayHaveAsked({ host, execution, last }: TurnRun): Promise<boolean
   if (calls[0] === undefined) return false
   for (const call of calls) {
     // Calls beyond the batch limit are never recorded, and the turn does not wait for background calls.
-    if (call && call.state !== 'settled' && !(await host.inBackground(position, call.uid))) return false
+    if (call && call.state !== 'settled' && !(await isInBackground(host.store, position, call.uid))) return false
   }
   return true
 }

@@ -12,6 +12,7 @@ import type { CallPart, ResultPart } from '../models/message.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts'
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import type { Batch } from '../sessions/collect-outcomes.ts'
+import { learnSecrets } from '../storage/values/secrets.ts'
 import type { Change } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { hasNewUserMessage } from './conversation/arrived-messages.ts'
@@ -106,14 +107,14 @@ async function runBatch(
     input,
     ...(fitsInCall(meta) ? { meta: meta as Json } : {}),
   }))
-  const started = host.start(caller, requests, {
+  const started = host.batches.start(caller, requests, {
     tools,
     batch,
     turn: position.id,
     ...(within === null ? {} : { within }),
     onFailure: 'continue',
     signal,
-    loadSecrets: coalesced(() => host.loadSecrets(position)),
+    loadSecrets: coalesced(() => learnSecrets(host, position)),
     receivesNotices: true,
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
@@ -149,7 +150,7 @@ async function waitForBatch(host: TurnHost, execution: Execution, batch: Batch):
   message.catch(() => {})
   try {
     const first = await Promise.race([batch.outcomes, message])
-    return first === 'message' ? await host.untilWaiting(batch) : first
+    return first === 'message' ? await host.records.runUntil(() => batch, 'waiting') : first
   } finally {
     removeListeners()
   }

@@ -112,7 +112,7 @@ export class TurnRun {
 
   /** Switches the frame; returns a failure if it does not exist. */
   switchFrame(name: string, currentModel = this.#frame.model): Outcome | null {
-    const frame = this.host.frame(name)
+    const frame = this.host.frames.get(name)
     if (!frame) return noSuchFrame(name)
     const model = frame.model === undefined ? currentModel : resolveModel(frame.model, this.host).name
     this.#frame = frameTerms(frame, model)

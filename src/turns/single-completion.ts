@@ -12,7 +12,7 @@ import type { TurnHost } from './ports.ts'
 import { turnBatch } from '../store/journal-keys.ts'
 
 export async function complete(
-  host: TurnHost & { readonly models: ReadonlyMap<string, Model> },
+  host: TurnHost,
   execution: Execution,
   options: CompletionRequest,
   signal: AbortSignal,
@@ -23,7 +23,7 @@ export async function complete(
   const model = await resolveModelFor(host, execution, options.model)
   const request: ModelRequest = {
     instructions: instructions ?? null,
-    messages: [{ role: 'user', parts: [{ type: 'text', text: host.redact(prompt.toWellFormed()) }] }],
+    messages: [{ role: 'user', parts: [{ type: 'text', text: host.redact.text(prompt.toWellFormed()) }] }],
     tools: [],
     parallel: true,
     settings: {
@@ -48,7 +48,7 @@ export async function complete(
 
 /** The named model, else the model of the turn, else the only registered model. */
 async function resolveModelFor(
-  { store, models }: { store: TurnHost['store']; models: ReadonlyMap<string, Model> },
+  { store, models }: TurnHost,
   { request: { position }, options: { turn } }: Execution,
   name: string | undefined,
 ): Promise<Model> {

@@ -2,30 +2,23 @@
 
 import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { NewCall } from '../engine/engine.ts'
-import type { Foundation } from '../engine/foundation.ts'
 import { type CallPosition, parseCallOptions } from '../store/records/call-record.ts'
 import { isWoken, turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { decode, encode } from '../core/tool-value.ts'
-import { checkModel, type Model } from '../models/model.ts'
-import type { Frame, StartTurn, Turn, TurnOutcome, TurnValue } from '../models/turn-interface.ts'
+import { checkModel } from '../models/model.ts'
+import type { StartTurn, Turn, TurnOutcome, TurnValue } from '../models/turn-interface.ts'
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import { Cancel } from '../sessions/collect-outcomes.ts'
 import { turnHash } from './last-turn.ts'
+import type { TurnHost } from './ports.ts'
 import { parseTurn, messageRow, type TurnRequest } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
 import { turnBatch } from '../store/journal-keys.ts'
 
-export interface StartHost extends Pick<Foundation, 'engine' | 'store' | 'ids' | 'sizes' | 'seal' | 'redact'> {
-  model(name: string): Model | undefined
-  frame(name: string): Frame | undefined
-  /** Makes the model available in this process. */
-  registerModel(model: Model): void
-}
-
 export function startTurn(
-  host: StartHost,
+  host: TurnHost,
   caller: Caller,
   input: StartTurn,
   first?: () => Promise<void> | undefined,
@@ -37,7 +30,7 @@ export function startTurn(
       'turn_invalid',
       `The turn id is '${id}'; this form is reserved for turns that the runtime starts.`,
     )
-  host.registerModel(model)
+  host.models.set(model.name, model)
   const options = inheritedOptions(caller)
   const newCall: NewCall = {
     position: turnPosition(caller, id),
@@ -57,13 +50,16 @@ export function startTurn(
  * limits apply only to later turns. The message must be the same.
  */
 export async function resumeTurn(
-  host: StartHost,
+  host: TurnHost,
   caller: Caller,
   turn: StartTurn & { readonly id: string },
 ): Promise<Turn> {
   const record = await host.store.callAt(turnPosition(caller, turn.id))
   if (!record) return startTurn(host, caller, turn)
-  if (typeof turn.model === 'object') host.registerModel(checkModel(turn.model))
+  if (typeof turn.model === 'object') {
+    const model = checkModel(turn.model)
+    host.models.set(model.name, model)
+  }
   const { message } = decode(record.input) as unknown as TurnRequest
   if (encode(message) !== encode(messageRow(turn, host, host.sizes.arguments))) throw turnConflict(turn.id)
   const { position, principal, tool, input, hash } = record
@@ -80,7 +76,7 @@ const turnPosition = ({ tenant, session }: Caller, id: string): CallPosition => 
 })
 
 function turnHandle(
-  host: StartHost,
+  host: TurnHost,
   newCall: NewCall,
   signal: AbortSignal | undefined,
   first: () => Promise<void> | undefined = () => undefined,
@@ -99,7 +95,7 @@ function turnHandle(
 }
 
 async function startOnEngine(
-  host: StartHost,
+  host: TurnHost,
   newCall: NewCall,
   first: () => Promise<void> | undefined,
 ): Promise<{ uid: string; settled: Promise<{ outcome: Outcome }> }> {

@@ -2,17 +2,11 @@
 // have no waiter in this process.
 
 import type { Scope } from '../core/scope.ts'
-import type { Engine } from '../engine/engine.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import { type CallOptions, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Store } from '../store/store.ts'
-
-export interface StopHost {
-  readonly store: Store
-  readonly engine: Engine
-  /** True if a call runs in the background; it is not stopped with the turn. */
-  inBackground(of: Scope, uid: string): Promise<boolean>
-}
+import { isInBackground } from '../tasks/is-background.ts'
 
 interface CancelReason {
   readonly reason: string
@@ -22,15 +16,16 @@ interface CancelReason {
 const pageSize = 200
 
 export async function stopCalls(
-  host: StopHost,
+  { store, engine }: Pick<Foundation, 'store' | 'engine'>,
   { tenant, session }: Scope,
   turn: string,
   reason: CancelReason,
 ): Promise<void> {
   const of = { tenant, session }
-  for await (const call of openCalls(host.store, of)) {
-    if (optionsOf(call).turn !== turn || (await host.inBackground(of, call.uid))) continue
-    await unlessUnreadable(() => host.engine.cancel(call.uid, reason))
+  for await (const call of openCalls(store, of)) {
+    // A call that runs in the background is not stopped with the turn.
+    if (optionsOf(call).turn !== turn || (await isInBackground(store, of, call.uid))) continue
+    await unlessUnreadable(() => engine.cancel(call.uid, reason))
   }
 }
 

@@ -22,12 +22,12 @@ import {
 import type { WordsRow } from '../store/records/conversation.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Sizes } from '../core/size-limits.ts'
 import { encode } from '../core/tool-value.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
 import { parseUserMessage } from './conversation/user-message.ts'
+import type { TurnHost } from './ports.ts'
 
 /** A frame as recorded data. */
 export interface FrameTerms {
@@ -51,11 +51,7 @@ export interface TurnRequest {
   readonly backgroundMs: number | null
 }
 
-interface TurnRegistry {
-  readonly sizes: Pick<Sizes, 'attachment'>
-  model(name: string): Model | undefined
-  frame(name: string): Frame | undefined
-}
+type TurnRegistry = Pick<TurnHost, 'sizes' | 'models' | 'frames'>
 
 const reject = (why: string): never => {
   throw new PawlError('turn_invalid', `${why}.`)
@@ -137,11 +133,8 @@ export const messageRow = (
   maxBytes: number,
 ): WordsRow | null => (message === undefined ? null : parseUserMessage(message, maxBytes, sizes.attachment))
 
-function resolveFrame(
-  turn: StartTurn,
-  registry: Pick<TurnRegistry, 'model' | 'frame'>,
-): { frame: FrameTerms; model: Model } {
-  const named = typeof turn.frame === 'string' ? registry.frame(turn.frame) : turn.frame
+function resolveFrame(turn: StartTurn, registry: TurnRegistry): { frame: FrameTerms; model: Model } {
+  const named = typeof turn.frame === 'string' ? registry.frames.get(turn.frame) : turn.frame
   if (typeof turn.frame === 'string' && !named)
     throw new PawlError(
       'frame_unknown',
@@ -156,10 +149,10 @@ function resolveFrame(
 const defined = <T extends object>(of: T): Partial<T> =>
   Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as Partial<T>
 
-export function resolveModel(model: Model | string | undefined, registry: Pick<TurnRegistry, 'model'>): Model {
+export function resolveModel(model: Model | string | undefined, registry: Pick<TurnHost, 'models'>): Model {
   if (model === undefined) return reject('Neither the turn nor its frame names a model')
   if (typeof model !== 'string') return checkModel(model)
-  const found = registry.model(model)
+  const found = registry.models.get(model)
   if (!found)
     throw new PawlError(
       'model_unknown',

@@ -84,7 +84,7 @@ export class TurnToolset {
     this.capabilities = on
     this.#host = host
     this.#scope = of
-    this.set = host.tools(of)
+    this.set = host.registry.toolsetFor(of.tenant, of.session)
   }
 
   /** `names`: tools of the frame; null for all tools of the session. */

@@ -5,38 +5,29 @@ import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
 import { agentWorking, agentLeftWork, type ParentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { Scope } from '../../core/scope.ts'
 import type { Model } from '../../models/model.ts'
-import type { StartTurn, Turn } from '../../models/turn-interface.ts'
-import { inheritedOptions, type Caller } from '../../sessions/build-call-request.ts'
-import type { CapabilitySwitches } from '../../sessions/capability-switches.ts'
+import type { StartTurn } from '../../models/turn-interface.ts'
+import { inheritedOptions } from '../../sessions/build-call-request.ts'
+import { endLateAgent } from '../../sessions/session-end.ts'
 import type { Change, Store } from '../../store/store.ts'
 import { isBusy } from '../../store/iterate-agent-sessions.ts'
 import type { AgentOutcome, AgentTurn } from '../../tools/context/tool-context.ts'
 import { collections } from '../../store/collections.ts'
+import type { TurnHost } from '../ports.ts'
+import { resumeTurn, startTurn } from '../start-turn.ts'
 
 /** Maximum nesting of agents. */
 const maxDepth = 4
 
-export interface AgentsHost {
-  readonly store: Store
-  readonly clock: Clock
-  readonly switches: CapabilitySwitches
-  start(caller: Caller, turn: StartTurn): Turn
-  /** Joins the existing turn with its original request, or starts it. */
-  resume(caller: Caller, turn: StartTurn & { readonly id: string }): Promise<Turn>
-  /** Ends the agent if the parent session has already ended. */
-  endLate(of: Scope, agent: string): Promise<void>
-}
-
 export async function agentTurn(
-  { store, clock, switches, start, resume, endLate }: AgentsHost,
+  host: TurnHost,
   execution: Execution,
   session: string,
   agent: AgentTurn,
   signal: AbortSignal,
 ): Promise<AgentOutcome> {
+  const { store, clock, switches } = host
   const { position, principal, uid } = execution.request
   const { tenant } = position
   const parent = await store.document(collections.sessionParent.name(position))
@@ -63,7 +54,7 @@ export async function agentTurn(
         ],
   })
   if (!committed.ok) throw new PawlError('lease_lost')
-  await endLate(position, session) // the session may have ended before this commit
+  await endLateAgent(host, position, session) // the parent session may have ended before this commit
   const { model, message, frame, instructions, tools, limits } = agent
   const options = { model: model as Model | string | undefined, frame, instructions, tools, limits }
   const caller = { tenant, session, principal, ...inheritedOptions(execution.options) }
@@ -71,7 +62,7 @@ export async function agentTurn(
     Object.entries(options).filter(([, value]) => value !== undefined),
   ) as Partial<StartTurn>
   const request = { ...defined, message, id: 'turn' }
-  const turn = existing ? await resume(caller, request) : start(caller, request)
+  const turn = existing ? await resumeTurn(host, caller, request) : startTurn(host, caller, request)
   const cancelTurn = (): void => {
     const { stopped } = execution
     // A lost execution is resumed by another worker, which joins the agent's turn, so the turn is not cancelled.

@@ -11,6 +11,9 @@ import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 import type { Change } from '../../store/store.ts'
+import { learnSecrets } from '../../storage/values/secrets.ts'
+import { acknowledgeRows, movedCallNotice, openNotices } from '../../tasks/notices.ts'
+import { readTask } from '../../tasks/read-task.ts'
 import type { TurnHost } from '../ports.ts'
 import { userMessageParts } from './user-message.ts'
 import { collections } from '../../store/collections.ts'
@@ -41,7 +44,7 @@ export async function arrivals(
   // Usually nothing has arrived; one read finds that out.
   const found = await host.store.nonEmptyCollections([...pendingInput, secretCollection], { tenant, session })
   // A secret may have been set since, and the new input may contain it.
-  if (found.includes(secretCollection)) await host.loadSecrets({ tenant, session })
+  if (found.includes(secretCollection)) await learnSecrets(host, { tenant, session })
   if (!found.some((list) => list !== secretCollection)) return []
   return [
     ...(await owedResults(host, execution, canReadOutput)),
@@ -72,10 +75,24 @@ async function sentMessages(
 }
 
 async function pendingNotices(host: TurnHost, of: Scope): Promise<Arrival[]> {
-  return (await host.notices(of)).map(({ text, ...about }) => ({
-    message: { role: 'notice', parts: [{ type: 'text', text }] },
-    ...about,
-  }))
+  const listed = await openNotices(host, of).list()
+  return Promise.all(
+    listed.map(async ({ id, text, task, about }): Promise<Arrival> => {
+      // Only an encrypted task can be unreadable, so its notice is treated as secret.
+      let isSealed = false
+      const taskRow =
+        task === null
+          ? undefined
+          : await unlessUnreadable(
+              () => readTask(host, of, task),
+              () => (isSealed = true),
+            )
+      // The payload of a trigger event is sealed, since it may be meant for a sensitive tool.
+      const secret = about === 'trigger' || isSealed || (taskRow !== undefined && isSealedUid(taskRow.call))
+      const message: Message = { role: 'notice', parts: [{ type: 'text', text }] }
+      return { message, notice: id, rows: acknowledgeRows(of, id), ...(secret ? { secret } : {}) }
+    }),
+  )
 }
 
 async function owedResults(
@@ -92,12 +109,12 @@ async function owedResults(
     if (call && call.state !== 'settled') continue
     const rows = [collections.resultOwed.remove(of, key)]
     // The call moved to the background: its task's notice delivers the result.
-    if (call && (await host.noticeState(of, call.uid))) {
+    if (call && (await movedCallNotice(host, of, call.uid))) {
       attached.writeDocuments(...rows)
       continue
     }
     // The record was deleted or is unreadable.
-    const parts = call ? await host.renderCall(call, canReadOutput) : interruptedParts
+    const parts = call ? await host.renderer.parts(call, canReadOutput) : interruptedParts
     const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}
     found.push({ message: { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }, rows, ...secret })
   }

@@ -66,7 +66,7 @@ export async function compact(
     summary: history.summary,
     signal: own,
     async complete({ instructions: system, prompt }) {
-      const request = requestFor(system, host.redact(prompt))
+      const request = requestFor(system, host.redact.text(prompt))
       const answer = await askModel(host, execution, model, { request, step: 0, signal: own, quiet: true })
       usage = usage ? addUsage(usage, answer.usage) : answer.usage
       return textOf({ role: 'assistant', parts: answer.parts })
@@ -85,7 +85,7 @@ export async function compact(
       if (typeof written !== 'string') throw new CompactionFailure('it returned a text that is not a string')
       const count = messages.filter(({ number }) => number <= upTo).length
       // An empty text would hide that messages are missing.
-      const summary = host.redact(written.toWellFormed()).trim() || `${count} earlier messages are left out here.`
+      const summary = host.redact.text(written.toWellFormed()).trim() || `${count} earlier messages are left out here.`
       added = next({ role: 'summary', text: summary }, upTo, usage && { ...usage, cost: costOf(usage, model.price) })
       const { number } = added.record
       const body = { message: number, role: 'summary', turn: execution.request.position.id }

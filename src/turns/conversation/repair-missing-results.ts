@@ -9,6 +9,7 @@ import { interruptedParts } from '../../models/conversation.ts'
 import { callsIn, type ResultPart } from '../../models/message.ts'
 import { placeholder } from '../../sessions/placeholder-result.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
+import { movedCallNotice } from '../../tasks/notices.ts'
 import type { MessageRecord } from './history.ts'
 import type { TurnHost } from '../ports.ts'
 import { type OwedResult, owedRow, type CallsResult } from '../run-calls.ts'
@@ -25,7 +26,7 @@ export async function repairResults(
   const calls = await callsOnRecord(host, of, last)
   for (const [order, { id, name }] of callsIn(last.message).entries()) {
     const call = calls[order]
-    const notice = call ? await host.noticeState(of, call.uid) : null
+    const notice = call ? await movedCallNotice(host, of, call.uid) : null
     results.push({
       callId: id,
       name,
@@ -71,6 +72,6 @@ async function resultOf(
   if (call.outcome === null) return stillRunning
   return {
     status: (decode(call.outcome) as unknown as Outcome).status,
-    parts: await host.renderCall(call, canReadOutput),
+    parts: await host.renderer.parts(call, canReadOutput),
   }
 }

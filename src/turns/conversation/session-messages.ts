@@ -4,30 +4,15 @@ import { checkOptions, identifier, oneOf, type OptionTable, wholeNumber } from '
 import { eventOf, sessionSubject } from '../../store/records/event.ts'
 import { messageKey, type SentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
-import { type Ids } from '../../core/ids.ts'
-import type { Clock } from '../../core/clock.ts'
 import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
 import type { Messages } from '../../models/turn-interface.ts'
-import type { Store } from '../../store/store.ts'
+import { learnSecrets } from '../../storage/values/secrets.ts'
+import type { TurnHost } from '../ports.ts'
 import { readMessage } from './history.ts'
+import { shownMessage } from './mask-message.ts'
 import { parseUserMessage } from './user-message.ts'
 import { collections } from '../../store/collections.ts'
-
-export interface MessagesHost {
-  readonly store: Store
-  readonly clock: Clock
-  readonly ids: Ids
-  readonly maxBytes: number
-  /** Maximum size of one file, in bytes. */
-  readonly maxFileBytes: number
-  /** Notifies waiting turns. */
-  notify(of: Scope): void
-  /** Loads the session's secrets, so that they are redacted. */
-  loadSecrets(of: Scope): Promise<void>
-  /** The message with secrets and hidden arguments removed. */
-  shown(message: Message): Message
-}
 
 const maxLimit = 1_000
 
@@ -41,14 +26,16 @@ export const sendOptions = {
   id: identifier,
 } satisfies OptionTable<Parameters<Messages['send']>[1]>
 
-export function openMessages(host: MessagesHost, { tenant, session }: Scope): Messages {
-  const { store, clock, ids, maxBytes, maxFileBytes, loadSecrets, shown, notify } = host
+export function openMessages(host: TurnHost, { tenant, session }: Scope): Messages {
+  const { store, clock, ids, sizes, redact, registry, messageWatcher } = host
   const of = { tenant, session }
+  /** The message with secrets and hidden arguments removed. */
+  const shown = (message: Message): Message => redact.deep(shownMessage(message, registry.toolsetFor(tenant, session)))
   return {
     async list(page) {
       checkOptions(page, pageOptions, 'messages.list()', 'turn_invalid')
       const { after = 0, limit = 200 } = page ?? {}
-      await loadSecrets(of)
+      await learnSecrets(host, of)
       const rows = await store.documentsOf({
         of: collections.message.of,
         ...of,
@@ -63,7 +50,7 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
     async send(message, how) {
       checkOptions(how, sendOptions, 'messages.send()', 'turn_invalid')
       const { when = 'next', id } = how ?? {}
-      const text = parseUserMessage(message, maxBytes, maxFileBytes)
+      const text = parseUserMessage(message, sizes.arguments, sizes.attachment)
       const key = ids.next()
       const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
       const once = id === undefined ? null : collections.messageId.name(of, id)
@@ -77,10 +64,10 @@ export function openMessages(host: MessagesHost, { tenant, session }: Scope): Me
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end')
         throw new PawlError('session_ended')
-      notify(of)
+      messageWatcher.notify(of)
     },
     async waiting() {
-      await loadSecrets(of)
+      await learnSecrets(host, of)
       const found = []
       for await (const { value } of collections.messageSent.iterate(store, of)) {
         const { id, text, when } = collections.messageSent.parse(value)

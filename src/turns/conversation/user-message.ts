@@ -7,7 +7,8 @@ import type { Execution } from '../../engine/engine.ts'
 import type { WordsRow } from '../../store/records/conversation.ts'
 import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
 import { isName } from '../../core/ids.ts'
-import { utf8Bytes, type Sizes } from '../../core/size-limits.ts'
+import { utf8Bytes } from '../../core/size-limits.ts'
+import type { Foundation } from '../../engine/foundation.ts'
 import type { Json } from '../../core/tool-value.ts'
 import { summaryText } from '../../models/conversation.ts'
 import type { UserFile, UserMessageInput } from '../../models/turn-interface.ts'
@@ -55,13 +56,13 @@ function parseFile(file: UserFile): FileRow {
 export function userMessageParts(
   message: WordsRow,
   execution: Execution,
-  { sizes, redact }: { sizes: Sizes; redact(text: string): string },
+  { sizes, redact }: Pick<Foundation, 'sizes' | 'redact'>,
 ): ModelPart[] {
   const { text, files } = typeof message === 'string' ? { text: message, files: [] } : message
   const { create } = attachmentsOf(execution, sizes)
   const partOf = ({ base64, mediaType, name: fileName }: FileRow): ModelPart => {
     const data = Buffer.from(base64, 'base64')
-    const name = fileName === undefined ? {} : { name: redact(fileName) }
+    const name = fileName === undefined ? {} : { name: redact.text(fileName) }
     try {
       return { type: 'attachment', attachment: create(data, { mediaType, ...name }) }
     } catch (error) {
@@ -74,7 +75,7 @@ export function userMessageParts(
       }
     }
   }
-  return [...(text === '' ? [] : [{ type: 'text' as const, text: redact(text) }]), ...files.map(partOf)]
+  return [...(text === '' ? [] : [{ type: 'text' as const, text: redact.text(text) }]), ...files.map(partOf)]
 }
 
 /** The first messages of a frame: the text of the tool that switched to it, else the user's last message. */
