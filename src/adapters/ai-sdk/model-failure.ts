@@ -27,7 +27,7 @@ export function failureOf(error: unknown, began: boolean, { aborted }: AbortSign
   const status = typeof statusCode === 'number' ? statusCode : null
   const unreachable = isUnreachable(fields) || (isRetryable === true && status === null)
   const what = began
-    ? 'its answer broke off'
+    ? 'its answer was cut off'
     : status !== null
       ? `HTTP ${status}`
       : unreachable

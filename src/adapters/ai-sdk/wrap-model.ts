@@ -258,7 +258,7 @@ async function collectAnswer(
     }
   }
   signal.throwIfAborted()
-  if (!end) throw new ModelFailure('its answer broke off', { retryable: true })
+  if (!end) throw new ModelFailure('its answer was cut off', { retryable: true })
   return { parts, ...end }
 }
 
@@ -292,13 +292,13 @@ function finishOf(reason: unknown): FinishReason {
       return 'filter'
     case 'error':
     case 'interrupted':
-      throw new ModelFailure('its answer broke off', { retryable: true })
+      throw new ModelFailure('its answer was cut off', { retryable: true })
     default:
       return 'other'
   }
 }
 
-/** Missing or malformed usage counts as 0 and must not fail the answer. */
+/** Missing or malformed usage counts as 0: it must not make the request fail. */
 const count = (value: unknown): number => (typeof value === 'number' && Number.isFinite(value) ? value : 0)
 
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>

@@ -417,7 +417,7 @@ describe('OpenAI chat completions', () => {
         ? { status: 'success', value: { text: 'Whole.' } }
         : {
             status: 'failure',
-            failure: { message: expect.stringMatching(/could not answer: its answer broke off\.$/) },
+            failure: { message: expect.stringMatching(/could not answer: its answer was cut off\.$/) },
           },
     )
     expect(server.asked).toHaveLength(times)
