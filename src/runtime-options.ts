@@ -153,8 +153,8 @@ export interface RuntimeOptions {
   /** Receives log lines, without secrets. Default: warnings and errors go to the console. */
   readonly logger?: Logger
   /**
-   * Receives what calls, attempts, waits and model calls do on this worker, for metrics and traces: ids, names, numbers
-   * and states, never arguments or outputs. It is called synchronously, so it must be fast.
+   * Receives events about calls, attempts, waits and model requests of this worker, for metrics and traces. They
+   * contain ids, names, numbers and states, never arguments or outputs. It is called synchronously, so it must be fast.
    */
   readonly observer?: Observer
   /** Source of time, for tests. Default: the system clock. */

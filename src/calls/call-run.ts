@@ -13,14 +13,14 @@ export class CallRun implements StageContext {
   readonly host: CallHost
   /** The end of a poisoned or interrupted call. Not final: a person may be asked about an unknown outcome. */
   verdict: ToSettle | null = null
-  /** Tells the model what people changed. */
+  /** A note for the model about what people changed. */
   note: string | undefined = undefined
   slot: Slot | null = null
   /** An attempt was abandoned, so it may still be running when the call ends. */
   abandoned = false
-  /** `abandoned`, or the attempt of a dead worker may still be running; the latter until the next attempt has ended. */
+  /** An abandoned attempt may still be running, or, until the next attempt has ended, one of a dead worker. */
   mayStillRun: boolean
-  /** Time in the body without its waits; only counted if there are budgets. An interrupted execution loses it. */
+  /** Time in the body without its waits; only counted if there are budgets. Lost if the execution is interrupted. */
   bodyMs = 0
   /** Cost that the tool declared in all attempts so far. */
   cost: number
@@ -35,7 +35,7 @@ export class CallRun implements StageContext {
     this.cost = (execution.claimed ? execution.terms?.cost : undefined) ?? 0
   }
 
-  /** The tool as this call runs it: a task runs the background form. */
+  /** The tool as this call runs it: for a task, its background variant. */
   get tool(): Tool {
     return this.#tool ?? missing('tool')
   }

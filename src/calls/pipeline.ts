@@ -1,5 +1,5 @@
-// The life of a call. The engine runs this function, and runs it again after a crash: recorded work is read back, the
-// rest is done now. Every stage returns a value; nothing a tool does makes the pipeline throw.
+// The life of a call. The engine runs this function, and runs it again after a crash: it reads recorded work back and
+// does the rest. Every stage returns a value; nothing a tool does makes the pipeline throw.
 
 import type { Drive, Driven } from '../engine/engine.ts'
 import { admission, firstEnd } from './admission/admission.ts'
@@ -38,19 +38,19 @@ function setDeciding({ execution, host }: CallRun, begin: boolean): void {
     host.queue.nestedCalls.setDeciding(ancestorsOf(execution), execution.request.uid, begin)
 }
 
-/** Releases the position in the batch order and the slot. True if other calls waited, so that one may start now. */
+/** Releases the position in the batch order and the slot. Returns true if other calls were waiting for them. */
 function leave({ execution, host, slot }: CallRun, end: Driven | null): boolean {
   const { stopped, request } = execution
   const othersWait = host.queue.hasWaiting
   host.queue.poisonSuspects.leave(request.uid)
-  // Without the store the result of this execution is not known: the call keeps its position and is claimed again.
+  // The store failed, so the result of this execution is unknown: the call keeps its position and is claimed again.
   if (stopped && 'over' in stopped && stopped.over.code === 'store_unavailable')
     host.queue.batches.executionLost(request.position, slot)
   else host.queue.batches.pipelineDone(request.position, slot, end && 'settle' in end ? end.settle : null)
   return othersWait
 }
 
-/** False if the outcome is all there is to write. */
+/** False if only the outcome has to be written. */
 const hasMoreToWrite = ({ execution, host, cost }: CallRun, task: TaskReporter | null, end: Driven): boolean =>
   task !== null ||
   'park' in end ||
@@ -59,7 +59,7 @@ const hasMoreToWrite = ({ execution, host, cost }: CallRun, task: TaskReporter |
   host.budgets.length > 0 ||
   host.wakes.maxConsecutive > 0
 
-/** Takes two microtasks at least: the next call of the batch starts in them and shares the commit of the outcome. */
+/** Takes at least two microtasks. In that time the next call of the batch starts, and its start shares the commit. */
 async function conclude(run: CallRun, task: TaskReporter | null, driven: Driven): Promise<Driven> {
   const { execution, host } = run
   const end = execution.stopped ? await cancelWaits(execution, host, driven) : driven

@@ -1,4 +1,4 @@
-// What the call pipeline needs: the foundation, the settings of calls, and calls into features above this one.
+// The ports of the call pipeline: the foundation, the settings of calls, and the features above this one that it calls.
 
 import type { NewCall, Execution, StepAttachedWrites } from '../engine/engine.ts'
 import type { Json } from '../core/tool-value.ts'
@@ -32,7 +32,7 @@ export interface KnownConnection extends Connection {
   readonly mark: string
 }
 
-/** Calls into features above this one: their objects, or functions of tasks, schedules and turns. */
+/** The features above this one that the pipeline calls, as objects or as functions of tasks, schedules and turns. */
 export interface CallPorts {
   readonly approvals: {
     /** The connection of the principal, else of the tenant. */

@@ -1,4 +1,4 @@
-// Exponential backoff, for everything that is tried again.
+// Exponential backoff, used by all retries.
 
 /** The delay before retry number `retries` (from 0): it doubles each time, up to `maxMs`. */
 export const backoffMs = (retries: number, baseMs: number, maxMs: number): number =>

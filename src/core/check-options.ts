@@ -13,10 +13,10 @@ export interface OptionCheck {
   readonly expected: string
   /** Not called for undefined, which counts as absent. */
   readonly valid: (value: unknown) => boolean
-  /** Says which part of an invalid value is wrong; undefined if the value as a whole is. */
+  /** Describes the invalid part of a value; undefined if the value as a whole is invalid. */
   readonly part?: (value: unknown, path: string) => string | undefined
   readonly required?: true
-  /** The error does not show the value. */
+  /** The value is secret, so the error does not show it. */
   readonly secret?: true
 }
 
@@ -25,7 +25,7 @@ type NamesOf<T> = T extends unknown ? keyof T : never
 /** A row for every option of T (of every member, if T is a union): `{ … } satisfies OptionTable<RunOptions>`. */
 export type OptionTable<T = Record<string, unknown>> = Readonly<Record<NamesOf<T>, OptionCheck>>
 
-/** Throws `code` if an option is unknown or has a wrong type. Allocates nothing if all are right. */
+/** Throws `code` if an option is unknown or has a wrong type. Allocates nothing if all are valid. */
 export function checkOptions(
   options: unknown,
   table: OptionTable,
@@ -37,7 +37,7 @@ export function checkOptions(
   if (problem !== undefined) throw new PawlError(code, asSentence(problem))
 }
 
-/** The same for options of which some are required. The options themselves may then not be absent. */
+/** Like checkOptions, but some options are required, and therefore the object is too. */
 export function checkRequiredOptions(
   options: unknown,
   table: OptionTable,
@@ -65,7 +65,7 @@ function unknownOrMistyped(options: unknown, table: OptionTable, owner: string, 
       : `\`${owner}\` is ${describe(options)}; it must be an object`
   for (const name in options) {
     const row = table[name]
-    // Every object inherits properties such as `constructor`; they are no rows.
+    // Every object inherits properties such as `constructor`; they are not rows.
     if (row?.valid === undefined) return unknownOption(name, table, owner)
     const value = options[name]
     if (value !== undefined && !row.valid(value)) return mistyped(value, row, `${prefix}${name}`)
@@ -171,7 +171,7 @@ export const listOf = (item: OptionCheck): OptionCheck => ({
   },
 })
 
-/** An object whose keys are free names and whose values all have one form. */
+/** An object with arbitrary keys whose values all have the same form. */
 export const recordOf = (item: OptionCheck): OptionCheck => ({
   expected: 'an object',
   valid: (value) => isObject(value) && Object.values(value).every((each) => item.valid(each)),

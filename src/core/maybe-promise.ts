@@ -3,14 +3,14 @@
 
 export type MaybePromise<T> = T | Promise<T>
 
-/** True for promises of any library. Reading `then` of a foreign object may throw; that error is the callback's own. */
+/** True for promises of any library. Reading `then` of a foreign object may throw, as if its callback had thrown. */
 export const isThenable = (value: unknown): value is PromiseLike<unknown> =>
   ((typeof value === 'object' && value !== null) || typeof value === 'function') &&
   typeof (value as { then?: unknown }).then === 'function'
 
 /**
- * Passes the value to `next`, at once if it is not a promise. `context` is handed through, so that a hot path can pass
- * a function that it does not have to create for every call.
+ * Passes the value to `next`, at once if it is not a promise. `context` is passed to `next` too, so that a hot path can
+ * use one shared function instead of a closure per call.
  */
 export function chain<T, U>(value: MaybePromise<T>, next: (value: T) => MaybePromise<U>): MaybePromise<U>
 export function chain<T, U, C>(

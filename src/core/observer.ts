@@ -1,5 +1,5 @@
-// The observer port: what metrics and traces are made from. Events carry ids, names, numbers and states, never
-// arguments, outputs or texts. Without an observer each place costs one check.
+// The observer port, the source of metrics and traces. Events carry ids, names, numbers and states, never arguments,
+// outputs or texts. Without an observer, each event costs one check.
 
 import { isThenable } from './maybe-promise.ts'
 import type { OutcomeStatus } from './outcome.ts'
@@ -28,23 +28,23 @@ export type ObservedEvent =
     })
   /** The body of a tool starts. */
   | (ObservedCall & { readonly type: 'attemptStarted'; readonly attempt: number })
-  /** It has ended. `parked`: the call waits without its body. `lost`: this worker may no longer run it. */
+  /** The body has ended. `parked`: the call waits for an answer. `lost`: the worker lost the call. */
   | (ObservedCall & {
       readonly type: 'attemptEnded'
       readonly attempt: number
       readonly status: OutcomeStatus | 'parked' | 'lost'
       readonly durationMs: number
     })
-  /** A wait is recorded. `kind`: what is asked of people, or `external` for a wait with a key. */
+  /** A wait is recorded. `kind`: the kind of request to a person, or `external` for a wait with a key. */
   | (ObservedCall & { readonly type: 'waitOpened'; readonly wait: string; readonly kind: string })
-  /** Its answer is recorded by this worker. */
+  /** This worker recorded the answer to a wait. */
   | (ObservedCall & {
       readonly type: 'waitResolved'
       readonly wait: string
       readonly by: 'value' | 'failure' | 'cancelled' | 'timeout'
       readonly durationMs: number
     })
-  /** A model is asked, for a turn, a summary or `ctx.complete`. `attempt`: more than 1 after a retryable failure. */
+  /** A model request starts (turn, summary or `ctx.complete`). `attempt` is above 1 after a retryable failure. */
   | (ObservedCall & { readonly type: 'modelCallStarted'; readonly model: string; readonly attempt: number })
   | (ObservedCall & {
       readonly type: 'modelCallEnded'
@@ -63,10 +63,10 @@ export interface ObservedUsage {
   readonly reasoningTokens: number
 }
 
-/** Called synchronously while calls run, so it must be fast. An error that it throws changes nothing. */
+/** Called synchronously while calls run, so it must be fast. An error that it throws has no effect on the call. */
 export type Observer = (event: ObservedEvent) => void
 
-/** Contains the errors of an observer; only the first is logged. */
+/** Catches the errors of an observer and logs only the first. */
 export function safeObserver(
   observer: Observer | undefined,
   logger: { error(message: string, fields: Record<string, unknown>): void },

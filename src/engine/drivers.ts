@@ -1,4 +1,4 @@
-// The drivers that are registered with an engine. Each run of a call is passed to the driver that selects it.
+// The drivers that are registered with an engine. The engine passes each execution to the driver that selects it.
 
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { CallPosition, CallRecord } from '../store/records/call-record.ts'

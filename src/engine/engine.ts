@@ -22,12 +22,12 @@ import type { Drive, Execution, NewCall } from './execution.ts'
 
 export * from './execution.ts'
 
-/** Drives calls of some tools. Everything but `drive` and `tools` is what the engine asks of it meanwhile. */
+/** Drives the calls of some tools. The engine calls the optional methods for events outside of an execution. */
 export interface Driver {
   readonly drive: Drive
   /** Recorded names of the tools that this process can drive now. The engine claims only calls of these tools. */
   tools(): readonly string[]
-  /** Selects the calls it drives. The driver without it gets the calls that no other driver selects. */
+  /** True for the calls that it drives. A driver without this method gets the calls that no other one selects. */
   selects?(execution: Execution): boolean
   /**
    * Returns the problems of a value that would become the outcome of a parked call; an empty list accepts it.
@@ -81,7 +81,7 @@ export type SubmitResult = { readonly as: 'put' | 'there'; readonly uid: string 
 export interface Engine {
   /** Adds a driver. All drivers are registered before `open`. */
   register(driver: Driver): void
-  /** Starts to claim calls: what drivers could not drive when a worker died, and everything submitted since. */
+  /** Starts to claim calls that need a worker. */
   open(): Promise<void>
   /** Recorded names of the tools that this process can drive now. */
   readonly tools: readonly string[]

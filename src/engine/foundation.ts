@@ -1,5 +1,5 @@
-// What every feature of a runtime builds on. A feature takes the part it uses, as `Pick<Foundation, …>`, and imports
-// the features below it directly.
+// The services that every feature of a runtime uses. A feature takes the part it uses, as `Pick<Foundation, …>`, and
+// imports the features below it directly.
 
 import type { Clock } from '../core/clock.ts'
 import type { Observer } from '../core/observer.ts'

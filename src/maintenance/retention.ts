@@ -28,7 +28,7 @@ export interface PruneOptions {
   readonly settledBefore?: number
   /** Prunes only this tenant. Default: all tenants. */
   readonly tenant?: string
-  /** Maximum number of calls to delete; `more` in the result tells if there are more. Default: no limit. */
+  /** Maximum number of calls to delete; `more` in the result is true if there are more. Default: no limit. */
   readonly limit?: number
 }
 

@@ -155,7 +155,7 @@ export interface CompactionMessage extends Pick<StoredMessage, 'number' | 'at' |
 export interface CompactionBudget {
   /** Estimated tokens of all messages. */
   readonly usedTokens: number
-  /** At most this many tokens of messages should stay. */
+  /** The remaining messages should have at most this many tokens. */
   readonly keepTokens: number
   /** At most this many tokens should be sent in one request of `complete`; Infinity if that is not known. */
   readonly requestTokens: number
@@ -163,17 +163,17 @@ export interface CompactionBudget {
   readonly summary: string | null
   /** Aborted when the turn is cancelled, and when the function takes too long. */
   readonly signal: AbortSignal
-  /** Asks the model of the turn, which pays for it. Rejects with a ModelFailure; `tooLong`: the prompt does not fit. */
+  /** Asks the model; the turn is charged for it. Rejects with a ModelFailure; `tooLong`: the prompt does not fit. */
   complete(request: { readonly instructions: string; readonly prompt: string }): Promise<string>
 }
 
 export interface CompactionPlan {
   /**
-   * Number of the last message to replace; all messages before it are replaced too. Not the last message, which the
-   * model has to answer, and not a message with calls, which stay together with their results.
+   * Number of the last message to replace; all messages before it are replaced too. It cannot be the last message,
+   * which the model has to answer, or a message with calls, which stay with their results.
    */
   readonly upTo: number
-  /** The text. A function is called after `upTo` was checked, so that no model is asked in vain. */
+  /** The text. A function is called after `upTo` was checked, so that no model request is wasted on an invalid plan. */
   readonly text: string | (() => Promise<string>)
 }
 

@@ -199,7 +199,7 @@ const negate =
 
 const typeOf = (value: Json): string => (value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value)
 
-/** "2000" is unsure against 2000, because a body may convert it. Only a comparison with null is always certain. */
+/** "2000" is unsure if 2000 is expected: a body may convert it. Only a comparison with null is always certain. */
 const equalTo =
   (operand: Json): Test =>
   (value) =>

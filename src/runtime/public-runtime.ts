@@ -1,4 +1,4 @@
-// The object that createRuntime() returns: the public methods, on the parts that openRuntime() has built.
+// The object that createRuntime() returns: the public methods, implemented with the parts that openRuntime() built.
 
 import type { Approvals } from '../approvals/approvals.ts'
 import type { PinStore } from '../approvals/definition-pins.ts'

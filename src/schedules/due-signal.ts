@@ -1,16 +1,16 @@
-// Tells the scheduler of this process about rows that are written as due. Created before the scheduler, because tools,
-// turns and schedules write such rows; a process without a scheduler (`worker: false`) ignores the signal.
+// Tells the scheduler of this process about new rows in the `due` collection. Created before the scheduler, because
+// tools, turns and schedules write such rows; a process without a scheduler (`worker: false`) ignores the signal.
 
 export class DueSignal {
   /** Set by the scheduler when it starts. */
   listener: { wakeAt(at: number): void; expectWrite(): void } | null = null
 
-  /** A row that was written is due at this instant. */
+  /** Reports a new row that is due at this instant. */
   dueAt(at: number): void {
     this.listener?.wakeAt(at)
   }
 
-  /** A row that is due at once is about to be committed. */
+  /** Reports that a row that is due at once is about to be committed. */
   expectWrite(): void {
     this.listener?.expectWrite()
   }

@@ -1,4 +1,4 @@
-// What schedules, triggers and the scheduler need, in addition to what tasks need.
+// The ports of schedules, triggers and the scheduler, which extend those of tasks.
 
 import type { KeyedMutex } from '../core/keyed-mutex.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'

@@ -38,7 +38,7 @@ export const wakeOption = either(
   nested({ maxConsecutive: wholeNumber(1) } satisfies OptionTable<{ maxConsecutive?: number }>),
 )
 
-/** The scheduler is told about a wake row before it is committed, so that it polls. */
+/** Notifies the scheduler before the wake row is committed, so that it polls after the commit. */
 export function openWakes(
   option: boolean | { readonly maxConsecutive?: number } | undefined,
   { clock, due }: { readonly clock: Clock; readonly due: DueSignal },

@@ -56,7 +56,7 @@ export class Batches {
   readonly #show: ProjectOutcome
   readonly #sizes: Sizes
   readonly #argumentLimits: ArgumentLimits
-  /** A hook may refuse a call, so the order of the calls matters. */
+  /** A hook may end the batch, so even a batch of parallel calls needs an order. */
   readonly #mayAbort: boolean
   readonly #ids: Ids
   readonly #seal: Seal

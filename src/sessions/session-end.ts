@@ -107,7 +107,7 @@ export async function taskEndChore(
 /** Drives the chore; retries until everything is done. */
 export const endChoreDriver = (host: SchedulesHost): Driver => ({
   tools: () => [endTool],
-  // A model may call a tool by this name; that call is `absent` and not a chore.
+  // A model may request a tool of this name; such a call is marked `absent` and is not a chore.
   selects: ({ request, options }) => request.tool === endTool && !options.absent,
   async drive(execution) {
     const { tenant, id } = execution.request.position

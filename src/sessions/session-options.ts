@@ -72,7 +72,7 @@ export const runOptions = {
   until: either(oneOf('settled', 'waiting'), duration),
 } satisfies OptionTable<RunUntil>
 
-/** sessions/call-request.ts checks the values, with those of the calls of a batch. */
+/** sessions/call-request.ts checks the values, together with the calls of the batch. */
 export const callOptions = {
   id: string,
   batch: string,

@@ -4,10 +4,10 @@ import type { Scope } from '../core/scope.ts'
 import type { Change, DocumentName, Store, StoredDocument } from './store.ts'
 
 export interface CollectionTerms {
-  /** What a document belongs to; `any`: to a session or to the whole tenant. */
+  /** The owner of a document; `any`: a session or the whole tenant. */
   readonly scope: 'session' | 'tenant' | 'any' | 'store'
   /**
-   * `session`, `tenant`: erasing one. `prune`: retention. `end`: its feature deletes it when it is used, removed or
+   * `session`, `tenant`: erasing its owner. `prune`: retention. `end`: its feature, once it is used, removed or
    * replaced.
    */
   readonly erasedBy: readonly ('session' | 'tenant' | 'prune' | 'end')[]
@@ -20,7 +20,7 @@ const pageSize = 200
 
 export type DocumentWrite = NonNullable<Change['documents']>[number]
 
-/** The row that deletes a document that was read. */
+/** The row that deletes this document. */
 export const deletionOf = ({ of, tenant, session, key }: DocumentName): DocumentWrite => ({
   of,
   tenant,
@@ -65,7 +65,7 @@ export class Collection<T, K extends readonly unknown[] = [id: string]> {
     return { ...this.name(of, ...key), value: null }
   }
 
-  /** Pages of at most `limit` documents after the key `from`. Without a session or tenant, of all of them. */
+  /** Pages of at most `limit` documents after the key `from`. Without a session or tenant: documents of all of them. */
   async *pages(
     store: Pick<Store, 'documentsOf'>,
     of: Partial<Scope>,

@@ -97,7 +97,7 @@ export const collections = {
   toolRevealed: byId<never>('tool-revealed', inSession),
 
   // Turns.
-  /** The head: says which turn may append messages, one at a time across all workers. */
+  /** The head: names the one turn, across all workers, that may append messages. */
   conversation: single<HeadRow>('conversation', inSession),
   message: keyed<never, [number: number]>('message', { ...inSession, sealed: 'sensitive' }, messageKey),
   /** Messages sent but not yet read by a turn, in order of arrival. */
@@ -110,10 +110,10 @@ export const collections = {
   modelUsage: byId<unknown>('model-usage', inSession),
   /** A call represented by a placeholder in the conversation; its result is delivered later. */
   resultOwed: byId<OwedRow>('result-owed', whileNeeded),
-  /** Something the next turn must be told, oldest first. The id is made by noticeKey(). */
+  /** Notices that the next turn must read, oldest first. The id is made by noticeKey(). */
   notice: byId<NoticeRow>('notice', { ...whileNeeded, sealed: 'sensitive' }),
 
-  // Tasks. The id is that of the task unless it says otherwise.
+  // Tasks. The id is that of the task unless stated otherwise.
   task: byId<TaskRow>('task', withTask),
   taskRun: byId<TaskRun>('task-run', withTask),
   /** Keyed by the call's uid, which is time-ordered; the value is the task id. */
@@ -141,14 +141,14 @@ export const collections = {
     withTask,
     (task, number) => `${task}:${padded(number, 9)}`,
   ),
-  /** Compared and set by every start that a model requests, so that open tasks are counted exactly. */
+  /** Changed by every start that a model requests, with compare-and-set, so that open tasks are counted exactly. */
   taskStarts: single<never>('task-starts', inSession),
 
   // Schedules and triggers: the rows are in schedules/.
   schedule: byId<unknown>('schedule', { ...whileNeeded, sealed: 'sensitive' }),
-  /** Compared and set by every API change to the schedules of a session, so that limits are counted exactly. */
+  /** Changed by every API change to schedules, with compare-and-set, so that limits are counted exactly. */
   scheduleGate: single<never>('schedule-gate', inSession, 'gate'),
-  /** What starts next. The id begins with the time and is unique across all tenants. */
+  /** Rows for the scheduler. The id begins with the due time and is unique across all tenants. */
   due: byId<unknown>('due', whileNeeded),
   subscription: byId<unknown>('subscription', { ...whileNeeded, sealed: 'sensitive' }),
   /** Subscriptions by event; the id is the event and a digest. */

@@ -1,5 +1,5 @@
 // Every name that the runtime itself records with a call: the keys of its steps, and its reserved names of waits,
-// batches, sessions and tools. They are data: a changed name is not found again in existing stores.
+// batches, sessions and tools. They are persisted: records in existing stores are not found under a changed name.
 
 /** Names given by a host or a tool cannot start with it. */
 export const reservedPrefix = 'pawl:'
@@ -31,7 +31,7 @@ export const stepKeys = {
   emitWithKey: (key: string) => `emit:key:${key}`,
   /** The event that ends a task. */
   lastEmit: 'emitted',
-  /** By its name, or by its number among the completions without one. */
+  /** A completion by its name, or by its number among the completions without one. */
   completion: (name: string | undefined, nextNumber: () => number) =>
     name === undefined ? `completion:${nextNumber()}` : `complete:${name}`,
   valueWrite: (what: 'values' | 'secrets', retries: number, number: number, key: string) =>
@@ -70,8 +70,8 @@ export const stepBatchPrefix = 'pawl:step:'
 export const announceSession = (wait: string): string => `pawl:announcement:${wait}`
 
 /**
- * Recorded tool names of internal calls. No user tool can have one: their names and ids have no colon in front of
- * an @. A turn is recorded as its batch and its model.
+ * Recorded tool names of internal calls. No user tool can have such a name: its name and id never contain a colon
+ * before an @. A turn is recorded as its batch and its model.
  */
 export const announceTool = 'pawl:announce'
 /** Ends the tasks of a session or task that has ended. */

@@ -1,4 +1,4 @@
-// Tells background calls from calls whose caller waits for them.
+// Distinguishes background calls from calls whose caller waits for them.
 
 import type { Scope } from '../core/scope.ts'
 import { parseCallOptions } from '../store/records/call-record.ts'

@@ -54,7 +54,7 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
           ...endNotice(task, await taskResult(host, of, key)),
           ...(task.wake === 'silent' ? { about: 'lost' as const } : {}),
         })
-      // A moved call is listed whatever its policy, in case its worker is lost. It was not lost: remove it.
+      // A moved call is listed whatever its policy, in case its worker is lost. This one was not lost, so remove it.
       else
         await store.commit({
           guards: [{ kind: 'kept', ...collections.taskWake.name(of, key), revision }],

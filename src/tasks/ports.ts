@@ -1,4 +1,4 @@
-// What tasks, schedules and triggers need.
+// The ports of tasks, schedules and triggers: what they need from the runtime and from other features.
 
 import type { CallRenderer } from '../calls/output/render-call-result.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
@@ -33,7 +33,7 @@ export interface TaskCallRequest {
   readonly deadline?: number | Date
 }
 
-/** What reading tasks needs. */
+/** Dependencies of the functions that read tasks. */
 export interface TaskReadPorts extends Pick<Foundation, 'store' | 'redact'> {
   readonly renderer: CallRenderer
 }

@@ -66,8 +66,8 @@ export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task
 }
 
 /**
- * Throws would_deadlock if `target` waits for `waits`, directly or through other tasks. Each task records what it waits
- * for before this check, so of two tasks that begin to wait for each other at least one sees the cycle.
+ * Throws would_deadlock if the task `target` waits for the task `waits`, directly or through others. Each task records
+ * what it waits for before this check, so of two tasks that begin to wait for each other at least one sees the cycle.
  */
 export async function checkDeadlock(store: Store, owner: Owner, waits: string, target: string): Promise<void> {
   const seen = new Set([target])

@@ -50,7 +50,7 @@ export function failingTool(
   })
 }
 
-/** Never ends. It ignores the abort signal unless `listens` is true. */
+/** Never returns. It ignores the abort signal unless `listens` is true. */
 export function hangingTool(options: TestToolOptions & { readonly listens?: boolean } = {}): TestTool<never> {
   return buildTool(
     'hanging',

@@ -121,7 +121,7 @@ function toSeen(request: ModelRequest): Seen {
 
 interface ChosenLine {
   readonly line: string | ScriptedLine
-  /** Its index among the lines that are used in order; null for a line with `when`. */
+  /** Index among the lines that are used in order; null for a line with `when`. */
   readonly which: number | null
   readonly from: Line
 }

@@ -49,7 +49,7 @@ const onRequest = {
   values: (): Tool[] => [kvStore],
   /** The model stores secrets and passes them to tools by reference. Throws `config_invalid` for invalid options. */
   secrets: (options: SecretToolOptions = {}): Tool[] => [secretStore(options)],
-  /** The model puts questions to the person it works for. */
+  /** The model asks its user questions. */
   questions: (): Tool[] => [askUser],
   /** Reads the rest of a result that was too long to show in full. */
   outputs: (): Tool[] => [readOutputTool()],

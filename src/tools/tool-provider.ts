@@ -33,7 +33,7 @@ export interface Provider {
    * function.
    */
   onChange?(listener: () => void): () => void
-  /** Releases resources. Called once, when the runtime closes or the provider is withdrawn. */
+  /** Releases resources. Called once, when the runtime closes or the provider is removed. */
   close?(): void | Promise<void>
 }
 

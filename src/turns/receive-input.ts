@@ -1,4 +1,4 @@
-// The stages of a turn that read input: the start of the turn, and what arrived since the last answer. Called by
+// The stages of a turn that read input: the start of the turn, and input that arrived since the last answer. Called by
 // turn-loop.ts.
 
 import { isWoken } from '../store/records/conversation.ts'

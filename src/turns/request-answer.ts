@@ -69,8 +69,8 @@ async function recordAnswer(run: TurnRun, model: Model): Promise<void> {
 
 /**
  * After a "too long" failure of the model: compacts half of the conversation, the second time everything but the last
- * message. Attempts are recorded with the summary, so each is made once per answer. Returns null if the model can be
- * asked again, else the error.
+ * message. Attempts are recorded with the summary, so each is made once per answer. Returns null if the request can be
+ * repeated, else the error.
  */
 async function compactAfterOverflow(run: TurnRun, model: Model, error: unknown): Promise<unknown> {
   if (!(error instanceof ModelFailure) || !error.tooLong) return error

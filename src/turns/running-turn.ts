@@ -1,5 +1,5 @@
-// The state of a running turn, which the stages of turn-loop.ts read and change. What to do next follows from the last
-// recorded message.
+// The state of a running turn, which the stages of turn-loop.ts read and change. The last recorded message determines
+// the next stage.
 
 import type { Execution } from '../engine/engine.ts'
 import type { HeadRow } from '../store/records/conversation.ts'

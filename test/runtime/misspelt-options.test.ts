@@ -129,20 +129,20 @@ describe.each(functions)('%s', (_, table, call) => {
       .map((_letter, at) => name.slice(0, at) + name.slice(at + 1))
       .findLast((each) => !names.includes(each)) ?? ''
 
-  test.each(names)('CALL-12: a misspelt `%s` is refused by name', async (name) => {
+  test.each(names)('CALL-12: the error about a misspelt `%s` names it', async (name) => {
     const wrong = withoutLetter(name) || `${name}x`
     expect(await refusalOf(() => call({ [wrong]: 1 } as never))).toContain(`has no option \`${wrong}\``)
   })
 
   test.each(names.filter((name) => table[name]?.expected !== 'anything'))(
-    'CALL-12: a wrong type of `%s` is refused by name',
+    'CALL-12: the error about a wrong type of `%s` names it',
     async (name) => {
       expect(await refusalOf(() => call({ [name]: Symbol('wrong') } as never))).toMatch(`${name}\` is`)
     },
   )
 })
 
-test('CALL-12: a misspelt name is answered with the right one', async () => {
+test('CALL-12: the error about a misspelt option suggests the right name', async () => {
   expect(await refusalOf(() => runtime.session('s', { tenent: 't' } as never))).toBe(
     '`session()` has no option `tenent`; did you mean `tenant`?',
   )
@@ -192,7 +192,7 @@ const others = `session.loadTools session.recording session.usage session.cancel
   runtime.health runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
   runtime.tools.withdraw runtime.quarantine.list runtime.quarantine.accept runtime.connections.list`.split(/\s+/)
 
-test('CALL-12: every function of the runtime and of a session is in a list of this test', () => {
+test('CALL-12: this file tests every function of the runtime and of a session', () => {
   const surface = (of: object, path: string): string[] =>
     Object.entries(of).flatMap(([name, value]) => {
       if (/\.(files|values|secrets)$/.test(`${path}.${name}`) || Array.isArray(value)) return []

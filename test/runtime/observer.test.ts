@@ -25,7 +25,7 @@ async function observing(options: { tools?: readonly Tool[]; models?: readonly M
 
 const subject = { call: expect.any(String) as string, tool: 'look', tenant: 'default', session: 's' }
 
-test('DOOR-3: the observer is told when a call starts and settles, with its durations', async () => {
+test('DOOR-3: the observer gets events when a call starts and settles, with durations', async () => {
   const look = readOnlyTool('look', (_, ctx) => ctx.sleep(2_000))
   const { runtime, clock, of } = await observing({ tools: [look] })
   await after(runtime.session('s').run([{ id: 'c', name: 'look' }]), clock)
@@ -43,7 +43,7 @@ test('DOOR-3: the observer is told when a call starts and settles, with its dura
   ])
 })
 
-test('DOOR-3: the observer is told of every attempt, its number and its status', async () => {
+test('DOOR-3: the observer gets events for every attempt, with number and status', async () => {
   let tries = 0
   const look = readOnlyTool('look', { retry: { attempts: 2 } }, () => {
     if (++tries === 1) throw retry({ after: 100 })
@@ -62,7 +62,7 @@ test('DOOR-3: the observer is told of every attempt, its number and its status',
   expect(of('callSettled')).toMatchObject([{ status: 'failure', attempts: 2 }])
 })
 
-test('DOOR-3: the observer is told when a wait opens and how it was resolved', async () => {
+test('DOOR-3: the observer gets events when a wait opens and when it is resolved', async () => {
   const look = simpleTool('look', (_, ctx) => ctx.later({ name: 'job', deadline: '1h' }))
   const { runtime, clock, of } = await observing({ tools: [look] })
   const running = runtime.session('s').run([{ id: 'c', name: 'look' }])
@@ -78,7 +78,7 @@ test('DOOR-3: the observer is told when a wait opens and how it was resolved', a
   expect(of('callStarted')).toMatchObject([{ resumed: false }, { resumed: true }])
 })
 
-test('DOOR-3: the observer is told of an approval request and its decision', async () => {
+test('DOOR-3: the observer gets events for an approval request and its decision', async () => {
   const look = simpleTool('look', { approval: 'always' }, () => 'ok')
   const { runtime, clock, of } = await observing({ tools: [look] })
   const running = runtime.session('s').run([{ id: 'c', name: 'look' }])
@@ -90,7 +90,7 @@ test('DOOR-3: the observer is told of an approval request and its decision', asy
   expect(of('waitResolved')).toMatchObject([{ by: 'value' }])
 })
 
-test('DOOR-3: the observer is told of every model request, its usage and its failures', async () => {
+test('DOOR-3: the observer gets events for every model request, with usage and failures', async () => {
   const usage = { inputTokens: 5, outputTokens: 2, cachedTokens: 1, reasoningTokens: 0 }
   let asked = 0
   const model: Model = {

@@ -23,7 +23,7 @@ test('DUR-7: a slow renewal does not shorten the lease of a later one', () => {
   expect(heart.until).toBe(1_500)
 })
 
-test('DUR-7: the thread renews for a blocked event loop for at most three leases', () => {
+test('DUR-7: the thread renews the lease of a blocked event loop for at most three periods', () => {
   const heart = new LeaseHeartbeat(300)
   heart.recordActivity(1_000)
   heart.recordRenewal(1_000, 1_001)

@@ -40,11 +40,11 @@ export const admission: readonly Stage[] = [
   applyAnswer, // the wait that the call parked on has been answered
   awaitPredecessors, // a task may have to wait for other tasks
   recover, // the worker died during the body: run it again, reconcile, or end as unknown
-  requestPermission, // decisions of people so far, then the policy, then an approval request
+  requestPermission, // decisions by people so far, then the policy, then an approval request
   countCall, // budgets
 ]
 
-/** The end of the first stage that has one, or null if the body may run. */
+/** Runs the stages until one ends the call and returns that end; null if the body may run. */
 export function firstEnd(stages: readonly Stage[], run: CallRun, from = 0): StageEnd {
   for (let at = from; at < stages.length; at++) {
     const end = (stages[at] as Stage)(run)
@@ -123,7 +123,7 @@ function requestPermission(run: CallRun): StageEnd {
   return chain(isNew ? permitByPolicy(run) : permitRecovered(run), usePermit, run)
 }
 
-/** A stopped call requests no approval; the attempt loop ends it. */
+/** Do not request approval for a stopped call: the attempt loop ends it. */
 const permitByPolicy = (run: CallRun): MaybePromise<Permit> =>
   run.execution.stopped ? { input: run.input } : checkPolicy(run, run.input)
 

@@ -23,7 +23,7 @@ import { stepKeys } from '../../store/journal-keys.ts'
 /** `rejected`: the call ends without another attempt. `missing`: the body needs a connection to a provider. */
 type AttemptResult = Driven | MissingConnection | { readonly rejected: ToSettle }
 
-/** Synchronous up to the first line of the body, unless something has to be awaited before. */
+/** Synchronous up to the first line of the body, unless it must wait for something before that. */
 export async function attempts(run: CallRun): Promise<Driven> {
   for (;;) {
     const delay = run.execution.awaitRetryDelay() // the remaining retry delay, after a recovery
@@ -44,7 +44,7 @@ function begin(run: CallRun): MaybePromise<AttemptResult> {
   return chain(enterQueue(run, run.attemptInput.args), runInSlot, run)
 }
 
-/** True if the call will be past its deadline after the delay. */
+/** True if the call has passed its deadline when the delay ends. */
 function isLate({ execution, tool, host }: CallRun, delayMs: number): boolean {
   return host.clock.now() + delayMs >= (effectiveDeadline(execution, tool.clocks) ?? Infinity)
 }
@@ -55,15 +55,15 @@ function runInSlot(entered: { readonly slot: Slot } | ToSettle, run: CallRun): M
   return chain(runAcceptedDefinition(run), waitForRoom, run)
 }
 
-/** Other workers hold the slots that the body needs: waits for them and starts the attempt again. */
+/** If other workers hold the slots that the body needs, waits for them and starts the attempt again. */
 function waitForRoom(result: AttemptResult | NoRoomResult, run: CallRun): MaybePromise<AttemptResult> {
   if (!('noRoom' in result)) return result
   return chain(enterAgain(run, run.slot as Slot, result.noRoom), runInSlot, run)
 }
 
 /**
- * Runs the body. While the call was queued, a provider may have changed the definition of its tool: one that is not
- * accepted does not run. Local tools need no check.
+ * Runs the body. While the call was queued, a provider may have changed the definition of its tool: a definition that
+ * is not accepted does not run. Local tools need no check.
  */
 function runAcceptedDefinition(run: CallRun): MaybePromise<AttemptResult | NoRoomResult> {
   const { request } = run.execution

@@ -32,8 +32,8 @@ export const withCost = (result: ToSettle, cost: number | undefined): ToSettle =
   cost === undefined || result.settle.cost === cost ? result : { settle: { ...result.settle, cost } }
 
 /**
- * A mismatch with the output schema is an internal failure of the tool, not of the model; so is a schema that throws or
- * does not return in time, because the body has already run.
+ * A result that does not match the output schema is an internal failure of the tool, not a mistake of the model. The
+ * same applies to a schema that throws or does not return in time.
  */
 function checkOutput(given: ToSettle, stage: StageContext): MaybePromise<ToSettle> {
   const { output } = stage.tool

@@ -72,7 +72,7 @@ class Attempt implements AttemptControl {
     this.#execution = execution
     this.#tool = tool
     this.#host = host
-    // The run holds those of the current attempt; an abandoned attempt keeps its own.
+    // Copied from the run, which holds those of the current attempt: an abandoned attempt keeps its own.
     this.#input = run.attemptInput
     this.#slot = run.slot as Slot
     this.#timeouts = new AttemptTimeouts(host, execution, tool.clocks, (name) => this.#stop(name))

@@ -18,7 +18,7 @@ import type { CallHost } from '../ports.ts'
 import { collections } from '../../store/collections.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
-/** Counts the call, if there are budgets; null if it is within the budgets, else the refusal. */
+/** Counts the call against its budgets, if there are any. Returns the refusal, or null if the call is within them. */
 export function checkCallBudget({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
   // A call whose body has begun was counted before.
   return execution.attempt > 0 ? null : countCall(execution, host, true)

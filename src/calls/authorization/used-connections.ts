@@ -1,4 +1,4 @@
-// The connections that one execution of a body has used, and the removal of secrets that one execution of a body received.
+// The connections and secrets that one execution of a body received, and the redaction of those secrets.
 
 import { Redactor } from '../../security/redact.ts'
 

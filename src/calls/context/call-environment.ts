@@ -1,4 +1,5 @@
-// What the methods of ctx share: the running attempt and the rules for using it. Context (context.ts) implements it.
+// The shared state of the methods of ctx: the running attempt and the rules for using it. Context (context.ts)
+// implements it.
 
 import type { Execution } from '../../engine/engine.ts'
 import type { Tool } from '../../tools/tool.ts'
@@ -22,7 +23,7 @@ export interface CallEnvironment {
   onStopRequested(listener: () => void): () => void
   /** Connections and secrets that the body has read. */
   readonly connections: UsedConnections
-  /** The same, or null if the body has read none. They are redacted from recorded values. */
+  /** The same; null if the body has read none. Secrets among them are redacted from recorded values. */
   readonly usedConnections: UsedConnections | null
   /** Throws if the method is used inside a step or after the attempt ended. */
   assertUsable(what: string): void

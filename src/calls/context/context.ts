@@ -1,5 +1,5 @@
-// The ctx of a body: what its methods share, its lifecycle (it can be aborted, and after the attempt has ended it records
-// nothing more), and the table that composes it from the groups of methods in this folder.
+// The ctx of a body: its shared state, its lifecycle (it can be aborted, and it records nothing after the attempt has
+// ended), and the table that composes it from the groups of methods in this folder.
 
 import type { Execution } from '../../engine/engine.ts'
 import type { Json } from '../../core/tool-value.ts'
@@ -175,7 +175,7 @@ export class Context implements CallEnvironment {
   }
 }
 
-/** A group of methods for each member of ctx. A group is created when the body first uses one of its members. */
+/** The group of each member of ctx. A group is created when the body first uses one of its members. */
 const groups = {
   idempotencyKey: derivedValues,
   key: derivedValues,
@@ -207,7 +207,7 @@ const groups = {
 
 type Group = (context: CallEnvironment) => object
 
-/** Its members are getters, so that bodies can destructure ctx and use its methods alone. */
+/** Its members are getters, so that bodies can destructure ctx. */
 class BodyContext implements Omit<SearchContext, keyof typeof groups> {
   static {
     for (const [name, group] of Object.entries<Group>(groups))

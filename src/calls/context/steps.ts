@@ -1,5 +1,5 @@
-// ctx.step: no blank or duplicate id, retries, timeout, and the recorded form of the input, the result and the error, so
-// that the first run sees what a replay will see.
+// ctx.step: checks its id, applies retries and the timeout, and returns the input, result and error in their recorded
+// form, so that the first run sees what a replay will see.
 
 import {
   boolean,

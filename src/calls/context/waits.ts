@@ -1,4 +1,4 @@
-// ctx.sleep, later, ask and connection: a body that waits for time, an external service or a person.
+// ctx.sleep, later, ask and connection: they let a body wait for a time, an external service or a person.
 
 import type { WaitTerms } from '../../store/records/call-record.ts'
 import {

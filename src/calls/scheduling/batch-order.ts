@@ -164,8 +164,8 @@ interface HeldSlot {
 }
 
 /**
- * All batch orders of this process: finds the entry of a call, and counts the holders of an entry until it may leave.
- * Used by the queue, the batches and the pipeline.
+ * All batch orders of this process: finds the entry of a call, and counts the holders of an entry, which stays until it
+ * has none. Used by the queue, the batches and the pipeline.
  */
 export class BatchPositions {
   /** By name. Orders without a name are only reachable through their entries. */

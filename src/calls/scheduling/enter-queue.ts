@@ -108,7 +108,7 @@ export function ancestorsOf({ options: { root, above } }: Pick<Execution, 'optio
   return root === undefined ? none : above === undefined ? [root] : [root, ...above]
 }
 
-/** Marks a call that waits before it has a slot (for a person, say), so that its ancestors can be paused too. */
+/** Marks a call that waits before it has a slot, for example for a person, so that its ancestors can be paused too. */
 export function markAwayBeforeSlot({ execution, host }: Pick<StageContext, 'execution' | 'host'>): void {
   const ancestors = ancestorsOf(execution)
   if (ancestors.length > 0) host.queue.nestedCalls.callAway({ uid: execution.request.uid, ancestors })

@@ -259,7 +259,7 @@ export const sealedUid = (uid: string): string => `${uid}${sealedSuffix}`
 export const isSealedUid = (uid: string): boolean => uid.endsWith(sealedSuffix)
 
 /**
- * A call refers to an attachment. Attachments are stored by content, once per tenant. They are erased with the last call
+ * A call's use of an attachment. Attachments are stored by content, once per tenant. They are erased with the last call
  * that created one or contains one in its input, records or outcome.
  */
 export interface AttachmentUse {

@@ -169,7 +169,7 @@ export type NewEvent = {
 }[EventType]
 
 export type EventRecord = NewEvent & {
-  /** Position in the whole store: the cursor. A gap that a reader has passed is never filled later. */
+  /** Position in the whole store: the cursor. An event never appears at a position that a reader has already passed. */
   readonly position: number
   /** Sequence number in its session, from 1, without gaps. */
   readonly seq: number

@@ -36,7 +36,7 @@ export function jumpingClock(options: { from: number; file: string; busy: () => 
       writeFileSync(file, String(now))
     }
     for (const each of chores.values()) {
-      // Without a timer only other processes can cause progress, so every interval runs to look for it.
+      // With no timer left, only another process can make progress, so every interval runs to check for that.
       if (next && now - each.last < each.ms) continue
       each.last = now
       each.chore()

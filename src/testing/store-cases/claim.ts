@@ -39,7 +39,7 @@ async function claimConcurrently(handles: readonly Store[]): Promise<void> {
 export const claimCases: readonly StoreCase[] = [
   {
     topic: 'claim',
-    name: 'a claim takes a whole batch line, and no other live worker shares it',
+    name: 'a claim takes all calls of a batch, and no other live worker shares it',
     promise: ['SCHED-1'],
     async run(open) {
       const { store } = await open(manualClock())
@@ -57,7 +57,7 @@ export const claimCases: readonly StoreCase[] = [
       await store.renew('w', long)
       await store.renew('v', long)
       assert.deepEqual(uids(await store.claim('w', r.tools, 1)), ['a1', 'a2'])
-      // Later calls of the batch order go to the same worker. A call that resumes after an answer is not part of it.
+      // Later calls of a batch go to the same worker, except for calls that resume after an answer.
       await r.insert(store, of('a4', 'A'), of('a5', 'A', { wait: 'w1', state: 'queued' }))
       assert.deepEqual(uids(await store.claim('v', [...r.tools, 'unknown'], 10)), ['b1', 'x', 'a5'])
       assert.deepEqual(uids(await store.claim('w', r.tools, 10)), ['a4'])
@@ -67,7 +67,7 @@ export const claimCases: readonly StoreCase[] = [
   },
   {
     topic: 'claim',
-    name: 'two handles that claim concurrently never share a line',
+    name: 'two handles that claim concurrently never share a batch',
     promise: ['SCHED-1'],
     needs: 'second handle',
     async run(open) {

@@ -1,6 +1,6 @@
 // Runs grep patterns in worker threads. A pattern may backtrack forever and cannot be interrupted from its own thread,
-// so it runs in a worker that is killed at the deadline; the event loop never blocks. The pool is small, threads are
-// reused, never keep a program alive, and end after an idle time.
+// so it runs in a worker that is killed at the deadline; the event loop never blocks. The pool is small; its threads
+// are reused, do not keep a program alive, and end after an idle time.
 
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
@@ -23,7 +23,7 @@ const startMs = 20_000
 /** Memory of a thread: texts of 5 MiB and their lines fit many times over. */
 const resourceLimits = { maxOldGenerationSizeMb: 192, stackSizeMb: 4 }
 
-/** Thrown when the signal aborts a search. Carries no reason: the canceller knows it. */
+/** Thrown when the signal aborts a search. Carries no reason: the code that aborted the signal knows it. */
 export class SearchCancelled extends Error {}
 
 class SearchThread {

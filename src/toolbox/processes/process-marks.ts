@@ -25,7 +25,7 @@ const readsAtOnce = 64
 const maxScans = 40
 /** One empty scan proves nothing: during it a process may have started another and exited. */
 const emptyScansNeeded = 2
-/** How many scans wait for a young process that shows no environment at all. */
+/** Maximum number of extra scans for a new process whose environment is still empty. */
 const maxUnclearScans = 10
 /** Pause between two scans when some entries could not be read. */
 const unreadPauseMs = 25

@@ -51,9 +51,7 @@ export interface ProcessOptions {
 export interface ProcessEnd {
   /** The exit code; null when a signal ended it or nothing was started. */
   readonly code: number | null
-  /**
-   * 'cancel' or 'timeout' if we ended it, whatever its exit code; else the signal that did; null if it exited itself.
-   */
+  /** 'cancel' or 'timeout' if we ended it; else the signal that ended it; null if it exited by itself. */
   readonly killedBy: string | null
   readonly stdout: string
   readonly stderr: string

@@ -1,5 +1,5 @@
-// report_progress: the model reports how its work goes. Watchers of the call see the report at once, and it is recorded
-// as the result.
+// report_progress: the model reports its progress. Watchers of the call see the report at once, and it is recorded as
+// the result.
 
 import { fail } from '../../core/outcome.ts'
 import { narrate } from '../../tools/narration/narration-templates.ts'

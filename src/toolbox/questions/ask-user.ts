@@ -21,7 +21,7 @@ interface Input {
 }
 
 const defaultSeconds = 300
-/** A timeout below this means that the session is unattended: a question to people waits at least one second. */
+/** Questions to people wait at least one second, so a shorter timeout means that the session is unattended. */
 const unattendedMs = 500
 
 export const askUser = tool({

@@ -15,7 +15,7 @@ const readsAtOnce = 64
 
 export class ProcessStats {
   readonly #mark: Buffer
-  /** Pids known to belong to others, and pids of this run. */
+  /** Pids known not to belong to this run, and pids of this run. */
   #others = new Set<string>()
   #ours = new Set<string>()
   readonly #groups = new Set<string>()

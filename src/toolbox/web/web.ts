@@ -78,7 +78,7 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     }),
     output,
     hints: { readOnly: !saves, idempotent: true, openWorld: true },
-    // Trusted hosts are allowed; for others the policy decides, and its default asks a person.
+    // Trusted hosts are allowed; for others the policy decides, and by default it requires approval.
     approval: ({ url }) => (isTrusted(url) ? 'allow' : undefined),
     // The preview shows the complete URL: data could be exfiltrated at its end.
     preview({ url, method = 'GET', save_to_file: path }) {

@@ -34,7 +34,7 @@ interface CompactOptions {
   /** Send all older messages to the model: `limit` does not reflect its context size. */
   readonly whole?: boolean
   readonly signal: AbortSignal
-  /** `usage`: null if no model was asked. */
+  /** `usage`: null if no model request was made. */
   next(message: SummaryMessage, upTo: number, usage: TurnUsage | null): ReturnType<History['next']>
   add(record: MessageRecord): void
 }
@@ -147,7 +147,7 @@ const addUsage = (a: Usage, b: Usage): Usage => ({
   reasoningTokens: a.reasoningTokens + b.reasoningTokens,
 })
 
-/** A plan that cannot be recorded would hide the message to answer, or split a call from its result. */
+/** Refuses plans that would hide the message to answer or separate a call from its result. */
 function checkPlan(plan: unknown, messages: readonly CompactionMessage[]): CompactionPlan {
   const { upTo, text } = (plan ?? {}) as Partial<CompactionPlan>
   if (typeof upTo !== 'number' || (typeof text !== 'string' && typeof text !== 'function'))

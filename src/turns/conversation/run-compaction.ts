@@ -19,7 +19,7 @@ interface LimitedRun {
   close(): void
 }
 
-/** One time limit for all that the function does. A cancelled turn does not wait for it. */
+/** One time limit for the whole function, including its text function. A cancelled turn does not wait for it. */
 export function startLimited(clock: Clock, turn: AbortSignal): LimitedRun {
   const own = new AbortController()
   const stop = (): void => own.abort(turn.reason)

@@ -142,7 +142,7 @@ test('WAIT-1 CALL-2: a recorded answer reaches the body although a later read fa
 describe.each(['memory', 'sqlite'] as const)('close and resubmission on %s', (kind) => {
   // Regression: close() during the write of the start handed the call back as started, so that the next start settled
   // it as unknown although the body never began.
-  test('DUR-13 DUR-3: if close() comes before the body began, the call runs after the next start', async () => {
+  test('DUR-13 DUR-3: if close() comes before the body starts, the call runs after the next start', async () => {
     const clock = manualClock()
     const store = storeOf(kind, join(freshDir(), 'a.db'), clock)
     let ran = 0

@@ -38,7 +38,7 @@ const dropOlder: Compaction = (history) => {
 const hasCalls = (message: CompactionMessage['message']): boolean => JSON.stringify(message).includes('"type":"call"')
 
 describe.each(stores)('a compaction function of the host on %s', (_, fresh) => {
-  test('SESS-10: its text replaces the messages, and a call keeps its result', async () => {
+  test('SESS-10: the returned text replaces the messages, and a call keeps its result', async () => {
     const seen: { numbers: number[]; used: number; keep: number }[] = []
     const { outcome, requests, messages } = await twoTurns(
       (history, budget) => {
@@ -116,7 +116,7 @@ test('SESS-10: a function that returns null leaves the conversation as it is', a
   expect(messages.some(({ message }) => message.role === 'summary')).toBe(false)
 })
 
-test('SESS-10, SESS-11: the model that the function asks is paid by the turn', async () => {
+test('SESS-10, SESS-11: model requests of the function are charged to the turn', async () => {
   const usage = { inputTokens: 7, outputTokens: 3 }
   const model = scriptedModel(
     [{ when: 'In short?', say: 'brief', usage }, { call: { name: 'look' } }, 'one', { call: { name: 'look' } }, 'two'],

@@ -29,7 +29,7 @@ export function cancelChange(
   return { steps: [step], events: [eventOf(subject, 'call.cancelling', at, { reason, by })] }
 }
 
-/** The reason that a step under `stepKeys.cancel` records. */
+/** The reason recorded by a step under `stepKeys.cancel`. */
 export const parseCancel = ({ value }: StepRecord): CancelReason => JSON.parse(value as string) as CancelReason
 
 /** A cancel that was recorded before this execution. */
