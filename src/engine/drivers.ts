@@ -1,6 +1,7 @@
 // The drivers that are registered with an engine. The engine passes each execution to the driver that selects it.
 
 import type { MaybePromise } from '../core/maybe-promise.ts'
+import { reservedPrefix } from '../store/journal-keys.ts'
 import type { CallPosition, CallRecord } from '../store/records/call-record.ts'
 import type { Drive, Driven, Driver, Execution } from './engine.ts'
 
@@ -16,7 +17,9 @@ export class Drivers {
   }
 
   drive(execution: Execution): Promise<Driven> {
-    for (const driver of this.#selective) if (driver.selects(execution)) return driver.drive(execution)
+    // Only internal calls have a reserved tool name, so the others need no search.
+    if (execution.request.tool.startsWith(reservedPrefix))
+      for (const driver of this.#selective) if (driver.selects(execution)) return driver.drive(execution)
     return this.#fallback(execution)
   }
 

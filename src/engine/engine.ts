@@ -27,7 +27,7 @@ export interface Driver {
   readonly drive: Drive
   /** Recorded names of the tools that this process can drive now. The engine claims only calls of these tools. */
   tools(): readonly string[]
-  /** True for the calls that it drives. A driver without this method gets the calls that no other one selects. */
+  /** True for the internal calls that it drives. A driver without it gets the calls that no other one selects. */
   selects?(execution: Execution): boolean
   /**
    * Returns the problems of a value that would become the outcome of a parked call; an empty list accepts it.

@@ -92,7 +92,8 @@ const maxLive = 256
 export class Feed {
   readonly #host: Pick<Foundation, 'store' | 'redact' | 'clock'>
   readonly #narrator: Narrator
-  readonly #stopListening: () => void
+  /** Set while a reader waits for a write. */
+  #stopListening: (() => void) | null = null
   readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
   #wakeups = new Set<() => void>()
   #closed = false
@@ -100,7 +101,6 @@ export class Feed {
   constructor(host: Pick<Foundation, 'store' | 'redact' | 'clock'>, narrator: Narrator) {
     this.#host = host
     this.#narrator = narrator
-    this.#stopListening = host.store.onHint(() => this.#wake())
   }
 
   /** Sends a live event of a running call or turn to connected readers. */
@@ -186,15 +186,17 @@ export class Feed {
 
   close(): void {
     this.#closed = true
-    this.#stopListening()
     this.#wake()
   }
 
   #nextHint(): Promise<void> {
+    this.#stopListening ??= this.#host.store.onHint(() => this.#wake())
     return new Promise((resolve) => this.#wakeups.add(resolve))
   }
 
   #wake(): void {
+    this.#stopListening?.()
+    this.#stopListening = null
     const wakeups = this.#wakeups
     this.#wakeups = new Set()
     for (const wake of wakeups) wake()

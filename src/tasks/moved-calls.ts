@@ -8,26 +8,30 @@ import type { Hint, Store } from '../store/store.ts'
 const pollMs = 1_000
 
 export class MovedCalls {
+  readonly #store: Pick<Store, 'onHint'>
   readonly #clock: Clock
   /** By call uid: several batches may wait for one call. */
   readonly #watched = new Map<string, Set<() => void>>()
-  readonly #stopListening: () => void
+  /** Set while calls are watched. */
+  #stopListening: (() => void) | null = null
   /** Cancel functions of pending timers: the poll of all calls, and retries of single calls. */
   readonly #pendingTimers = new Set<() => void>()
   #isPollScheduled = false
 
   constructor({ store, clock }: { readonly store: Pick<Store, 'onHint'>; readonly clock: Clock }) {
     this.#clock = clock
-    this.#stopListening = store.onHint((hint) => this.#onHint(hint))
+    this.#store = store
   }
 
   /** Calls `check` whenever the call may have been moved. Returns a function that stops this. */
   watch(uid: string, check: () => void): () => void {
+    this.#stopListening ??= this.#store.onHint((hint) => this.#onHint(hint))
     const checks = this.#watched.get(uid) ?? new Set()
     this.#watched.set(uid, checks.add(check))
     return () => {
       checks.delete(check)
       if (checks.size === 0 && this.#watched.get(uid) === checks) this.#watched.delete(uid)
+      if (this.#watched.size === 0) this.#stop()
     }
   }
 
@@ -46,13 +50,18 @@ export class MovedCalls {
   }
 
   close(): void {
-    this.#stopListening()
+    this.#stop()
     for (const cancelTimer of this.#pendingTimers) cancelTimer()
     this.#watched.clear()
   }
 
+  #stop(): void {
+    this.#stopListening?.()
+    this.#stopListening = null
+  }
+
   #onHint({ outside }: Hint): void {
-    if (!outside || this.#watched.size === 0 || this.#isPollScheduled) return
+    if (!outside || this.#isPollScheduled) return
     this.#isPollScheduled = true
     this.retry(() => {
       this.#isPollScheduled = false

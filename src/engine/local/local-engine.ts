@@ -343,7 +343,6 @@ export class LocalEngine implements Engine {
 
   #onHint(hint: Hint): void {
     if (this.#closing) return
-    this.#host.semaphores.onHint()
     if (this.#works && (hint.wakes || hint.outside)) this.#logFailure(this.#claimLoop.sweep())
     if (hint.outside) this.#logFailure(this.#remoteChanges.look())
   }

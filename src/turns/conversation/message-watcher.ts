@@ -14,25 +14,27 @@ export class MessageWatcher {
   readonly #store: Store
   readonly #clock: Clock
   readonly #listeners = new Map<string, Set<() => void>>()
-  readonly #stopListening: () => void
+  /** Set while a turn listens. */
+  #stopListening: (() => void) | null = null
   #cancelPoll: (() => void) | null = null
 
   constructor(store: Store, clock: Clock) {
     this.#store = store
     this.#clock = clock
-    this.#stopListening = store.onHint(({ outside }) => {
-      if (outside && this.#listeners.size > 0) this.#cancelPoll ??= clock.timer(pollMs, () => void this.#poll())
-    })
   }
 
   /** Returns a function that stops listening. */
   listen({ tenant, session }: Scope, onMessage: () => void): () => void {
+    this.#stopListening ??= this.#store.onHint(({ outside }) => {
+      if (outside) this.#cancelPoll ??= this.#clock.timer(pollMs, () => void this.#poll())
+    })
     const key = lengthPrefixed(tenant, session)
     const all = this.#listeners.get(key) ?? new Set()
     this.#listeners.set(key, all.add(onMessage))
     return () => {
       all.delete(onMessage)
       if (all.size === 0 && this.#listeners.get(key) === all) this.#listeners.delete(key)
+      if (this.#listeners.size === 0) this.#stop()
     }
   }
 
@@ -42,8 +44,13 @@ export class MessageWatcher {
   }
 
   close(): void {
-    this.#stopListening()
+    this.#stop()
     this.#cancelPoll?.()
+  }
+
+  #stop(): void {
+    this.#stopListening?.()
+    this.#stopListening = null
   }
 
   /** One poll for all listeners. */

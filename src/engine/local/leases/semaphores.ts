@@ -24,7 +24,8 @@ export class FleetSemaphores {
   #checkAgain = false
   /** The next check also looks for deadlocks. */
   #deadlockCheckDue = false
-  #stopPolling: (() => void) | null = null
+  /** Empty while no call waits. */
+  readonly #stopListeners: (() => void)[] = []
 
   constructor(host: { store: Store; clock: Clock; logger: Logger }) {
     this.#store = host.store
@@ -39,7 +40,7 @@ export class FleetSemaphores {
       const wake = (error?: Error): void => {
         if (!this.#waiters.delete(waiter)) return
         signal.removeEventListener('abort', onAbort)
-        if (this.#waiters.size === 0) this.#stopPolling = this.#stopPolling?.() ?? null
+        if (this.#waiters.size === 0) for (const stop of this.#stopListeners.splice(0)) stop()
         if (error) reject(error)
         else resolve()
       }
@@ -47,15 +48,14 @@ export class FleetSemaphores {
       const waiter: SlotWaiter = { take, wake }
       this.#waiters.add(waiter)
       signal.addEventListener('abort', onAbort)
-      this.#stopPolling ??= this.#clock.every(pollMs, () => this.#check(true))
+      if (this.#stopListeners.length === 0)
+        this.#stopListeners.push(
+          this.#clock.every(pollMs, () => this.#check(true)),
+          this.#store.onHint(() => this.#check(false)),
+        )
       // Registered first, checked second, so that a slot released in between is not missed.
       this.#check(false)
     })
-  }
-
-  /** The store changed. */
-  onHint(): void {
-    if (this.#waiters.size > 0) this.#check(false)
   }
 
   #check(forDeadlocks: boolean): void {
