@@ -139,10 +139,10 @@ export interface RuntimeOptions {
   /** How much of a result a model sees before it is truncated. */
   readonly output?: Partial<OutputBudget>
   /**
-   * Starts a turn by itself when a session has news (a task ended, a schedule or trigger fired) and no turn is open.
-   * The turn uses the settings of the last requested one, without a user message. At most `maxConsecutive` (default 10)
-   * such turns run in a row; then none starts until a turn is requested. Use the same setting on every worker. Default:
-   * false; the next requested turn gets the news.
+   * Starts a turn by itself when a session has new notices (a task ended, a schedule or trigger fired) and no turn is
+   * open. The turn uses the settings of the last requested one, without a user message. At most `maxConsecutive`
+   * (default 10) such turns run in a row; then none starts until a turn is requested. Use the same setting on every
+   * worker. Default: false; the next requested turn reads them.
    */
   readonly wake?: boolean | { readonly maxConsecutive?: number }
   /**

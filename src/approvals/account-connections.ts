@@ -1,4 +1,4 @@
-// Provider tokens that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
+// Tokens of providers that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
 // bodies. Storing a token resumes the calls that wait for it.
 
 import {

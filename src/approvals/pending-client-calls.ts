@@ -1,4 +1,4 @@
-// Calls whose tool the caller runs: lists them and takes their results. Only a pending call of this session can be
+// Calls whose tool the caller runs: lists them and accepts their results. Only a pending call of this session can be
 // answered; anything else is `unknown_or_revoked`.
 
 import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'

@@ -85,7 +85,7 @@ export interface CallPorts {
   turn(of: Execution, session: string, request: AgentTurn, signal: AbortSignal): Promise<AgentOutcome>
 }
 
-/** What the call pipeline needs. */
+/** All dependencies of the call pipeline. */
 export interface CallHost extends Pick<Foundation, 'clock' | 'logger' | 'observer' | 'redact' | 'sizes'>, CallPorts {
   readonly registry: Pick<Registry, 'away'>
   /** The toolset of a call is the one that was current when its batch began. */

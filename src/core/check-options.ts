@@ -37,7 +37,7 @@ export function checkOptions(
   if (problem !== undefined) throw new PawlError(code, asSentence(problem))
 }
 
-/** Like checkOptions, but some options are required, and therefore the object is too. */
+/** Like checkOptions, but with required options, so the object itself is required too. */
 export function checkRequiredOptions(
   options: unknown,
   table: OptionTable,

@@ -1,5 +1,5 @@
-// The interface of session files, implemented by the store and by real folders. test/promises/files.test.ts runs the
-// same cases against every implementation.
+// The interface of session files, implemented by the store and by real folders. test/storage/files/file-cases.ts runs
+// the same cases against every implementation.
 
 export interface FileStat {
   /** Normalized absolute path, for example /notes/today.md. */

@@ -1,5 +1,5 @@
 // Budgets: how many calls, how much tool time and how much cost a turn, a session and a tenant may use. A call over
-// budget does not run; the model reads why and what it can still do, and the turn goes on.
+// budget does not run; the model reads why and what it can still do, and the turn continues.
 //
 // calls/authorization/check-budget.ts calls it before each call with the usage of each scope (budget-usage.ts). Pure: no
 // clock, no store.

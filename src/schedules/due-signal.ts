@@ -5,12 +5,12 @@ export class DueSignal {
   /** Set by the scheduler when it starts. */
   listener: { wakeAt(at: number): void; expectWrite(): void } | null = null
 
-  /** Reports a new row that is due at this instant. */
+  /** Called after a row that is due at this instant was written. */
   dueAt(at: number): void {
     this.listener?.wakeAt(at)
   }
 
-  /** Reports that a row that is due at once is about to be committed. */
+  /** Called before a row that is due at once is committed. */
   expectWrite(): void {
     this.listener?.expectWrite()
   }

@@ -63,7 +63,7 @@ export function narrator(host: NarratorHost): Narrator {
           return {}
       }
     } catch (error) {
-      // The error is reported when someone reads the call or message itself.
+      // Reading the call or message itself reports the error.
       if (!isUnreadable(error)) throw error
       return {}
     }

@@ -1,6 +1,6 @@
 // Every document collection: its persisted name, the type of its value, its scope, what erases it, and how its key is
 // made. Where the type is `unknown`, the value belongs to a feature above this ring, which casts it where it parses.
-// test/store/collections.test.ts checks erasure against this list, test/journals checks every write.
+// test/maintenance/collections.test.ts checks erasure against this list, test/journals checks every write.
 
 import type { Json } from '../core/tool-value.ts'
 import { Collection, type CollectionTerms } from './collection.ts'

@@ -1,6 +1,6 @@
 // Output schemas, examples and narrations (English and German) of the task tools in task-tools.ts. The output schemas
-// allow additional properties, so results can gain fields. Narrations show the title that the starter chose, but never
-// the id or the arguments of a task: those may be confidential.
+// allow additional properties, so results can gain fields. Narrations show the title of a task, but never its id or its
+// arguments: those may be confidential.
 
 import type { Json } from '../core/tool-value.ts'
 import { taskStates } from '../core/task-state.ts'

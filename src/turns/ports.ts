@@ -1,4 +1,4 @@
-// What turns need. Supplied by runtime.ts; openTurns() adds the message watcher.
+// The ports of turns. Supplied by runtime.ts; openTurns() adds the message watcher.
 
 import type { Feed } from '../feed/event-feed.ts'
 import type { Model } from '../models/model.ts'

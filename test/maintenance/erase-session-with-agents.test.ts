@@ -62,7 +62,7 @@ test('DUR-10 SESS-6: erase cancels the turn first, so no model is called after i
 })
 
 // The guide (turns.md) promises that agents are erased with their session.
-test('DUR-10 SESS-6: erase removes all data of the session and of agents started during it', async () => {
+test('DUR-10 SESS-6: erase removes all data of the session and of agents started in it', async () => {
   const { clock, store, runtime } = await world(
     [{ call: { name: 'pay' } }, 'ok'],
     [

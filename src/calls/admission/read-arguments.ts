@@ -172,7 +172,7 @@ function unsafeNumbers(text: string): string | undefined {
   const holders = new Map(found.map(({ holder }) => [holder, [] as (string | number)[]]))
   pathsTo(holders, root)
   const lines = found.slice(0, maxProblems).map(({ holder, key, source }) => {
-    // If the whole text is one number, its holder is an object that JSON.parse created.
+    // If the whole text is one number, its holder is an internal object of JSON.parse and the path is empty.
     const path =
       typeof root === 'object'
         ? pathText([...(holders.get(holder) ?? []), Array.isArray(holder) ? Number(key) : key])

@@ -48,7 +48,7 @@ export function resolveTool(execution: Execution, host: CallHost): ResolvedTool 
   return { settle: unavailable(`There is no tool named '${name}'.${hint}${incomplete}`) }
 }
 
-/** The tool as this call runs it; a task runs the tool's background form. */
+/** The tool as this call runs it: for a task, its background variant. */
 export function toolForRun(tool: Tool, { options }: Execution): Tool | ToSettle {
   if (!options.task) return tool
   return tool.background ?? { settle: unavailable(`Tool does not support background execution: ${tool.name}`) }

@@ -68,7 +68,7 @@ export class Directory {
     return orUndefined(lstat(this.#at(name)))
   }
 
-  /** lookup for a requested name. Throws if the file system has the name only in another case. */
+  /** Looks up a name that a caller requested. Throws if the file system has the name only in another case. */
   async find(name: string): Promise<Stats | undefined> {
     const found = await this.lookup(name)
     const collision =

@@ -4,8 +4,8 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite'
 import type { Change, SlotHold, TakeSlots } from '../store.ts'
 
 /**
- * Holds that count at time ?1: slots that have not expired, and tickets whose worker is alive. After a reboot the
- * monotonic clock restarts, which frees slots with a time limit.
+ * Rows of `holds` that count at time ?1: slots that have not expired, and tickets whose worker is alive. After a reboot
+ * the monotonic clock restarts, which frees slots with a time limit.
  */
 const isActive = `(until IS NULL OR issued <= ?1 AND until > ?1)
   AND (ticket IS NULL OR worker IN (SELECT id FROM workers WHERE issued <= ?1 AND until > ?1))`

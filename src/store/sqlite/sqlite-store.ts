@@ -155,7 +155,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     dataVersion: db.prepare('PRAGMA data_version'),
   }
   const oneCall = (row: unknown): CallRecord | undefined => (row === undefined ? undefined : callOf(row as never))
-  // The calls of one model message are looked up in one event-loop turn: whether its batch is new is checked only once.
+  // The calls of a model message are looked up in one event-loop turn, so whether their batch is new is checked once.
   let newBatch: CallPosition | null = null
   const isNewBatch = (p: CallPosition): boolean => {
     if (newBatch?.batch === p.batch && newBatch.session === p.session && newBatch.tenant === p.tenant) return true

@@ -1,5 +1,5 @@
-// Removes hidden arguments (tools/hidden-arguments.ts) from a message before it is shown to anyone, including models.
-// The stored message keeps them and is sealed if its calls are.
+// Removes hidden arguments (tools/hidden-arguments.ts) from a message before it is shown to people or models. The
+// stored message keeps them and is sealed if its calls are.
 
 import { type Json, parseJson } from '../../core/tool-value.ts'
 import type { AssistantPart, Message } from '../../models/message.ts'

@@ -213,7 +213,7 @@ describe('CALL-9: values when workers die', () => {
       return set.revision
     })
 
-  test('a body rerun after a crash at any write has written its values once', async () => {
+  test('a body that reruns after a crash at any write writes its values once', async () => {
     let last = false
     let kills = 0
     for (; !last; kills++) {

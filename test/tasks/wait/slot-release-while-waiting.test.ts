@@ -105,7 +105,7 @@ for (const [kind, fresh] of stores) {
       })
     })
 
-    test('TASK-8: messages stored for a task that does not receive are limited in bytes', async () => {
+    test('TASK-8: messages stored for a task that does not receive them are limited in bytes', async () => {
       // They are all in one row, which every send reads and rewrites.
       const { clock, store } = fresh()
       const runtime = await createRuntime({ store, clock, tools: [patient], logger: quiet })

@@ -144,7 +144,7 @@ test(
   },
 )
 
-test('BOX-3: a program that has searched exits by itself, run from source', { timeout: 60_000 }, () => {
+test('BOX-3: a program run from source exits by itself after a search', { timeout: 60_000 }, () => {
   const code = `
     import { createRuntime } from 'pawl'
     import { toolbox } from 'pawl/toolbox'

@@ -60,7 +60,7 @@ export class WaitAnswers {
   async answer(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer> {
     const { clock, drivers } = this.#host
     if (wait.resolution !== null) return { answer: 'already_resolved', terminal: decodeResolution(wait.resolution) }
-    // The call has settled, so an answer would reach no one.
+    // The call has settled, so an answer would have no effect.
     if (call.state === 'settled') return { answer: 'unknown_or_revoked' }
     // After the deadline the timeout wins, even if its timer has not fired yet.
     if (clock.now() < wait.deadline) {
