@@ -1,7 +1,8 @@
 // Parses and validates the argument of `decide()` before anything is read or written.
 
-import { type Duration, milliseconds } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
+import * as options from '../core/check-options.ts'
+import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
+import { asSentence, PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
 import { decode, encode, type Json } from '../core/tool-value.ts'
@@ -54,21 +55,49 @@ export interface ParsedDecision {
   readonly remember?: { readonly scope: RememberScope; readonly when?: ArgumentPatterns; readonly forMs: number }
 }
 
-const knownFields = [
-  'approve',
-  'deny',
-  'edit',
-  'answer',
-  'by',
-  'reason',
-  'door',
-  'tenant',
-  'session',
-  'fingerprint',
-  'remember',
-]
 const maxReasonLength = 1_000
 const maxRememberMs = 366 * 24 * 60 * 60_000
+
+/** One spelling per person: two spellings of a name would count as two voters. Invisible characters are rejected. */
+export const isPerson = (by: unknown): by is string =>
+  isName(by) &&
+  by.trim() === by &&
+  by.normalize('NFC') === by &&
+  !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
+
+export const rememberOptions = {
+  scope: options.oneOf('session', 'principal', 'tenant'),
+  when: options.object,
+  for: {
+    expected: 'a duration between one second and one year',
+    valid(value) {
+      const ms = parseDuration(value as Duration) ?? 0
+      return ms >= 1_000 && ms <= maxRememberMs
+    },
+  },
+} satisfies options.OptionTable<Remember>
+
+export const decisionOptions = {
+  approve: options.oneOf(true),
+  deny: options.oneOf(true),
+  // Arguments and answers are data of the tool; its schema checks them.
+  edit: options.anything,
+  answer: options.anything,
+  by: options.required({
+    expected: 'the person who decides, as a string without surrounding whitespace',
+    valid: isPerson,
+  }),
+  reason: {
+    expected: `a string of 1 to ${maxReasonLength} characters`,
+    valid: (value) =>
+      typeof value === 'string' && value.trim() !== '' && value.length <= maxReasonLength && value.isWellFormed(),
+  },
+  door: options.identifier,
+  tenant: options.string,
+  session: options.string,
+  fingerprint: options.string,
+  remember: options.either(options.oneOf(true), options.nested(rememberOptions)),
+} satisfies options.OptionTable<InboxDecision>
 
 /** A copy of the object's own fields: inherited fields are ignored, and each getter is read only once. */
 function ownFields(input: unknown): Readonly<Record<string, unknown>> | null {
@@ -79,98 +108,68 @@ function ownFields(input: unknown): Readonly<Record<string, unknown>> | null {
   }
 }
 
-export function parseDecision(
-  input: unknown,
-  maxBytes: number,
-): ParsedDecision | { readonly problems: readonly string[] } {
-  const problems: string[] = []
-  const report = (why: string): void => void problems.push(why)
+type GivenFields = DecisionFields & { readonly remember?: true | Remember }
+type Problems = { readonly problems: readonly string[] }
+
+export function parseDecision(input: unknown, maxBytes: number): ParsedDecision | Problems {
   const fields = ownFields(input)
   if (!fields)
-    return {
-      problems: [
-        'A decision must be an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.',
-      ],
-    }
-  for (const field of Object.keys(fields))
-    if (!knownFields.includes(field)) report(`A decision has no field '${field}'.`)
-  const has = (field: string): boolean => Object.hasOwn(fields, field) && fields[field] !== undefined
-  for (const field of ['approve', 'deny'])
-    if (has(field) && fields[field] !== true) report(`${field} must be true or omitted.`)
-  const { by, reason, door = 'library', tenant, session, fingerprint, remember } = fields
-  const verbs = ['approve', 'deny', 'edit', 'answer'].filter(has)
+    return problem(
+      'A decision must be an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.',
+    )
+  const invalid = options.optionProblem(fields, decisionOptions, 'decide()')
+  if (invalid !== undefined) return problem(asSentence(invalid))
+  const verbs = (['approve', 'deny', 'edit', 'answer'] as const).filter((verb) => fields[verb] !== undefined)
   const approveWithEdit = verbs.length === 2 && verbs.includes('approve') && verbs.includes('edit')
-  if (verbs.length !== 1 && !approveWithEdit)
-    report('A decision needs exactly one of approve, deny, edit and answer; only approve and edit can be combined.')
-  const verb = approveWithEdit ? 'edit' : (verbs[0] as ParsedDecision['verb'])
-  if (!isPerson(by)) report('by must name the person who decides, as a string without surrounding whitespace.')
-  if (!isName(door)) report('door must be a string of 1 to 512 characters.')
-  if (
-    reason !== undefined &&
-    !(typeof reason === 'string' && reason.trim() !== '' && reason.length <= maxReasonLength && reason.isWellFormed())
-  )
-    report(`reason must be a string of 1 to ${maxReasonLength} characters.`)
-  for (const [field, value] of Object.entries({ tenant, session, fingerprint }))
-    if (value !== undefined && typeof value !== 'string') report(`${field} must be a string.`)
-  const value = verb === 'edit' || verb === 'answer' ? encodeField(fields[verb], verb, maxBytes, report) : undefined
-  const remembered = remember === undefined ? undefined : parseRemember(remember, report)
-  if (remember !== undefined && verb !== 'approve' && verb !== 'deny') report('remember requires approve or deny.')
-  if (problems.length > 0) return { problems }
+  const verb = approveWithEdit ? 'edit' : verbs[0]
+  if (verb === undefined || (verbs.length > 1 && !approveWithEdit))
+    return problem(
+      'A decision needs exactly one of approve, deny, edit and answer; only approve and edit can be combined.',
+    )
+  const { by, reason, door = 'library', tenant, session, fingerprint, remember } = fields as unknown as GivenFields
+  if (remember !== undefined && verb !== 'approve' && verb !== 'deny')
+    return problem('remember requires approve or deny.')
+  try {
+    return {
+      verb,
+      by,
+      door,
+      ...(reason === undefined ? {} : { reason }),
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(session === undefined ? {} : { session }),
+      ...(fingerprint === undefined ? {} : { fingerprint }),
+      ...(verb === 'edit' || verb === 'answer' ? { value: encodeField(fields[verb], verb, maxBytes) } : {}),
+      ...(remember === undefined ? {} : { remember: parseRemember(remember === true ? {} : remember) }),
+    }
+  } catch (error) {
+    if (error instanceof PawlError) return problem(error.message)
+    throw error
+  }
+}
+
+const problem = (why: string): Problems => ({ problems: [why] })
+
+function encodeField(value: unknown, field: string, maxBytes: number): string {
+  let text: string
+  try {
+    text = encode(value)
+  } catch (error) {
+    throw new PawlError('value_invalid', `${field} cannot be recorded: ${(error as Error).message}`)
+  }
+  if (!fits(text, maxBytes))
+    throw new PawlError('value_invalid', `${field} has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}.`)
+  return text
+}
+
+function parseRemember({
+  scope = 'session',
+  when,
+  for: duration = '1d',
+}: Remember): NonNullable<ParsedDecision['remember']> {
+  if (when !== undefined) compilePatterns(when, refuseAt('remember.when'))
   return {
-    verb,
-    by: by as string,
-    door: door as string,
-    ...(reason === undefined ? {} : { reason: reason as string }),
-    ...(tenant === undefined ? {} : { tenant: tenant as string }),
-    ...(session === undefined ? {} : { session: session as string }),
-    ...(fingerprint === undefined ? {} : { fingerprint: fingerprint as string }),
-    ...(value === undefined ? {} : { value }),
-    ...(remembered === undefined ? {} : { remember: remembered }),
-  }
-}
-
-/** One spelling per person: two spellings of a name would count as two voters. Invisible characters are rejected. */
-export const isPerson = (by: unknown): by is string =>
-  isName(by) &&
-  by.trim() === by &&
-  by.normalize('NFC') === by &&
-  !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
-
-function encodeField(
-  value: unknown,
-  field: string,
-  maxBytes: number,
-  report: (why: string) => void,
-): string | undefined {
-  try {
-    const text = encode(value)
-    if (!fits(text, maxBytes)) report(`${field} has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}.`)
-    return text
-  } catch (error) {
-    report(`${field} cannot be recorded: ${(error as Error).message}`)
-    return undefined
-  }
-}
-
-function parseRemember(input: unknown, report: (why: string) => void): ParsedDecision['remember'] | undefined {
-  const fields: unknown = input === true ? {} : input
-  if (!isPlain(fields)) {
-    report('remember must be true or { scope, when, for }.')
-    return undefined
-  }
-  for (const field of Object.keys(fields))
-    if (!['scope', 'when', 'for'].includes(field)) report(`remember has no field '${field}'.`)
-  const { scope = 'session', when, for: duration = '1d' } = fields as Remember
-  if (!['session', 'principal', 'tenant'].includes(scope))
-    report("remember.scope must be 'session', 'principal' or 'tenant'.")
-  try {
-    const forMs = milliseconds(duration, 'remember.for')
-    if (forMs < 1_000 || forMs > maxRememberMs) report('remember.for must be between one second and one year.')
-    if (when !== undefined) compilePatterns(when, refuseAt('remember.when'))
-    return { scope, forMs, ...(when === undefined ? {} : { when: decode(encode(when)) as ArgumentPatterns & Json }) }
-  } catch (error) {
-    if (!(error instanceof PawlError)) throw error
-    report(error.message)
-    return undefined
+    scope,
+    forMs: milliseconds(duration, 'remember.for'),
+    ...(when === undefined ? {} : { when: decode(encode(when)) as ArgumentPatterns & Json }),
   }
 }

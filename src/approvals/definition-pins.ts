@@ -4,6 +4,7 @@
 // once.
 
 import { createHash } from 'node:crypto'
+import { checkRequiredOptions, type OptionTable, required } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
@@ -36,6 +37,17 @@ export interface AcceptChange {
   /** The person who accepts it; stored with the pin. */
   readonly by: string
 }
+
+const name = required({
+  expected: 'a non-blank string of at most 512 characters',
+  valid: (value) => isName(value) && value.trim() !== '',
+})
+export const acceptOptions = {
+  provider: name,
+  tool: name,
+  fingerprint: name,
+  by: name,
+} satisfies OptionTable<AcceptChange>
 
 /** Changed definitions of remote tools that a person has to accept. */
 export interface Quarantine {
@@ -133,7 +145,8 @@ export class PinStore implements Pins, Quarantine {
   }
 
   async accept(change: AcceptChange): Promise<void> {
-    const { provider, tool, fingerprint, by } = checkChange(change)
+    checkRequiredOptions(change, acceptOptions, 'quarantine.accept()')
+    const { provider, tool, fingerprint, by } = change
     const subject = `The tool is '${tool}' of provider '${provider}'.`
     await this.#retryOnConflict(async () => {
       const [pin, changed] = await Promise.all([
@@ -220,14 +233,3 @@ const aliasesOf = ({ tool, name }: { readonly tool: string; readonly name: strin
 ]
 
 const sortKey = ({ provider, tool }: QuarantinedTool): string => `${provider} ${tool}`
-
-function checkChange(change: AcceptChange): AcceptChange {
-  const { provider, tool, fingerprint, by } = Object(change) as AcceptChange
-  for (const [name, value] of Object.entries({ provider, tool, fingerprint, by }))
-    if (!isName(value) || value.trim() === '')
-      throw new PawlError(
-        'config_invalid',
-        `\`${name}\` of quarantine.accept() must be a non-blank string of at most 512 characters.`,
-      )
-  return { provider, tool, fingerprint, by }
-}

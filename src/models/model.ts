@@ -1,6 +1,7 @@
 // The model port: one request, one answer, with streamed deltas in between. Adapters (pawl/ai-sdk) and the scripted
 // model of pawl/testing implement it. The turn records each answer, so a replay does not pay for it again.
 
+import { anything, boolean, checkOptions, number, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Attachment, Json } from '../core/tool-value.ts'
@@ -97,6 +98,13 @@ interface ModelFailureOptions {
   readonly cause?: unknown
 }
 
+export const modelFailureOptions = {
+  retryable: boolean,
+  tooLong: boolean,
+  afterMs: number,
+  cause: anything,
+} satisfies OptionTable<ModelFailureOptions>
+
 /** A failed model request. It is retried if `retryable` is set. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure'
@@ -108,8 +116,10 @@ export class ModelFailure extends Error {
   /** The request exceeded the context window; a shorter one may succeed. */
   readonly tooLong: boolean
 
-  constructor(what: string, { retryable = false, tooLong = false, afterMs, cause }: ModelFailureOptions = {}) {
+  constructor(what: string, options: ModelFailureOptions = {}) {
+    const { retryable = false, tooLong = false, afterMs, cause } = options
     super(what, { cause })
+    checkOptions(options, modelFailureOptions, 'new ModelFailure()')
     this.what = what
     this.retryable = retryable
     this.tooLong = tooLong

@@ -1,12 +1,23 @@
 // Test tools that each misbehave in one known way. They have no state, so a crash, a rerun or another worker does
 // not change their behaviour.
 
-import { type FailureClass, fail, retry } from '../core/outcome.ts'
+import {
+  anything,
+  boolean,
+  checkOptions,
+  checkRequiredOptions,
+  duration,
+  required,
+  string,
+  wholeNumber,
+  withMethods,
+} from '../core/check-options.ts'
+import { type FailureClass, fail, failOptions, retry } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { ToolContext } from '../tools/context/tool-context.ts'
-import { type Tool, tool, type ToolDefinition } from '../tools/tool.ts'
+import { type Tool, tool, type ToolDefinition, toolOptions } from '../tools/tool.ts'
 
 const anyObject = { type: 'object' } as const
 
@@ -28,10 +39,18 @@ function buildTool<T>(
   options: TestToolOptions,
   execute: (input: Input, ctx: ToolContext) => T | Promise<T>,
 ): TestTool<T> {
-  const { description = 'For tests', hints, timeout, retry: tries, onCrash, concurrency, limits } = options
-  const given = { hints, timeout, retry: tries, onCrash, concurrency, limits }
-  const defined = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return tool({ name: options.name ?? name, description, input: anyObject, ...defined, execute }) as TestTool<T>
+  const given = Object.entries(options).filter(([key, value]) => key in common && value !== undefined)
+  const about = { name, description: 'For tests', ...Object.fromEntries(given) }
+  return tool({ ...about, input: anyObject, execute }) as TestTool<T>
+}
+
+const { hints, timeout, retry: retries, onCrash, concurrency, limits } = toolOptions
+const common = { name: string, description: string, hints, timeout, retry: retries, onCrash, concurrency, limits }
+export const testToolOptions = {
+  failingTool: { ...common, message: string, code: failOptions.code, class: failOptions.class, throws: anything },
+  hangingTool: { ...common, listens: boolean },
+  flakyTool: { ...common, failures: required(wholeNumber(0)), after: duration, value: anything },
+  slowTool: { ...common, takes: required(duration), clock: required(withMethods('timer')), value: anything },
 }
 
 /** Always fails: with a message for the model, or by throwing `throws`, which counts as an internal error. */
@@ -43,6 +62,7 @@ export function failingTool(
     readonly throws?: unknown
   } = {},
 ): TestTool<never> {
+  checkOptions(options, testToolOptions.failingTool, 'failingTool()')
   const { message = 'This tool always fails', code, class: kind } = options
   return buildTool('failing', options, () => {
     if ('throws' in options) throw options.throws
@@ -52,6 +72,7 @@ export function failingTool(
 
 /** Never returns. It ignores the abort signal unless `listens` is true. */
 export function hangingTool(options: TestToolOptions & { readonly listens?: boolean } = {}): TestTool<never> {
+  checkOptions(options, testToolOptions.hangingTool, 'hangingTool()')
   return buildTool(
     'hanging',
     options,
@@ -63,6 +84,7 @@ export function hangingTool(options: TestToolOptions & { readonly listens?: bool
 export function flakyTool<T extends Json = string>(
   options: TestToolOptions & { readonly failures: number; readonly after?: Duration; readonly value?: T },
 ): TestTool<T> {
+  checkRequiredOptions(options, testToolOptions.flakyTool, 'flakyTool()')
   const { failures, after, value = 'done' as T } = options
   return buildTool('flaky', { ...options, retry: options.retry ?? { attempts: failures + 1 } }, (_, ctx) => {
     if (ctx.attempt <= failures)
@@ -75,6 +97,7 @@ export function flakyTool<T extends Json = string>(
 export function slowTool<T extends Json = string>(
   options: TestToolOptions & { readonly takes: Duration; readonly clock: Clock; readonly value?: T },
 ): TestTool<T> {
+  checkRequiredOptions(options, testToolOptions.slowTool, 'slowTool()')
   const { clock, value = 'done' as T } = options
   const ms = milliseconds(options.takes, 'takes')
   return buildTool(

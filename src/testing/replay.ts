@@ -61,7 +61,7 @@ export interface Replay {
 /** Exports the recording of a session, to be stored with a test. */
 export const record = (session: Session): Promise<Recording> => session.recording()
 
-const replayOptions = {
+export const replayOptions = {
   tools: required(array),
   effects: boolean,
   keys: object,

@@ -63,7 +63,7 @@ export interface ScriptedModelOptions {
   readonly wait?: (seen: Seen, signal: AbortSignal) => Promise<void>
 }
 
-const scriptedModelOptions = {
+export const scriptedModelOptions = {
   name: string,
   contextTokens: wholeNumber(1),
   price: object,

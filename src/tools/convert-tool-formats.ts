@@ -2,6 +2,15 @@
 // Pure: tools are sorted by name and keys keep the schema's order, so the same tools give the same bytes and prompts
 // can be cached.
 
+import {
+  boolean,
+  checkOptions,
+  checkRequiredOptions,
+  func,
+  oneOf,
+  type OptionTable,
+  required,
+} from '../core/check-options.ts'
 import { isName } from '../core/ids.ts'
 import { noticeHeader } from '../core/runtime-notice.ts'
 import { createHash } from 'node:crypto'
@@ -9,7 +18,7 @@ import type { Attachment, AttachmentRef, Json } from '../core/tool-value.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import type { Hints } from './tool-hints.ts'
 import type { JsonSchema } from './schema.ts'
-import { type OutputOf, type Tool, tool, type ToolDefinition } from './tool.ts'
+import { type OutputOf, type Tool, tool, type ToolDefinition, toolOptions } from './tool.ts'
 
 export interface OpenAIFunction {
   readonly name: string
@@ -25,6 +34,7 @@ export interface OpenAIResponsesTool extends OpenAIFunction {
   readonly type: 'function'
 }
 export type OpenAIApi = 'chat' | 'responses'
+export const openaiApi = required(oneOf('chat', 'responses'))
 
 export type ObjectSchema = JsonSchema & { type: 'object' }
 
@@ -52,6 +62,9 @@ export interface McpTool {
 
 /** Options of tool() that the foreign definition does not contain. */
 export type ToolTerms = Partial<Omit<ToolDefinition<JsonSchema, unknown>, 'name' | 'input' | 'execute'>>
+const { name: _name, input: _input, execute: _execute, ...terms } = toolOptions
+export const toolTermOptions: OptionTable<ToolTerms> = terms
+export const mcpTermOptions = { ...terms, trust: boolean }
 type Body<R> = (input: { [key: string]: Json }, ctx: ToolContext) => R
 type ConvertedTool<R> = Tool<{ [key: string]: Json }, OutputOf<Awaited<R>>>
 
@@ -68,10 +81,14 @@ export interface ToOpenAI<Api extends OpenAIApi = OpenAIApi> {
   readonly strict?: ((schema: JsonSchema) => JsonSchema | undefined) | undefined
 }
 
+export const toOpenAIOptions = { api: openaiApi, strict: func } satisfies OptionTable<ToOpenAI>
+
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI<'chat'>): OpenAIChatTool[]
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI<'responses'>): OpenAIResponsesTool[]
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI): (OpenAIChatTool | OpenAIResponsesTool)[]
-export function toOpenAI(tools: readonly Tool[], { api, strict }: ToOpenAI): (OpenAIChatTool | OpenAIResponsesTool)[] {
+export function toOpenAI(tools: readonly Tool[], options: ToOpenAI): (OpenAIChatTool | OpenAIResponsesTool)[] {
+  checkRequiredOptions(options, toOpenAIOptions, 'toOpenAI()')
+  const { api, strict } = options
   return listableTools(tools).map(({ name, description, input }): OpenAIChatTool | OpenAIResponsesTool => {
     const parameters = providerSchema(input.json)
     const strictParameters = strict?.(parameters)
@@ -134,6 +151,7 @@ export type OpenAITool =
 
 export function fromOpenAI<R>(definition: OpenAITool, execute: Body<R>, terms: ToolTerms = {}): ConvertedTool<R> {
   const { name, description, parameters } = 'function' in definition ? definition.function : definition
+  checkOptions(terms, toolTermOptions, 'fromOpenAI()', 'tool_invalid')
   return convertedTool(name, description, parameters, execute, terms)
 }
 
@@ -148,6 +166,7 @@ export function fromAnthropic<R>(
   terms: ToolTerms = {},
 ): ConvertedTool<R> {
   const { name, description, input_schema, input_examples } = definition
+  checkOptions(terms, toolTermOptions, 'fromAnthropic()', 'tool_invalid')
   return convertedTool(name, description, input_schema, execute, {
     ...withoutUndefined({ examples: input_examples }),
     ...terms,
@@ -170,8 +189,10 @@ export interface McpDefinition {
 export function fromMcp<R>(
   definition: McpDefinition,
   execute: Body<R>,
-  { trust = false, ...terms }: ToolTerms & { trust?: boolean } = {},
+  options: ToolTerms & { trust?: boolean } = {},
 ): ConvertedTool<R> {
+  checkOptions(options, mcpTermOptions, 'fromMcp()', 'tool_invalid')
+  const { trust = false, ...terms } = options
   const { name, description, inputSchema, outputSchema, annotations = {} } = definition
   const title = definition.title ?? annotations.title
   const readOnly = annotations.readOnlyHint === true

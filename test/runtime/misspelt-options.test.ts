@@ -1,23 +1,35 @@
 // Every public function that takes options refuses a misspelt name and a wrong type of each of them. The functions are
-// data; a function of the runtime or of a session that is in neither list fails the last test.
+// data; a function of the runtime, of a session or of a package entry that is in neither list fails the last tests.
 
-import { agent, connectionRequired, createRuntime, fail, result, retry, tool } from 'pawl'
-import { scriptedModel } from 'pawl/testing'
-import { toolbox } from 'pawl/toolbox'
-import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import { aiModel, aiTools, fromAiSdk, pawlTools, wrapTools } from 'pawl/ai-sdk'
+import { anthropicResults, runAnthropic } from 'pawl/anthropic'
+import { callsFromOpenAI, openaiResults, openaiTools, runOpenAI } from 'pawl/openai'
+import { postgresStore } from 'pawl/postgres'
+import { agent, connectionRequired, createRuntime, fail, ModelFailure, result, retry, tool } from 'pawl'
+import { fromAnthropic, fromMcp, fromOpenAI, toOpenAI } from 'pawl'
+import { crashTest, memoryStore, replay, scriptedModel, testRuntime } from 'pawl/testing'
+import { failingTool, flakyTool, hangingTool, slowTool } from 'pawl/testing'
+import { runProcess, toolbox } from 'pawl/toolbox'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { aiModelOptions } from '../../src/adapters/ai-sdk/wrap-model.ts'
+import { aiToolTermOptions } from '../../src/adapters/ai-sdk/wrap-tools.ts'
+import { decisionOptions } from '../../src/approvals/decision-input.ts'
+import { acceptOptions } from '../../src/approvals/definition-pins.ts'
 import { inboxOptions } from '../../src/approvals/inbox.ts'
 import { clientCallOptions } from '../../src/approvals/pending-client-calls.ts'
 import { connectionOptions as connectionOf, connectOptions } from '../../src/approvals/account-connections.ts'
 import { listRulesOptions, revokeOptions } from '../../src/approvals/remembered-rules.ts'
 import { explainOptions } from '../../src/calls/authorization/explain-decision.ts'
-import type { OptionTable } from '../../src/core/check-options.ts'
+import { type OptionTable, string } from '../../src/core/check-options.ts'
+import { systemClock } from '../../src/core/clock.ts'
 import { failOptions, retryOptions } from '../../src/core/outcome.ts'
 import { feedOptions } from '../../src/feed/event-feed.ts'
 import { eraseOptions, pruneOptions } from '../../src/maintenance/retention.ts'
 import { budgetOptions } from '../../src/policy/budgets.ts'
+import { modelFailureOptions } from '../../src/models/model.ts'
 import { policyOptions, ruleOptions } from '../../src/policy/rules.ts'
 import { closeOptions, type Runtime, runtimeOptions } from '../../src/runtime-options.ts'
 import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.ts'
@@ -28,12 +40,20 @@ import { callsQueryOptions } from '../../src/sessions/session-calls.ts'
 import { endOptions } from '../../src/sessions/session-end.ts'
 import { callOptions, runOptions, sessionOptions } from '../../src/sessions/session-options.ts'
 import type { Session } from '../../src/sessions/session.ts'
+import { memoryStoreOptions } from '../../src/store/memory/memory-store.ts'
+import { answerOptions } from '../../src/store/records/wait-resolution.ts'
 import { taskQueryOptions } from '../../src/tasks/read-task.ts'
 import { startTaskOptions } from '../../src/tasks/start-task.ts'
 import * as tasks from '../../src/tasks/tasks.ts'
+import { crashTestOptions } from '../../src/testing/crash/crash-test.ts'
+import { testToolOptions } from '../../src/testing/failing-tools.ts'
+import { replayOptions } from '../../src/testing/replay.ts'
+import { scriptedModelOptions } from '../../src/testing/scripted-model.ts'
+import { processOptions } from '../../src/toolbox/processes/run-process.ts'
 import { shellOptions } from '../../src/toolbox/shell/shell.ts'
 import { secretToolOptions } from '../../src/toolbox/secrets/secret-store-tool.ts'
 import { webOptions } from '../../src/toolbox/web/fetch-rules.ts'
+import { mcpTermOptions, toOpenAIOptions, toolTermOptions } from '../../src/tools/convert-tool-formats.ts'
 import { connectionOptions, resultOptions } from '../../src/tools/result.ts'
 import { toolOptions } from '../../src/tools/tool.ts'
 import { agentOptions } from '../../src/turns/agents/agent.ts'
@@ -58,6 +78,15 @@ afterAll(() => runtime.close())
 
 const named = { name: 'x', description: 'x' }
 const execute = (): number => 1
+const sdkTool = { description: 'x', inputSchema: { type: 'object' }, execute } as never
+const sdkSession = { id: 's', tenant: 't', run: () => Promise.resolve([]) } as never
+const change = { provider: 'p', tool: 't', fingerprint: 'f', by: 'b' }
+/** A table that its module does not export, because an export of an entry would be public. All of its rows have a type. */
+const rowsOf = (names: string): OptionTable => Object.fromEntries(names.split(' ').map((name) => [name, string]))
+/** Answers as the runtime does for input that may come from outside: the problems are returned. */
+const thrown = async (answer: Promise<{ answer: string }>): Promise<void> => {
+  throw new Error(((await answer) as { problems?: string[] }).problems?.join(' '))
+}
 /** The function, its table, and a call of it with these options. */
 const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['createRuntime', runtimeOptions, (how: object) => createRuntime({ store: 'memory:', ...how })],
@@ -107,7 +136,47 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['session.schedules.create', scheduleOptions, (how: object) => session.schedules.create({ message: 'x', ...how })],
   ['session.triggers.subscribe', subscribeOptions, (how: object) => subscribe({ event: 'e', message: 'x', ...how })],
   ['session.triggers.emit', emitOptions, (how) => session.triggers.emit('e', 1, how)],
+  ['runtime.decide', decisionOptions, (how: object) => decide({ by: 'x', ...how })],
+  ['runtime.resolve', answerOptions, (how) => thrown(runtime.resolve('x', how))],
+  ['session.answer(answer)', answerOptions, (how) => thrown(session.answer('x', how))],
+  ['runtime.quarantine.accept', acceptOptions, (how: object) => runtime.quarantine.accept({ ...change, ...how })],
+  ['ModelFailure', modelFailureOptions, (how) => new ModelFailure('x', how)],
+  ['toOpenAI', toOpenAIOptions, (how: object) => toOpenAI([], { api: 'chat', ...how })],
+  ['fromOpenAI', toolTermOptions, (how) => fromOpenAI({ name: 'x' }, execute, how)],
+  ['fromAnthropic', toolTermOptions, (how) => fromAnthropic({ name: 'x', input_schema: {} }, execute, how)],
+  ['fromMcp', mcpTermOptions, (how) => fromMcp({ name: 'x', inputSchema: {} }, execute, how)],
+  ['fromAiSdk', aiToolTermOptions, (how) => fromAiSdk('x', sdkTool, how)],
+  ['aiModel', aiModelOptions, (how) => aiModel({} as never, how)],
+  ['aiTools', rowsOf('tools batch attachments'), (how) => aiTools(sdkSession, how)],
+  ['wrapTools', rowsOf('batch attachments'), (how) => wrapTools(sdkSession, {}, how)],
+  ['pawlTools', rowsOf('search'), (how) => pawlTools({ search: sdkTool }, how)],
+  ['openaiTools', rowsOf('api strict'), (how: object) => openaiTools([], { api: 'chat', ...how })],
+  ['openaiResults', rowsOf('api attachments'), (how: object) => openaiResults([], { api: 'chat', ...how })],
+  ['callsFromOpenAI', rowsOf('strict'), (how) => callsFromOpenAI([], how)],
+  ['runOpenAI', rowsOf('batch signal strict attachments'), (how) => runOpenAI(sdkSession, [], how)],
+  ['anthropicResults', rowsOf('attachments'), (how) => anthropicResults([], how)],
+  ['runAnthropic', rowsOf('batch signal attachments'), (how) => runAnthropic(sdkSession, { content: '' }, how)],
+  [
+    'postgresStore',
+    rowsOf('connection schema clock commit'),
+    (how: object) => postgresStore({ connection: '', ...how }),
+  ],
+  ['memoryStore', memoryStoreOptions, (how) => memoryStore(how)],
+  ['testRuntime', runtimeOptions, (how) => testRuntime(how)],
+  ['scriptedModel', scriptedModelOptions, (how) => scriptedModel([], how)],
+  ['replay', replayOptions, (how: object) => replay(session, { tools: [], ...how })],
+  [
+    'crashTest',
+    crashTestOptions,
+    (how: object) => crashTest(work, {} as never, { module: 'x', effects: () => [], ...how }),
+  ],
+  ['failingTool', testToolOptions.failingTool, (how) => failingTool(how)],
+  ['hangingTool', testToolOptions.hangingTool, (how) => hangingTool(how)],
+  ['flakyTool', testToolOptions.flakyTool, (how: object) => flakyTool({ failures: 1, ...how })],
+  ['slowTool', testToolOptions.slowTool, (how: object) => slowTool({ takes: 1, clock: systemClock, ...how })],
+  ['runProcess', processOptions, (how) => runProcess('true', [], how)],
 ]
+const decide = (decision: object): unknown => thrown(runtime.decide('x', decision as never))
 const opened = (options: object): unknown => createRuntime({ store: 'memory:', ...options })
 const connect = (given: object): unknown => runtime.connections.set({ provider: 'p' }, given as never)
 const subscribe = (given: object): unknown => session.triggers.subscribe(given as never)
@@ -140,7 +209,39 @@ describe.each(functions)('%s', (_, table, call) => {
       expect(await refusalOf(() => call({ [name]: Symbol('wrong') } as never))).toMatch(`${name}\` is`)
     },
   )
+
+  test.each(names.flatMap((name) => nestedTables(table, name)))(
+    'CALL-12: a misspelt option and a wrong type inside `%s` are refused',
+    async (path, inner, wrap) => {
+      for (const name of inner) {
+        const wrong = `${name}x`
+        expect(await refusalOf(() => call(wrap({ [wrong]: 1 }) as never))).toContain(`has no option \`${wrong}\``)
+        if (!payloads.has(`${path}.${name}`))
+          expect(await refusalOf(() => call(wrap({ [name]: Symbol('wrong') }) as never))).toContain(`.${name}\` is`)
+      }
+    },
+  )
 })
+
+type NestedTable = [path: string, names: string[], wrap: (value: object) => object]
+
+/** The options inside an option, read from the refusal of a name that is similar to none of them. */
+function nestedTables(table: OptionTable, name: string): NestedTable[] {
+  const found = (value: unknown): string[] =>
+    [...(/its options are (.*)/.exec(table[name]?.part?.(value, name) ?? '')?.[1] ?? '').matchAll(/`(\w+)`/g)].map(
+      ([, each]) => each as string,
+    )
+  const unknown = { qqqqqqqq: 1 }
+  const object = table[name]?.valid(unknown) ? [] : found(unknown)
+  const list = table[name]?.valid([unknown]) ? [] : found([unknown])
+  return [
+    ...(object.length > 0 ? [[name, object, (value) => ({ [name]: value })] satisfies NestedTable] : []),
+    ...(list.length > 0 ? [[name, list, (value) => ({ [name]: [value] })] satisfies NestedTable] : []),
+  ]
+}
+
+/** Nested options that have a check of their own elsewhere: the runtime knows which models exist. */
+const payloads = new Set(['frame.model', 'frames.model'])
 
 test('CALL-12: the error about a misspelt option suggests the right name', async () => {
   expect(await refusalOf(() => runtime.session('s', { tenent: 't' } as never))).toBe(
@@ -188,9 +289,9 @@ const others = `session.loadTools session.recording session.usage session.cancel
   session.schedules.list session.schedules.pause session.schedules.resume session.schedules.cancel
   session.schedules.runNow session.schedules.nextTimes session.schedules.history session.triggers.unsubscribe
   session.triggers.get session.triggers.list session.triggers.pause session.triggers.resume session.notices.list
-  session.notices.acknowledge session.attachments.read runtime.resolve runtime.decide runtime.diagnostics
+  session.notices.acknowledge session.attachments.read runtime.diagnostics
   runtime.health runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
-  runtime.tools.withdraw runtime.quarantine.list runtime.quarantine.accept runtime.connections.list`.split(/\s+/)
+  runtime.tools.withdraw runtime.quarantine.list runtime.connections.list`.split(/\s+/)
 
 test('CALL-12: this file tests every function of the runtime and of a session', () => {
   const surface = (of: object, path: string): string[] =>
@@ -202,5 +303,55 @@ test('CALL-12: this file tests every function of the runtime and of a session', 
   const known = new Set([...functions.map(([name]) => name), ...others])
   const found = [...surface(runtime, 'runtime'), ...surface(session, 'session')]
   expect(found.filter((name) => !known.has(name))).toEqual([])
+  expect(found.length).toBeGreaterThan(50)
+})
+
+/** Exported functions that take no options, each with what it takes instead. */
+const withoutOptions: Readonly<Record<string, string>> = {
+  jsonSchema: 'a schema',
+  narrate: 'templates; test/tools/narration',
+  notice: 'an outcome',
+  readOutputTool: 'nothing',
+  toAnthropic: 'tools',
+  toMcp: 'tools',
+  anthropicTools: 'a session',
+  callsFromAnthropic: 'a message of the provider, with further fields',
+  isLost: 'steps of the AI SDK',
+  toolbox: 'nothing',
+  ...Object.fromEntries(
+    ['time', 'progress', 'todos', 'files', 'values', 'questions', 'outputs', 'samples', 'all'].map((part) => [
+      `toolbox.${part}`,
+      'nothing',
+    ]),
+  ),
+  manualClock: 'an instant',
+  record: 'a session',
+  reasonToSkip: 'a case and traits of a store',
+  titleOf: 'a case',
+  // Errors and values that the runtime makes; an application only compares with them.
+  Attachment: 'a reference',
+  CrashTestError: 'a report',
+  NoSlotFree: 'nothing',
+  OutcomeError: 'an outcome',
+  PawlError: 'a code',
+  StepError: 'a failure',
+  ToolFailure: 'a failure',
+  WaitError: 'a resolution',
+}
+
+test('CALL-12: this file tests every function that the package exports', async () => {
+  const { exports: entries } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    exports: Record<string, { '@pawl/source'?: string }>
+  }
+  const known = new Set([...functions.map(([name]) => name), ...Object.keys(withoutOptions)])
+  const found: string[] = []
+  for (const { '@pawl/source': file } of Object.values(entries)) {
+    if (file === undefined) continue
+    const module = (await import(join(process.cwd(), file))) as Record<string, unknown>
+    found.push(...Object.keys(module).filter((name) => typeof module[name] === 'function'))
+  }
+  found.push(...Object.keys(toolbox).map((name) => `toolbox.${name}`))
+  expect(found.filter((name) => !known.has(name))).toEqual([])
+  expect(Object.keys(withoutOptions).filter((name) => !found.includes(name))).toEqual([])
   expect(found.length).toBeGreaterThan(50)
 })

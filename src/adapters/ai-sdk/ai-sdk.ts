@@ -5,7 +5,7 @@
 //   const tools = { ...aiTools(session, { tools: own }), ...wrapTools(session, existing) }
 //   await generateText({ model, prompt, tools, stopWhen: […, isLost] })
 
-import { array, checkOptions, either, func, object, type OptionTable, string } from '../../core/check-options.ts'
+import { array, checkOptions, func, object, type OptionTable } from '../../core/check-options.ts'
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
 import { type AttachmentReader, listableTools, providerSchema, safeCall } from '../../tools/convert-tool-formats.ts'
 import { modelOutput, OutcomeError, ModelViews } from './to-sdk-tool-result.ts'
@@ -38,16 +38,13 @@ export interface AiToolsOptions {
   readonly attachments?: AttachmentReader
 }
 
+const wrapToolsOptions = { batch: func, attachments: object }
+const aiToolsOptions = { ...wrapToolsOptions, tools: array } satisfies OptionTable<AiToolsOptions>
+
 /**
  * Pawl's tools as a ToolSet. The model reads Pawl's view of each result; a call that does not succeed is a
  * `tool-error`.
  */
-export const aiToolsOptions = {
-  tools: array,
-  batch: either(string, func),
-  attachments: object,
-} satisfies OptionTable<AiToolsOptions>
-
 export function aiTools(session: AiSession, options: AiToolsOptions = {}): Record<string, AiTool> {
   checkOptions(options, aiToolsOptions, 'aiTools()')
   const views = new ModelViews()
@@ -85,6 +82,8 @@ export type Overrides<T> = { readonly [K in keyof T]?: AiToolTerms }
 
 /** Converts SDK tools for `createRuntime({ tools })`. Tools without an `execute` are left out. */
 export function pawlTools<T extends ToolsLike>(existing: T, overrides: Overrides<T> = {}): Tool[] {
+  const tools = Object.keys(existing).map((name) => [name, object])
+  checkOptions(overrides, Object.fromEntries(tools) as OptionTable, 'pawlTools()')
   return Object.entries(existing)
     .filter(([, each]) => typeof each.execute === 'function')
     .map(([name, each]) =>
@@ -101,6 +100,7 @@ export function wrapTools<T extends ToolsLike>(
   existing: T,
   options: Omit<AiToolsOptions, 'tools'> = {},
 ): T {
+  checkOptions(options, wrapToolsOptions, 'wrapTools()')
   const views = new ModelViews()
   const attachments = options.attachments ?? session.attachments
   const known = session.tools && new Set(session.tools.map(({ name }) => name))

@@ -1,7 +1,18 @@
 // aiModel(openai('gpt-5')): adapts a language model of the AI SDK to Pawl's Model interface. It uses only the provider
 // interface, so every provider package works.
 
-import { anything, boolean, checkOptions, func, object, type OptionTable, string } from '../../core/check-options.ts'
+import {
+  boolean,
+  checkOptions,
+  duration,
+  either,
+  func,
+  object,
+  oneOf,
+  type OptionTable,
+  string,
+  wholeNumber,
+} from '../../core/check-options.ts'
 import {
   type AssistantPart,
   type Duration,
@@ -88,9 +99,9 @@ function acceptedIds(provider: string): PromptOptions['ids'] {
 
 export const aiModelOptions = {
   name: string,
-  contextTokens: anything,
+  contextTokens: wholeNumber(1),
   price: object,
-  idle: anything,
+  idle: either(duration, oneOf(null)),
   reads: func,
   filesInResults: boolean,
 } satisfies OptionTable<AiModelOptions>

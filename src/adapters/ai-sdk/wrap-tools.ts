@@ -3,7 +3,8 @@
 // `execute` gets the call id, no messages and the signal of the attempt.
 
 import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
-import type { ToolTerms } from '../../tools/convert-tool-formats.ts'
+import { boolean, checkOptions, type OptionTable } from '../../core/check-options.ts'
+import { type ToolTerms, toolTermOptions } from '../../tools/convert-tool-formats.ts'
 import { type AiExecution, type AnyAiTool, type ValidationResult, isSdkSchema } from './sdk-types.ts'
 
 export interface AiToolTerms extends ToolTerms {
@@ -13,7 +14,11 @@ export interface AiToolTerms extends ToolTerms {
 
 type Execute = (input: unknown, options: AiExecution) => unknown
 
-export function fromAiSdk(name: string, of: AnyAiTool, { showErrors = false, ...terms }: AiToolTerms = {}): Tool {
+export const aiToolTermOptions: OptionTable<AiToolTerms> = { ...toolTermOptions, showErrors: boolean }
+
+export function fromAiSdk(name: string, of: AnyAiTool, options: AiToolTerms = {}): Tool {
+  checkOptions(options, aiToolTermOptions, 'fromAiSdk()', 'tool_invalid')
+  const { showErrors = false, ...terms } = options
   const { execute, title, description } = of
   if (typeof execute !== 'function') throw new PawlError('tool_invalid', `Tool '${name}' has no execute function.`)
   const { schema, parse } = adaptSchema(name, of.inputSchema)

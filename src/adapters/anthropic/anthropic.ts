@@ -81,11 +81,18 @@ function reopenJson(input: unknown): string {
   }
 }
 
+interface AnthropicResultsOptions {
+  readonly attachments?: AttachmentReader | undefined
+}
+const anthropicResultsOptions = { attachments: object } satisfies OptionTable<AnthropicResultsOptions>
+
 /** One block per outcome, in order. A call that did not succeed is an error block; an open call has a placeholder. */
 export async function anthropicResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
-  { attachments }: { attachments?: AttachmentReader | undefined } = {},
+  options: AnthropicResultsOptions = {},
 ): Promise<AnthropicToolResult[]> {
+  checkOptions(options, anthropicResultsOptions, 'anthropicResults()')
+  const { attachments } = options
   return Promise.all(
     outcomes.map(async (outcome): Promise<AnthropicToolResult> => {
       const { status, parts } = outcome
@@ -124,16 +131,13 @@ export interface RunAnthropicOptions {
   readonly attachments?: AttachmentReader
 }
 
-/**
- * Runs the calls of a message as one batch and returns the content of the user message. A repeated call joins the
- * batch.
- */
 const runAnthropicOptions = {
   batch: string,
   signal: abortSignal,
-  attachments: object,
+  ...anthropicResultsOptions,
 } satisfies OptionTable<RunAnthropicOptions>
 
+/** Runs the calls of a message as one batch and returns the content of the user message. A repeated call joins it. */
 export async function runAnthropic(
   session: AnthropicSession,
   message: AnthropicMessage,

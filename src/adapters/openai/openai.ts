@@ -2,7 +2,7 @@
 // needed at run time: the types here are the few fields that are used, and test/types/adapters.test-d.ts checks them
 // against the SDK.
 
-import { abortSignal, boolean, checkOptions, object, type OptionTable, string } from '../../core/check-options.ts'
+import * as options from '../../core/check-options.ts'
 import {
   type Attachment,
   type CallAsk,
@@ -18,6 +18,7 @@ import {
   type AttachmentReader,
   attachmentText,
   type OpenAIApi,
+  openaiApi,
   type OpenAIChatTool,
   type OpenAIResponsesTool,
   providerId,
@@ -79,19 +80,24 @@ export interface OpenAICallOutput {
   output: string | OpenAIOutputPart[]
 }
 
+interface OpenAIToolsOptions<Api> {
+  readonly api: Api
+  readonly strict?: boolean
+}
+const openaiToolsOptions = {
+  api: openaiApi,
+  strict: options.boolean,
+} satisfies options.OptionTable<OpenAIToolsOptions<OpenAIApi>>
+
 /** The `tools` of a request, sorted by name. `strict` enables strict mode for the tools whose schema allows it. */
+export function openaiTools(of: OpenAISession | readonly Tool[], how: OpenAIToolsOptions<'chat'>): OpenAIChatTool[]
 export function openaiTools(
   of: OpenAISession | readonly Tool[],
-  how: { api: 'chat'; strict?: boolean },
-): OpenAIChatTool[]
-export function openaiTools(
-  of: OpenAISession | readonly Tool[],
-  how: { api: 'responses'; strict?: boolean },
+  how: OpenAIToolsOptions<'responses'>,
 ): OpenAIResponsesTool[]
-export function openaiTools(
-  of: OpenAISession | readonly Tool[],
-  { api, strict = false }: { api: OpenAIApi; strict?: boolean },
-) {
+export function openaiTools(of: OpenAISession | readonly Tool[], how: OpenAIToolsOptions<OpenAIApi>) {
+  options.checkRequiredOptions(how, openaiToolsOptions, 'openaiTools()')
+  const { api, strict = false } = how
   return toOpenAI(toolsOf(of), { api, strict: strict ? strictForm : undefined })
 }
 
@@ -102,7 +108,9 @@ const toolsOf = (of: OpenAISession | readonly Tool[]): readonly Tool[] => ('run'
  * and built-in tools are left to the application. Pass the tools that were sent as `strict`: the nulls that strict mode
  * requires for absent keys are removed.
  */
-export function callsFromOpenAI(answer: OpenAIAnswer, { strict = [] }: { strict?: readonly Tool[] } = {}): CallAsk[] {
+export function callsFromOpenAI(answer: OpenAIAnswer, how: { strict?: readonly Tool[] } = {}): CallAsk[] {
+  options.checkOptions(how, openaiCallsOptions, 'callsFromOpenAI()')
+  const { strict = [] } = how
   const { calls, cut } = readAnswer(answer)
   const schemas = new Map(strict.map((each) => [each.name, each.input.json]))
   return calls.map(({ id, name, text }, index) => {
@@ -113,6 +121,8 @@ export function callsFromOpenAI(answer: OpenAIAnswer, { strict = [] }: { strict?
     return safeCall(id, name, schema ? unstrict(schema, input) : input, index)
   })
 }
+
+const openaiCallsOptions = { strict: options.array }
 
 interface ParsedCall {
   readonly id: string
@@ -166,6 +176,15 @@ function unstrict(schema: Tool['input']['json'], text: string): unknown {
   }
 }
 
+interface OpenAIResultsOptions {
+  readonly api: OpenAIApi
+  readonly attachments?: AttachmentReader | undefined
+}
+const openaiResultsOptions = {
+  api: openaiApi,
+  attachments: options.object,
+} satisfies options.OptionTable<OpenAIResultsOptions>
+
 /**
  * One message or item per outcome, in order. An open call has a placeholder until a notice reports its outcome. Images
  * and PDFs are native parts where the API accepts them, else they are sent by name.
@@ -180,12 +199,14 @@ export async function openaiResults(
 ): Promise<OpenAICallOutput[]>
 export async function openaiResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
-  how: { api: OpenAIApi; attachments?: AttachmentReader | undefined },
+  how: OpenAIResultsOptions,
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]>
 export async function openaiResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
-  { api, attachments }: { api: OpenAIApi; attachments?: AttachmentReader | undefined },
+  how: OpenAIResultsOptions,
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]> {
+  options.checkRequiredOptions(how, openaiResultsOptions, 'openaiResults()')
+  const { api, attachments } = how
   if (api === 'chat')
     return outcomes.map((outcome): OpenAIToolMessage => ({
       role: 'tool',
@@ -239,14 +260,14 @@ export interface RunOpenAIOptions {
   readonly attachments?: AttachmentReader
 }
 
-/** Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch. */
 const runOpenAIOptions = {
-  batch: string,
-  signal: abortSignal,
-  strict: boolean,
-  attachments: object,
-} satisfies OptionTable<RunOpenAIOptions>
+  batch: options.string,
+  signal: options.abortSignal,
+  strict: options.boolean,
+  attachments: options.object,
+} satisfies options.OptionTable<RunOpenAIOptions>
 
+/** Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch. */
 export async function runOpenAI(
   session: OpenAISession,
   answer: OpenAIResponse,
@@ -270,14 +291,14 @@ export async function runOpenAI(
 export async function runOpenAI(
   session: OpenAISession,
   answer: OpenAIAnswer,
-  options: RunOpenAIOptions = {},
+  how: RunOpenAIOptions = {},
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]> {
-  checkOptions(options, runOpenAIOptions, 'runOpenAI()', 'call_invalid')
+  options.checkOptions(how, runOpenAIOptions, 'runOpenAI()', 'call_invalid')
   const api = Array.isArray(answer) || 'output' in answer ? 'responses' : 'chat'
-  const calls = callsFromOpenAI(answer, options.strict ? { strict: toolsOf(session) } : {})
+  const calls = callsFromOpenAI(answer, how.strict ? { strict: toolsOf(session) } : {})
   if (calls.length === 0) return []
-  const batch = options.batch ?? ('id' in answer ? answer.id : '')
+  const batch = how.batch ?? ('id' in answer ? answer.id : '')
   if (batch === '') throw new PawlError('call_invalid', 'The answer has no id to use as its batch. Pass { batch }.')
-  const outcomes = await session.run(calls, { batch, ...(options.signal ? { signal: options.signal } : {}) })
-  return openaiResults(outcomes, { api, attachments: options.attachments ?? session.attachments })
+  const outcomes = await session.run(calls, { batch, ...(how.signal ? { signal: how.signal } : {}) })
+  return openaiResults(outcomes, { api, attachments: how.attachments ?? session.attachments })
 }

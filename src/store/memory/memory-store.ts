@@ -3,6 +3,7 @@
 // to it.
 
 import { randomBytes } from 'node:crypto'
+import { checkOptions, object } from '../../core/check-options.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import {
@@ -224,7 +225,11 @@ class Tables {
   }
 }
 
-export function memoryStore({ clock = systemClock }: { clock?: Clock } = {}): Store {
+export const memoryStoreOptions = { clock: object }
+
+export function memoryStore(options: { clock?: Clock } = {}): Store {
+  checkOptions(options, memoryStoreOptions, 'memoryStore()')
+  const { clock = systemClock } = options
   const workers = new Map<string, number>()
   const alive = (worker: string | null): boolean => worker !== null && (workers.get(worker) ?? 0) > clock.monotonic()
   const semaphores = new MemorySemaphores(clock, alive)

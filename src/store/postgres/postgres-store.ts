@@ -67,7 +67,7 @@ export interface PostgresOptions {
   readonly commit?: 'power' | 'process'
 }
 
-export const postgresOptions = {
+const postgresOptions = {
   connection: required(hidden(either(string, object))),
   schema: string,
   clock: object,

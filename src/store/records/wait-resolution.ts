@@ -1,5 +1,14 @@
 // Answers to waits: validation, encoding, and the outcome they give the call. Falsy values are valid answers.
 
+import {
+  anything,
+  nested,
+  nonEmptyString,
+  optionProblem,
+  type OptionTable,
+  required,
+  string,
+} from '../../core/check-options.ts'
 import { asSentence } from '../../core/errors.ts'
 import { failure, type Outcome } from '../../core/outcome.ts'
 import { utf8Bytes, fits } from '../../core/size-limits.ts'
@@ -7,10 +16,21 @@ import { decode, encode, type Json } from '../../core/tool-value.ts'
 import { type Resolution, type WaitRecord, waitTermsOf } from './call-record.ts'
 
 /** An answer as the resolver sends it. Timeouts come from the clock only. */
-export type Answer =
-  | { readonly value: unknown }
-  | { readonly failure: { readonly code: string; readonly message: string } }
-  | { readonly cancelled: string }
+export type Answer = { readonly value: unknown } | { readonly failure: AnswerFailure } | { readonly cancelled: string }
+
+interface AnswerFailure {
+  readonly code: string
+  readonly message: string
+}
+
+export const answerOptions = {
+  value: anything,
+  failure: nested({
+    code: required(nonEmptyString),
+    message: required(string),
+  } satisfies OptionTable<AnswerFailure>),
+  cancelled: string,
+} satisfies OptionTable<Answer>
 
 /**
  * Validates an external answer: exactly one kind, with the right shape and size. Values are escaped by encode(),
@@ -27,33 +47,23 @@ export function parseAnswer(answer: unknown, maxBytes: number): Resolution | { r
       ? resolution
       : invalid(`The answer has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}`)
   }
-  if (typeof answer !== 'object' || answer === null) return invalid('The answer is not an object')
-  const fields = answer as Record<string, unknown>
-  const kinds = ['value', 'failure', 'cancelled'].filter((kind) => Object.hasOwn(fields, kind))
+  const problem = optionProblem(answer, answerOptions, 'resolve()')
+  if (problem !== undefined) return invalid(problem)
+  const given = answer as { value?: unknown; failure?: AnswerFailure; cancelled?: string }
+  const kinds = Object.keys(answerOptions).filter((kind) => Object.hasOwn(given, kind))
   if (kinds.length !== 1)
     return invalid(
       kinds.length === 0
         ? 'The answer has no value, failure or cancelled'
         : `The answer has ${kinds.join(' and ')}; only one is allowed`,
     )
-  if (kinds[0] === 'value') {
-    const { value = null } = fields
-    try {
-      return checkSize({ value })
-    } catch (error) {
-      return invalid(`The value cannot be recorded: ${(error as Error).message}`)
-    }
+  const { value = null, failure: failed, cancelled } = given
+  try {
+    if (failed) return checkSize({ failure: { code: failed.code, message: failed.message } })
+    return checkSize(cancelled === undefined ? { value } : { cancelled })
+  } catch (error) {
+    return invalid(`The value cannot be recorded: ${(error as Error).message}`)
   }
-  if (kinds[0] === 'cancelled') {
-    return typeof fields.cancelled === 'string'
-      ? checkSize({ cancelled: fields.cancelled })
-      : invalid('cancelled must be a string: the reason')
-  }
-  const { code, message } = (fields.failure ?? {}) as Record<string, unknown>
-  if (typeof code !== 'string' || code === '' || typeof message !== 'string') {
-    return invalid('failure must be { code, message } with two strings')
-  }
-  return checkSize({ failure: { code, message } })
 }
 
 export const encodeResolution = (resolution: Resolution): string => encode(resolution)

@@ -41,10 +41,7 @@ export interface CrashTestOptions {
   readonly patience?: Duration
 }
 
-/**
- * Kills a call of the tool before and after each write and recovers it. Throws if a result differs from a clean run.
- */
-const crashTestOptions = {
+export const crashTestOptions = {
   module: required(either(string, object)),
   effects: required(func),
   reset: func,
@@ -53,6 +50,9 @@ const crashTestOptions = {
   patience: duration,
 } satisfies OptionTable<CrashTestOptions>
 
+/**
+ * Kills a call of the tool before and after each write and recovers it. Throws if a result differs from a clean run.
+ */
 export async function crashTest<Ask>(
   tool: Tool<Ask>,
   input: NoInfer<Ask>,

@@ -11,6 +11,18 @@
 
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
+import {
+  abortSignal,
+  checkOptions,
+  duration,
+  func,
+  hidden,
+  object,
+  type OptionTable,
+  recordOf,
+  string,
+  wholeNumber,
+} from '../../core/check-options.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError, asSentence } from '../../core/errors.ts'
 import { isThenable } from '../../core/maybe-promise.ts'
@@ -48,6 +60,18 @@ export interface ProcessOptions {
   readonly grace?: Duration | undefined
 }
 
+export const processOptions = {
+  clock: object,
+  signal: abortSignal,
+  cwd: string,
+  env: recordOf(hidden(string)),
+  input: hidden(string),
+  onOutput: func,
+  mostOutput: wholeNumber(1),
+  timeout: duration,
+  grace: duration,
+} satisfies OptionTable<ProcessOptions>
+
 export interface ProcessEnd {
   /** The exit code; null when a signal ended it or nothing was started. */
   readonly code: number | null
@@ -74,12 +98,11 @@ export async function runProcess(
   args: readonly string[],
   options: ProcessOptions = {},
 ): Promise<ProcessEnd> {
+  checkOptions(options, processOptions, 'runProcess()')
   const { signal, clock = systemClock } = options
   const grace = milliseconds(options.grace ?? '2s', 'grace')
   const timeout = options.timeout === undefined ? undefined : milliseconds(options.timeout, 'timeout')
   const { mostOutput = 262_144 } = options
-  if (!Number.isSafeInteger(mostOutput) || mostOutput < 1)
-    throw new PawlError('config_invalid', `mostOutput is ${String(mostOutput)}; it must be a positive integer.`)
   const run = newRunId()
   const env = { PATH: standardPath, ...options.env, [runVariable]: run }
   const program = await findProgram(file, env.PATH, options.cwd)

@@ -1,20 +1,7 @@
 // The rules of web_fetch: compiles the operator's options once, and checks a URL before its name is resolved.
 
-import {
-  anything,
-  array,
-  boolean,
-  checkOptions,
-  duration,
-  either,
-  func,
-  nested,
-  object,
-  type OptionTable,
-  string,
-} from '../../core/check-options.ts'
+import * as check from '../../core/check-options.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
-import { PawlError } from '../../core/errors.ts'
 import { fail, type ToolFailure } from '../../core/outcome.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { isOwnAddress, isPublicAddress } from './public-address.ts'
@@ -82,28 +69,31 @@ export interface WebRules {
 const defaultPorts = [80, 443, 8080, 8443]
 const maxUrlLength = 8_192
 
-const hosts = either(string, array, func)
+const hosts = check.either(check.string, check.array, check.func)
 export const webOptions = {
   allow: hosts,
   deny: hosts,
   trusted: hosts,
-  ports: array,
-  limits: nested({
-    bytes: anything,
-    htmlBytes: anything,
-    firstByte: duration,
-    total: duration,
-    redirects: anything,
-  } satisfies OptionTable<WebLimits>),
-  saveFiles: boolean,
-  userAgent: string,
-  lookup: func,
-  allowAddress: func,
-  clock: object,
-} satisfies OptionTable<WebOptions>
+  ports: check.listOf(check.wholeNumber(1, 65_535)),
+  limits: check.nested({
+    bytes: check.wholeNumber(1),
+    htmlBytes: check.wholeNumber(1),
+    firstByte: check.duration,
+    total: check.duration,
+    redirects: check.wholeNumber(0),
+  } satisfies check.OptionTable<WebLimits>),
+  saveFiles: check.boolean,
+  userAgent: {
+    expected: '1 to 200 printable ASCII characters',
+    valid: (value) => typeof value === 'string' && /^[\x20-\x7e]{1,200}$/.test(value),
+  },
+  lookup: check.func,
+  allowAddress: check.func,
+  clock: check.object,
+} satisfies check.OptionTable<WebOptions>
 
 export function compileRules(options: WebOptions): WebRules {
-  checkOptions(options, webOptions, 'toolbox.web()')
+  check.checkOptions(options, webOptions, 'toolbox.web()')
   const {
     limits = {},
     ports = defaultPorts,
@@ -112,28 +102,16 @@ export function compileRules(options: WebOptions): WebRules {
     clock = systemClock,
     userAgent = 'Pawl/0 (web_fetch)',
   } = options
-  const invalid = (why: string): never => {
-    throw new PawlError('config_invalid', `web: ${why}.`)
-  }
-  const count = (name: 'bytes' | 'htmlBytes' | 'redirects', standard: number, least: number): number => {
-    const given = limits[name] ?? standard
-    return Number.isSafeInteger(given) && given >= least
-      ? given
-      : invalid(`limits.${name} must be an integer of at least ${least}`)
-  }
-  if (!Array.isArray(ports) || !ports.every((port) => Number.isInteger(port) && port > 0 && port < 65_536))
-    invalid('`ports` must be an array of integers from 1 to 65535')
-  if (!/^[\x20-\x7e]{1,200}$/.test(userAgent)) invalid('`userAgent` must have 1 to 200 printable ASCII characters')
   const isAllowed = compileHostList(options.allow, 'web: allow')
   const isDenied = compileHostList(options.deny, 'web: deny')
   const openPorts = new Set(ports)
   return {
     isTrusted: compileHostList(options.trusted, 'web: trusted') ?? (() => false),
-    bytes: count('bytes', 5_000_000, 1),
-    htmlBytes: count('htmlBytes', 2_000_000, 1),
+    bytes: limits.bytes ?? 5_000_000,
+    htmlBytes: limits.htmlBytes ?? 2_000_000,
     firstByteMs: milliseconds(limits.firstByte ?? '10s', 'web: limits.firstByte'),
     totalMs: milliseconds(limits.total ?? '30s', 'web: limits.total'),
-    redirects: count('redirects', 5, 0),
+    redirects: limits.redirects ?? 5,
     userAgent,
     lookup,
     clock,
