@@ -202,6 +202,13 @@ export const errorTable = {
     summary: 'The configured secret is not the one this store was created with.',
     next: 'Start with the secret the store was created with, or add it to keys.previous. Otherwise keys that were handed out earlier would not be recognized.',
   },
+  key_file_missing: {
+    http: 500,
+    retry: false,
+    summary:
+      'The key file of the store is missing or empty. Without it, encrypted data cannot be read and keys of waits that were handed out are not recognized.',
+    next: 'Restore it from a backup. If the store was created with `keys.secret`, pass that secret. Nothing was written.',
+  },
   sealed_payload_broken: {
     http: 500,
     retry: false,

@@ -27,8 +27,8 @@ export const keysOption = nested({
   previous: listOf(keyCheck),
 } satisfies OptionTable<KeyOptions>)
 
-/** Name of the setting with the nth fingerprint. */
-const settingAt = (n: number): string => (n === 0 ? 'secret_fingerprint' : `secret_fingerprint:${n}`)
+/** Name of the setting with the nth fingerprint. A store that has been used has the first one. */
+export const fingerprintSetting = (n: number): string => (n === 0 ? 'secret_fingerprint' : `secret_fingerprint:${n}`)
 
 export async function openKeys(store: Store, options: KeyOptions | undefined): Promise<HostKeys> {
   const secret = options?.secret === undefined ? await store.secret() : Buffer.from(options.secret)
@@ -46,7 +46,7 @@ export async function openKeys(store: Store, options: KeyOptions | undefined): P
   // Reads until the current fingerprint is found (adding it if missing), then to the end of the list: an outdated
   // configuration must not open a store that has since been used with a newer secret.
   for (let n = 0, ownFound = false; ; n++) {
-    found = ownFound ? await store.settingNow(settingAt(n)) : await store.setting(settingAt(n), own)
+    found = ownFound ? await store.settingNow(fingerprintSetting(n)) : await store.setting(fingerprintSetting(n), own)
     if (found === undefined) return { current, first: first as HostSecret, all }
     const known = byFingerprint.get(found)
     if (!known)

@@ -23,13 +23,16 @@ export const isStore = (store: string | Store | PgPool): store is Store =>
 const storeForms = "'memory:', 'sqlite:<file>', 'postgres://…', a pg Pool or a store object"
 export const storeOption: OptionCheck = hidden({
   expected: storeForms,
-  part: (value) =>
-    typeof value === 'string'
-      ? `\`store\` is '${value.replace(/\/\/[^@/]*@/, '//…@')}'; it must be ${storeForms}`
-      : undefined,
+  part: (value) => {
+    if (typeof value !== 'string') return undefined
+    const file = value.replace(/^sqlite:\/\//, '')
+    if (file !== value)
+      return `\`store\` is '${value}'; write 'sqlite:${file}' for a relative file, or 'sqlite:/${file}' for an absolute one`
+    return `\`store\` is '${value.replace(/\/\/[^@/]*@/, '//…@')}'; it must be ${storeForms}`
+  },
   valid: (value) =>
     typeof value === 'string'
-      ? value === 'memory:' || /^sqlite:./.test(value) || /^postgres(?:ql)?:\/\//.test(value)
+      ? value === 'memory:' || /^sqlite:(?!\/\/[^/]|\/*$)./.test(value) || /^postgres(?:ql)?:\/\//.test(value)
       : typeof value === 'object' && value !== null && ('totalCount' in value || 'commit' in value),
 })
 

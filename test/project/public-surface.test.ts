@@ -186,6 +186,7 @@ test('the error codes are pinned', () => {
       "attempt_over",
       "lease_lost",
       "keys_mismatch",
+      "key_file_missing",
       "sealed_payload_broken",
       "store_unavailable",
       "store_newer",

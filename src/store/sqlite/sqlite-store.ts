@@ -6,6 +6,7 @@
 // the loop. Several processes may share one file: writers use BEGIN IMMEDIATE with a busy timeout, and data_version
 // shows writes of other processes.
 
+import { fingerprintSetting } from '../check-host-secrets.ts'
 import { chain } from '../../core/maybe-promise.ts'
 import {
   accessSync,
@@ -257,7 +258,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
         return (q.setting.get(key) as { value: string }).value
       }),
     settingNow: (key) => (q.setting.get(key) as { value: string } | undefined)?.value,
-    secret: () => readOrCreateSecret(`${file}-key`),
+    secret: () => readOrCreateSecret(`${file}-key`, () => q.setting.get(fingerprintSetting(0)) !== undefined),
     onHint: (listener) => group.onHint(listener),
     close() {
       closing ??= (async () => {
@@ -315,8 +316,11 @@ function switchToWal(db: DatabaseSync): void {
  * Reads the secret from a file that only its owner can read, or creates it. The first process to create it wins. The
  * file appears complete or not at all.
  */
-function readOrCreateSecret(path: string): Uint8Array {
-  if (existsSync(path) && statSync(path).size === 0) unlinkSync(path) // an empty file was never used as a secret
+function readOrCreateSecret(path: string, wasUsed: () => boolean): Uint8Array {
+  const isEmpty = existsSync(path) && statSync(path).size === 0
+  // A new secret would not fit the data. Nothing is written, so that the lost file can still be restored.
+  if ((isEmpty || !existsSync(path)) && wasUsed()) throw new PawlError('key_file_missing', `The file is '${path}'.`)
+  if (isEmpty) unlinkSync(path) // never used as a secret
   if (!existsSync(path)) {
     const draft = `${path}-${randomBytes(6).toString('hex')}`
     const file = openSync(draft, 'wx', 0o600)
