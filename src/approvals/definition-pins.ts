@@ -8,7 +8,7 @@ import { checkRequiredOptions, type OptionTable, required } from '../core/check-
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Change, Guard, StoredDocument, DocumentName, Store } from '../store/store.ts'
+import type { Guard, StoredDocument, DocumentName, Store, DocumentWrite } from '../store/store.ts'
 import type { Logger } from '../tools/context/tool-context.ts'
 import { differenceOf } from '../tools/definition-difference.ts'
 import type { Definition, Pins } from '../tools/pinned-definition.ts'
@@ -199,10 +199,7 @@ export class PinStore implements Pins, Quarantine {
   }
 
   /** Commits only if every document read is unchanged. */
-  async #commit(
-    found: readonly DocumentRead<Versioned>[],
-    documents: NonNullable<Change['documents']>,
-  ): Promise<boolean> {
+  async #commit(found: readonly DocumentRead<Versioned>[], documents: readonly DocumentWrite[]): Promise<boolean> {
     return (await this.#store.commit({ guards: found.map(({ guard }) => guard), documents, events: [] })).ok
   }
 

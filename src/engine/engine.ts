@@ -3,9 +3,11 @@
 // the shape.
 //
 // A second engine must provide:
-// - `Execution` (execution.ts): a journal per call with steps, waits, timers, counters and documents. The guards and
-//   documents in it are data that the engine commits together with its own write. An engine without a document store
-//   can run calls, but not tasks, schedules, sessions and turns, which read the store directly.
+// - `Execution` (execution.ts): a journal per call with steps, waits, timers, counters and documents. An engine without
+//   a document store can run calls, but not tasks, schedules, sessions and turns, which read the store directly.
+// - Commits of data that the seam shares with the store port: documents (`DocumentName`, `DocumentWrite`), attachments
+//   (`AttachmentRecord`), and conditions on a document's revision or on `fence()` (`Guard`). The engine commits them
+//   together with its own write. They are names and values; how they are stored is not part of the seam.
 // - One execution of a call at a time. After a crash it runs `drive` again with what is recorded; an execution that
 //   lost its call can record nothing more.
 // - `start` and `submit`: at most one call per position; a repeated request joins it.
@@ -14,10 +16,10 @@
 
 import type { Outcome } from '../core/outcome.ts'
 import type { CallPosition, CallRecord, CallRequest, Resolution, WaitRecord } from '../store/records/call-record.ts'
+import type { NewEvent } from '../store/records/event.ts'
 import type { CallTimes } from '../store/records/call-times.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Change } from '../store/store.ts'
-
+import type { DocumentWrite, Guard } from '../store/store.ts'
 import type { Drive, Execution, NewCall } from './execution.ts'
 
 export * from './execution.ts'
@@ -73,7 +75,12 @@ export type ResolveAnswer =
   /** Nothing was written and the wait is still open. */
   | { readonly answer: 'invalid'; readonly problems: readonly string[] }
 
-export type ExtraWrites = Pick<Change, 'documents' | 'events'> & Partial<Pick<Change, 'guards'>>
+/** Written in the engine's commit, or not at all. A guard is a fence of an execution or the revision of a document. */
+export interface ExtraWrites {
+  readonly guards?: readonly Guard[]
+  readonly documents?: readonly DocumentWrite[]
+  readonly events: readonly NewEvent[]
+}
 
 /** `there`: a call exists at that position, this one or another. `refused`: a guard failed and nothing was written. */
 export type SubmitResult = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }

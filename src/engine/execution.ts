@@ -24,7 +24,7 @@ import type {
 } from '../store/records/call-record.ts'
 import type { EventBodies, EventType, EventDraft } from '../store/records/event.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { AttachmentRecord, Change, Guard, DocumentName } from '../store/store.ts'
+import type { AttachmentRecord, Guard, DocumentName, DocumentWrite } from '../store/store.ts'
 
 export interface StepSpec {
   /** Name of the step within its call. The call is part of the key, so steps of different calls never collide. */
@@ -39,7 +39,7 @@ export interface StepSpec {
 
 /** Documents and events committed with the end of the step, or not at all. */
 export interface StepAttachedWrites {
-  readonly documents: NonNullable<Change['documents']>
+  readonly documents: readonly DocumentWrite[]
   readonly events: readonly EventDraft[]
 }
 
@@ -153,7 +153,7 @@ export interface AttachedWritesPort {
   /** The current value, including a write of this execution that is still pending. */
   read(name: DocumentName): Promise<string | null>
   /** Queues documents for the next write, which is at the latest the write of the outcome. */
-  writeDocuments(...rows: NonNullable<Change['documents']>): void
+  writeDocuments(...rows: readonly DocumentWrite[]): void
   /**
    * Queues a new call for any worker that has its tool; one per write. If its position is taken, the whole write is
    * rejected.

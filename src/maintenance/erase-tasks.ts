@@ -5,9 +5,9 @@ import type { Scope } from '../core/scope.ts'
 import { removedFileRows, readStoredFile } from '../storage/files/file-rows.ts'
 import { childrenOf, logPath, resultPath, signalsOf } from '../store/records/task-record.ts'
 import { isThere, unlessUnreadable } from '../store/skip-unreadable.ts'
-import type { Store } from '../store/store.ts'
+import type { Store, DocumentWrite } from '../store/store.ts'
 import { collections } from '../store/collections.ts'
-import { deletionOf, type DocumentWrite } from '../store/collection.ts'
+import { deletionOf } from '../store/collection.ts'
 
 /** Tasks per page. */
 const pageSize = 100

@@ -7,7 +7,7 @@ import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { noticeKey } from '../store/records/task-record.ts'
-import type { Change, Guard, StoredDocument } from '../store/store.ts'
+import type { Guard, StoredDocument, DocumentWrite } from '../store/store.ts'
 import { type FireResult, isStartError } from './fire-schedule.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { dueKey } from './schedule-row.ts'
@@ -28,8 +28,6 @@ const baseMs = 1_000
 const capMs = 5 * 60_000
 /** The model reads the payload in the notice, so it is truncated. */
 const maxPayloadCharacters = 2_000
-
-type DocumentWrites = NonNullable<Change['documents']>
 
 export async function deliver(
   host: SchedulesHost,
@@ -53,7 +51,10 @@ export async function deliver(
     ...(sessionEnd ? [] : [{ kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 } as const]),
   ]
   /** A rejected commit means that another worker processed the row. */
-  const done = async (documents: DocumentWrites = [], events: readonly NewEvent[] = []): Promise<FireResult> => {
+  const done = async (
+    documents: readonly DocumentWrite[] = [],
+    events: readonly NewEvent[] = [],
+  ): Promise<FireResult> => {
     await store.commit({ guards, documents: [removed, ...documents], events })
     return 'done'
   }
@@ -111,7 +112,7 @@ export async function deliver(
 }
 
 /** The `due` row of a delivery. */
-export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): DocumentWrites[number] => {
+export const dueDelivery = (of: Scope, row: DeliveryRow, at: number): DocumentWrite => {
   const { occurrence, subscription, born } = row.delivery
   return collections.due.write(row, of, dueKey(at, of.tenant, of.session, occurrence, subscription, born))
 }

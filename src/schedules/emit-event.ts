@@ -11,7 +11,7 @@ import { encode, containsAttachment } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, type EventSubject } from '../store/records/event.ts'
 import type { Execution } from '../engine/engine.ts'
-import type { Change, Guard } from '../store/store.ts'
+import type { Guard, DocumentWrite } from '../store/store.ts'
 import { dueDelivery } from './deliver-event.ts'
 import { isStartError } from './fire-schedule.ts'
 import { overdueTime } from './schedule-row.ts'
@@ -167,9 +167,9 @@ async function planDeliveries(
   { tenant, session }: { tenant: string; session?: string | undefined },
   event: string,
   { occurrence, at }: { occurrence: string; at: number },
-): Promise<{ deliveries: Delivery[]; documents: NonNullable<Change['documents']>[number][] }> {
+): Promise<{ deliveries: Delivery[]; documents: DocumentWrite[] }> {
   const deliveries: Delivery[] = []
-  const documents: NonNullable<Change['documents']>[number][] = []
+  const documents: DocumentWrite[] = []
   const receivers = { tenant, ...(session === undefined ? {} : { session }) }
   const subscribed = collections.subscribed.startingWith(host.store, receivers, `${event}:`)
   for await (const { session: of, value: id } of subscribed) {

@@ -5,7 +5,7 @@
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { type TaskRow } from '../store/records/task-record.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Change, Guard, Store } from '../store/store.ts'
+import type { Guard, Store, DocumentWrite } from '../store/store.ts'
 import type { TaskMessage } from '../tools/context/task-interfaces.ts'
 import { monitorKind } from '../core/task-state.ts'
 import type { Scope } from '../core/scope.ts'
@@ -14,11 +14,9 @@ import type { ScheduleRow } from './schedule-row.ts'
 import { collections } from '../store/collections.ts'
 import { deletionOf } from '../store/collection.ts'
 
-type DocumentWrites = NonNullable<Change['documents']>
-
 /** Rows and feed events. */
 interface MonitorWrites {
-  readonly documents: DocumentWrites
+  readonly documents: readonly DocumentWrite[]
   readonly events: readonly NewEvent[]
 }
 
@@ -39,7 +37,7 @@ export async function monitorRows(
   const before = stored && collections.task.parse(stored.value)
   if (before && before.kind !== monitorKind) throw new PawlError('task_conflict', `The id is '${id}'.`)
   // A monitor that replaces an ended one starts without its messages.
-  const removed: DocumentWrites[number][] = before ? [collections.taskOrder.remove(of, before.uid)] : []
+  const removed: DocumentWrite[] = before ? [collections.taskOrder.remove(of, before.uid)] : []
   for await (const message of before ? collections.taskMessage.startingWith(store, of, `${id}:`) : [])
     removed.push(deletionOf(message))
   const row: TaskRow = {

@@ -3,12 +3,12 @@
 
 import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
-import type { Change, Store } from '../store/store.ts'
+import type { Store, DocumentWrite } from '../store/store.ts'
 import { monitorEndWrites } from './monitor-task-writes.ts'
 import { scheduleRows, type ScheduleRow, type ScheduleSlot } from './schedule-row.ts'
 
 export interface ScheduleWrites {
-  readonly documents: NonNullable<Change['documents']>
+  readonly documents: readonly DocumentWrite[]
   readonly events: readonly NewEvent[]
 }
 

@@ -8,7 +8,7 @@ import type { WakePolicy } from '../core/task-state.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { lastSlots, nextAfter, type Timing } from './next-cron-times.ts'
-import type { Change, StoredDocument, DocumentName } from '../store/store.ts'
+import type { StoredDocument, DocumentName, DocumentWrite } from '../store/store.ts'
 import type { Owner } from '../tasks/ports.ts'
 import { type CatchUp, maxHistory, type Plan } from './due-slots.ts'
 import { collections } from '../store/collections.ts'
@@ -104,15 +104,13 @@ export const dueAt = ({ key }: Pick<StoredDocument, 'key'>): number => Number(ke
 const dueName = (of: Scope, id: string, { born }: ScheduleRow, at: number): DocumentName =>
   collections.due.name(of, dueKey(at, of.tenant, of.session, id, born))
 
-type DocumentWrites = NonNullable<Change['documents']>
-
 /** Writes that replace a schedule and move its `due` row. `before` null: it is new. `row` null: it is removed. */
 export function scheduleRows(
   of: Scope,
   id: string,
   before: ScheduleRow | null,
   row: ScheduleRow | null,
-): DocumentWrites {
+): readonly DocumentWrite[] {
   const name = collections.schedule.name(of, id)
   const sealed = row?.secret ? { secret: true as const } : {}
   // Messages of a monitor are removed together with the slots they report.
@@ -122,7 +120,7 @@ export function scheduleRows(
     ...collections.taskMessage.name(of, row?.monitor ?? '', firedAt, `out.${slot}`),
     value: null,
   }))
-  const documents: DocumentWrites[number][] = [
+  const documents: DocumentWrite[] = [
     ...droppedMessages,
     row ? { ...name, ...sealed, value: JSON.stringify(row) } : { ...name, value: null },
   ]

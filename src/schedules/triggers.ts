@@ -8,7 +8,7 @@ import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
 import { decode } from '../core/tool-value.ts'
 import { eventOf, sessionSubject, type EventBodies, type EventType, type NewEvent } from '../store/records/event.ts'
-import type { Change, Guard } from '../store/store.ts'
+import type { Guard, DocumentWrite } from '../store/store.ts'
 import { emitOptions, checkEvent, emit, type EmittedEvent } from './emit-event.ts'
 import type { Owner } from '../tasks/ports.ts'
 import {
@@ -91,7 +91,7 @@ export function openTriggers(host: SchedulesHost, owner: Owner): Triggers {
         'Too many concurrent changes to the subscriptions; nothing was written. Try again.',
       )
     })
-  const subscriptionRows = (id: string, row: SubscriptionRow): NonNullable<Change['documents']> => {
+  const subscriptionRows = (id: string, row: SubscriptionRow): readonly DocumentWrite[] => {
     const sealed = row.secret ? { secret: true as const } : {}
     return [
       { ...collections.subscription.name(of, id), ...sealed, value: JSON.stringify(row) },

@@ -8,7 +8,7 @@ import type { NewCall } from '../engine/engine.ts'
 import { wokenId } from '../store/records/conversation.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
-import type { Change, Guard, StoredDocument, Store } from '../store/store.ts'
+import type { Guard, StoredDocument, Store, DocumentWrite } from '../store/store.ts'
 import type { FireResult } from './fire-schedule.ts'
 import type { Wakes } from '../tasks/ports.ts'
 import { openNotices } from '../tasks/notices.ts'
@@ -17,8 +17,6 @@ import type { SchedulesHost } from './ports.ts'
 import { dueKey, overdueTime } from './schedule-row.ts'
 import { collections } from '../store/collections.ts'
 import { turnBatch } from '../store/journal-keys.ts'
-
-type DocumentWrites = NonNullable<Change['documents']>
 
 export interface WakeRow {
   readonly wake: {
@@ -57,7 +55,7 @@ export function openWakes(
   }
 }
 
-const dueWake = (of: Scope, at: number, wake: WakeRow['wake']): DocumentWrites[number] =>
+const dueWake = (of: Scope, at: number, wake: WakeRow['wake']): DocumentWrite =>
   collections.due.write({ wake } satisfies WakeRow, of, dueKey(at, of.tenant, of.session, 'wake', wake.what))
 
 /**
@@ -76,7 +74,7 @@ export async function fireWake(host: SchedulesHost, due: StoredDocument, wake: W
   const guards: Guard[] = [{ kind: 'kept', ...name, revision: due.revision }]
   const removed = { ...name, value: null }
   /** A rejected commit means that another worker processed the row. */
-  const done = async (...documents: DocumentWrites): Promise<FireResult> => {
+  const done = async (...documents: readonly DocumentWrite[]): Promise<FireResult> => {
     await store.commit({ guards, documents: [removed, ...documents], events: [] })
     return 'done'
   }

@@ -5,7 +5,7 @@ import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.t
 import type { Clock } from '../core/clock.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Capabilities } from './define-capability.ts'
-import type { Change, Store } from '../store/store.ts'
+import type { Store, DocumentWrite } from '../store/store.ts'
 import type { Registry } from '../tools/registry.ts'
 import { collections } from '../store/collections.ts'
 
@@ -50,7 +50,7 @@ export class CapabilitySwitches {
   }
 
   /** Documents that record these capabilities as switched on. */
-  documents(of: Scope, names: Iterable<string>): NonNullable<Change['documents']> {
+  documents(of: Scope, names: Iterable<string>): readonly DocumentWrite[] {
     return [...names].map((name) => ({ ...collections.capability.name(of, name), value: '1' }))
   }
 

@@ -10,7 +10,7 @@ import { isTurn } from '../store/records/conversation.ts'
 import { childrenOf, type EndRow, movedId } from '../store/records/task-record.ts'
 import type { OnEnd } from '../core/task-state.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
-import type { Change, StoredDocument, Store } from '../store/store.ts'
+import type { StoredDocument, Store, DocumentWrite } from '../store/store.ts'
 import { isBusy } from '../store/iterate-agent-sessions.ts'
 import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { monitorKind } from '../core/task-state.ts'
@@ -43,7 +43,7 @@ interface Chore {
 
 export interface ChoreToPut {
   readonly call: NewCall
-  readonly documents: NonNullable<Change['documents']>
+  readonly documents: readonly DocumentWrite[]
 }
 
 /**

@@ -1,7 +1,7 @@
 // A document collection: builds names and rows of its documents, reads and parses them. collections.ts declares all.
 
 import type { Scope } from '../core/scope.ts'
-import type { Change, DocumentName, Store, StoredDocument } from './store.ts'
+import type { DocumentName, Store, StoredDocument, DocumentWrite } from './store.ts'
 
 export interface CollectionTerms {
   /** The owner of a document; `any`: a session or the whole tenant. */
@@ -17,8 +17,6 @@ export interface CollectionTerms {
 
 /** Documents are read in pages, so that a collection is never in memory as a whole. */
 const pageSize = 200
-
-export type DocumentWrite = NonNullable<Change['documents']>[number]
 
 /** The row that deletes this document. */
 export const deletionOf = ({ of, tenant, session, key }: DocumentName): DocumentWrite => ({

@@ -17,7 +17,7 @@ import type { EventRecord, NewEvent } from './records/event.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import { type FieldLocation, type Seal, isSealedBytes, isSealedText, isUnreadable } from '../security/seal.ts'
-import type { AttachmentRecord, Change, DocumentName, Store, StoredDocument } from './store.ts'
+import type { AttachmentRecord, Change, DocumentName, Store, StoredDocument, DocumentWrite } from './store.ts'
 
 export interface EncryptionOptions {
   readonly seal: Seal
@@ -168,7 +168,6 @@ const documentField = ({ of, tenant, session, key }: DocumentName): FieldLocatio
   field: 'value',
 })
 
-type DocumentWrite = NonNullable<Change['documents']>[number]
 const needsSeal = ({ secret, value }: DocumentWrite): boolean =>
   value !== null && (secret === true || isSealedText(value))
 

@@ -86,6 +86,12 @@ export interface DocumentName {
   readonly key: string
 }
 
+/** Replaces the document of that name; null deletes it. `secret`: always sealed at rest. */
+export interface DocumentWrite extends DocumentName {
+  readonly value: string | null
+  readonly secret?: true
+}
+
 export interface StoredDocument extends DocumentName {
   /** 1 when the document is created; every write increments it. */
   readonly revision: number
@@ -133,8 +139,7 @@ export interface Change {
   readonly attachments?: readonly AttachmentRecord[]
   /** References from calls to attachments. An attachment is kept as long as one referencing call is. */
   readonly uses?: readonly AttachmentUse[]
-  /** Each replaces the document of that name; null deletes it. `secret`: always sealed at rest. */
-  readonly documents?: readonly (DocumentName & { readonly value: string | null; readonly secret?: true })[]
+  readonly documents?: readonly DocumentWrite[]
   readonly events: readonly NewEvent[]
 }
 

@@ -13,7 +13,7 @@ import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { noticePrefix } from '../store/records/notice.ts'
 import { type NoticeRow } from '../store/records/task-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
-import type { Change, DocumentName } from '../store/store.ts'
+import type { DocumentName, DocumentWrite } from '../store/store.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, TaskReadPorts } from './ports.ts'
 import { learnSecrets } from '../storage/values/secrets.ts'
@@ -130,7 +130,7 @@ export async function movedCallNotice(
 const announcesEnd = ({ wake, state }: Task): boolean => wake !== 'silent' || state === 'abandoned'
 
 /** Document writes that remove a delivered notice. */
-export function acknowledgeRows(of: Scope, id: string): NonNullable<Change['documents']> {
+export function acknowledgeRows(of: Scope, id: string): readonly DocumentWrite[] {
   const name = noticeDocument(of, id)
   return name ? [{ ...name, value: null }] : []
 }

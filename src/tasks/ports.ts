@@ -5,7 +5,7 @@ import type { Queue } from '../calls/scheduling/queue.ts'
 import type { NewCall } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import type { TaskTerms } from '../store/records/task-terms.ts'
-import type { Change } from '../store/store.ts'
+import type { DocumentWrite } from '../store/store.ts'
 import type { MovedCalls } from './moved-calls.ts'
 
 /** The session that owns tasks and schedules, and the identity and policy under which their calls start. */
@@ -23,7 +23,7 @@ export interface Wakes {
   /** Number of turns a session may start by itself between two user messages; 0: none. */
   readonly maxConsecutive: number
   /** Document writes that wake the session; commit them together with the notice. */
-  rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): NonNullable<Change['documents']>
+  rows(of: Pick<Owner, 'tenant' | 'session'>, what: string, call?: string): readonly DocumentWrite[]
 }
 
 export interface TaskCallRequest {

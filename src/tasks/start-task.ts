@@ -20,7 +20,7 @@ import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
 import { decode, encode } from '../core/tool-value.ts'
-import type { Change, Guard } from '../store/store.ts'
+import type { Change, Guard, DocumentWrite } from '../store/store.ts'
 import { mayHideFields, withoutReceived } from '../tools/hidden-arguments.ts'
 import type { Problem } from '../tools/schema.ts'
 import type { StartTask } from '../tools/context/task-interfaces.ts'
@@ -156,7 +156,7 @@ async function startForModel(
 export async function reserveModelSlot(
   { store, queue: { tasksPerSession: maxTasks } }: BackgroundHost,
   owner: Owner,
-): Promise<{ guards: Guard[]; documents: NonNullable<Change['documents']>; isGone(): Promise<boolean> }> {
+): Promise<{ guards: Guard[]; documents: readonly DocumentWrite[]; isGone(): Promise<boolean> }> {
   const name = collections.taskStarts.name(owner)
   const revision = (await store.document(name))?.revision ?? 0
   let open = 0

@@ -7,11 +7,11 @@ import { isWoken, type LastTurnRow } from '../store/records/conversation.ts'
 import { isSealedUid } from '../store/records/call-record.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { decode, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
-import type { Change } from '../store/store.ts'
+import type { DocumentWrite } from '../store/store.ts'
 import type { TurnRequest } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
 
-export function lastTurnRows({ request, options }: Execution): NonNullable<Change['documents']> {
+export function lastTurnRows({ request, options }: Execution): readonly DocumentWrite[] {
   const { position, principal, tool, uid } = request
   if (isWoken(position.id)) return []
   const withoutMessage: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }

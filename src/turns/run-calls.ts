@@ -13,7 +13,7 @@ import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import type { Batch } from '../sessions/collect-outcomes.ts'
 import { learnSecrets } from '../storage/values/secrets.ts'
-import type { Change } from '../store/store.ts'
+import type { DocumentWrite } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { hasNewUserMessage } from './conversation/arrived-messages.ts'
 import type { TurnHost } from './ports.ts'
@@ -34,7 +34,7 @@ export interface CallsResult {
 }
 
 /** Index of the call, and a function that builds its row from the id that the model knows. */
-export type OwedResult = readonly [number, (shown: string | undefined) => NonNullable<Change['documents']>[number]]
+export type OwedResult = readonly [number, (shown: string | undefined) => DocumentWrite]
 
 export interface StepCalls {
   readonly step: number

@@ -10,7 +10,7 @@ import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { type Message, textIn } from '../models/message.ts'
 import { type Model, ModelFailure } from '../models/model.ts'
 import type { TurnValue } from '../models/turn-interface.ts'
-import type { Change } from '../store/store.ts'
+import type { DocumentWrite } from '../store/store.ts'
 import type { History, MessageRecord } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
 import { compactionFailed, modelFailed, noSuchFrame } from './turn-failures.ts'
@@ -22,8 +22,6 @@ import { CompactionFailure } from './conversation/run-compaction.ts'
 import { TurnToolset } from './turn-tools.ts'
 import { costLimitOutcome, usageRow } from './usage.ts'
 import type { TurnStop } from './turn-stop.ts'
-
-type Documents = NonNullable<Change['documents']>
 
 interface TurnStart {
   readonly stop: TurnStop
@@ -138,7 +136,7 @@ export class TurnRun {
   }
 
   /** Appends a message; it is written with the next commit. */
-  append(message: Message, rows: Documents = [], more: Partial<MessageRecord> = {}): void {
+  append(message: Message, rows: readonly DocumentWrite[] = [], more: Partial<MessageRecord> = {}): void {
     const { record, row } = this.nextMessage(message, more)
     this.execution.attached.writeDocuments(row, ...rows)
     const { number, unheard } = record

@@ -4,7 +4,7 @@
 import type { Scope } from '../core/scope.ts'
 import type { ModelTool } from '../models/model.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
-import type { Change, Store } from '../store/store.ts'
+import type { Store, DocumentWrite } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
 import { anyInput, deferredTools, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
 import { restrictToolset, type Toolset, withEntry } from '../tools/toolset.ts'
@@ -113,7 +113,7 @@ export class TurnToolset {
   }
 
   /** Reveals the schema of deferred tools that the model called with invalid arguments. */
-  reveal(names: readonly string[] | null, invalidCalls: readonly string[]): NonNullable<Change['documents']> {
+  reveal(names: readonly string[] | null, invalidCalls: readonly string[]): readonly DocumentWrite[] {
     const { set, deferred } = this.forFrame(names)
     const tools = invalidCalls.flatMap((name) => set.get(name) ?? []).filter((tool) => deferred.has(tool))
     return [...new Set(tools)].map(({ id }) => {

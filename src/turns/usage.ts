@@ -8,12 +8,12 @@ import type { Scope } from '../core/scope.ts'
 import { type UsageByModel, addEntry, totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { Model } from '../models/model.ts'
 import type { SessionUsage } from '../models/turn-interface.ts'
-import type { Change, Store } from '../store/store.ts'
+import type { Store, DocumentWrite } from '../store/store.ts'
 import { readHead, readMessage } from './conversation/history.ts'
 import { collections } from '../store/collections.ts'
 
 /** `key` identifies the turn or completion in the whole store. */
-export const usageRow = (of: Scope, key: string, row: UsageRow): NonNullable<Change['documents']>[number] => ({
+export const usageRow = (of: Scope, key: string, row: UsageRow): DocumentWrite => ({
   ...collections.modelUsage.name(of, key),
   value: JSON.stringify(row),
 })
@@ -54,7 +54,7 @@ export async function lostTurnUsage(
   store: Store,
   position: CallPosition,
   uid: string,
-): Promise<NonNullable<Change['documents']>> {
+): Promise<readonly DocumentWrite[]> {
   const { turn, account } = await lastAccount(store, position)
   return turn === position.id && Object.keys(account).length > 0
     ? [usageRow(position, uid, { models: account, tool: null })]

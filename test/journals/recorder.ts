@@ -3,7 +3,7 @@
 import type { CallPosition } from '../../src/store/records/call-record.ts'
 import { collections } from '../../src/store/collections.ts'
 import type { CollectionTerms } from '../../src/store/collection.ts'
-import type { Change, Committed, Store, Written } from '../../src/store/store.ts'
+import type { Change, Committed, Store, Written, DocumentWrite } from '../../src/store/store.ts'
 
 /** The store's answer: written, rejected by a guard, failed, or still missing. */
 export type Answer = 'ok' | 'refused' | 'failed' | 'no answer'
@@ -163,7 +163,7 @@ export class Recorder implements Recording {
 const declared = new Map<string, CollectionTerms>(Object.values(collections).map(({ of, terms }) => [of, terms]))
 
 /** How a written document differs from its declaration. */
-function problemWith({ of, tenant, session, value, secret }: NonNullable<Change['documents']>[number]): string | null {
+function problemWith({ of, tenant, session, value, secret }: DocumentWrite): string | null {
   const terms = declared.get(of)
   if (!terms) return 'not declared'
   const scope = tenant === '' ? 'store' : session === '' ? 'tenant' : 'session'

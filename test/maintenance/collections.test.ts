@@ -5,10 +5,10 @@ import type { Scope } from '../../src/core/scope.ts'
 import { erase, prune } from '../../src/maintenance/retention.ts'
 import { fileRows } from '../../src/storage/files/file-rows.ts'
 import { filePath } from '../../src/storage/files/file-path.ts'
-import type { Collection, CollectionTerms, DocumentWrite } from '../../src/store/collection.ts'
+import type { Collection, CollectionTerms } from '../../src/store/collection.ts'
 import { collections } from '../../src/store/collections.ts'
 import { logPath, signalsOf } from '../../src/store/records/task-record.ts'
-import type { Store } from '../../src/store/store.ts'
+import type { Store, DocumentWrite } from '../../src/store/store.ts'
 import { onEveryStore } from '../kit/stores/all-stores.ts'
 
 type Erasure = CollectionTerms['erasedBy'][number]

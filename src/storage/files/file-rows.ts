@@ -7,14 +7,14 @@
 import { createHash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
 import { PawlError } from '../../core/errors.ts'
-import type { Change, StoredDocument, DocumentName, Store } from '../../store/store.ts'
+import type { StoredDocument, DocumentName, Store, DocumentWrite } from '../../store/store.ts'
 import { mediaTypeOf } from './media-type.ts'
 import { ancestorsOf, type FilePath, filePath, isReserved, baseName, parentOf, pathOf } from './file-path.ts'
 import type { FileStat } from '../../core/session-files-interface.ts'
 import type { Scope } from '../../core/scope.ts'
 import { collections } from '../../store/collections.ts'
 
-export type Rows = NonNullable<Change['documents']>
+export type Rows = readonly DocumentWrite[]
 
 /** The metadata row of a file or directory. */
 export interface StoredFile {

@@ -7,7 +7,7 @@ import { mutexOf } from '../../core/keyed-mutex.ts'
 import type { Scope } from '../../core/scope.ts'
 import { eventFromDraft, type EventDraft } from '../../store/records/event.ts'
 import { fencedBy } from '../../store/fence-guards.ts'
-import type { Change, Guard, DocumentName, Store } from '../../store/store.ts'
+import type { Guard, DocumentName, Store, DocumentWrite } from '../../store/store.ts'
 import { type PlanWrite, mutexKey, type ValueKind, parseMark } from './value-rows.ts'
 
 export interface ValueWrite {
@@ -52,7 +52,7 @@ const compareAndSet =
         const { documents, mark } = count(was.map((stored) => stored?.value ?? null))
         const changed = documents.some((value, order) => value !== (was[order]?.value ?? null))
         if (!changed && isRefusal(mark)) return mark
-        const rows: NonNullable<Change['documents']> = names.map((name, order) => ({
+        const rows: readonly DocumentWrite[] = names.map((name, order) => ({
           ...name,
           value: documents[order] ?? null,
           ...(kind === 'secret' ? { secret: true as const } : {}),

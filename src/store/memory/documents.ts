@@ -1,7 +1,7 @@
 // Documents of the memory store.
 
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { Change, StoredDocument, DocumentName, DocumentQuery, ScopeFilter } from '../store.ts'
+import type { StoredDocument, DocumentName, DocumentQuery, ScopeFilter, DocumentWrite } from '../store.ts'
 
 const nameOf = ({ of, tenant, session, key }: DocumentName): string => lengthPrefixed(of, tenant, session, key)
 
@@ -13,7 +13,7 @@ export class MemoryDocuments {
     return this.#collections.get(name.of)?.get(nameOf(name))
   }
 
-  put({ of, tenant, session, key, value }: NonNullable<Change['documents']>[number]): void {
+  put({ of, tenant, session, key, value }: DocumentWrite): void {
     const name = { of, tenant, session, key }
     const documents = this.#collections.get(of) ?? new Map<string, StoredDocument>()
     this.#collections.set(of, documents)

@@ -3,7 +3,7 @@
 
 import type { Scope } from '../../core/scope.ts'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
-import type { Change, StoredDocument, DocumentName, DocumentQuery, ScopeFilter } from '../store.ts'
+import type { StoredDocument, DocumentName, DocumentQuery, ScopeFilter, DocumentWrite } from '../store.ts'
 
 export class DocumentWriter {
   readonly #revision: StatementSync
@@ -23,7 +23,7 @@ export class DocumentWriter {
     return (this.#revision.get(of, tenant, session, key) as { revision: number } | undefined)?.revision ?? 0
   }
 
-  put({ of, tenant, session, key, value }: NonNullable<Change['documents']>[number]): void {
+  put({ of, tenant, session, key, value }: DocumentWrite): void {
     if (value === null) this.#remove.run(of, tenant, session, key)
     else this.#put.run(of, tenant, session, key, value)
   }

@@ -10,7 +10,7 @@ import type { Model } from '../../models/model.ts'
 import type { StartTurn } from '../../models/turn-interface.ts'
 import { inheritedOptions } from '../../sessions/build-call-request.ts'
 import { endLateAgent } from '../../sessions/session-end.ts'
-import type { Change, Store } from '../../store/store.ts'
+import type { Store, DocumentWrite } from '../../store/store.ts'
 import { isBusy } from '../../store/iterate-agent-sessions.ts'
 import type { AgentOutcome, AgentTurn } from '../../tools/context/tool-context.ts'
 import { collections } from '../../store/collections.ts'
@@ -80,15 +80,13 @@ export async function agentTurn(
   }
 }
 
-type Rows = NonNullable<Change['documents']>
-
 /**
  * Updates the `working` rows after an agent has answered: an agent that left open work stays listed, because that work
  * may still ask for approval. Agents whose open work has ended are removed.
  */
-async function workingRows(store: Store, { tenant, session }: Scope, agent: string): Promise<Rows> {
+async function workingRows(store: Store, { tenant, session }: Scope, agent: string): Promise<readonly DocumentWrite[]> {
   const of = { tenant, session }
-  const rows: Rows[number][] = [{ ...collections.sessionWorking.name(of, agent), value: agentLeftWork }]
+  const rows: DocumentWrite[] = [{ ...collections.sessionWorking.name(of, agent), value: agentLeftWork }]
   try {
     if (!(await isBusy(store, { tenant, session: agent }))) rows[0] = collections.sessionWorking.remove(of, agent)
     for await (const { key, value } of collections.sessionWorking.iterate(store, of))

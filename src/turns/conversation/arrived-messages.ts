@@ -10,7 +10,7 @@ import { interruptedParts } from '../../models/conversation.ts'
 import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
-import type { Change } from '../../store/store.ts'
+import type { DocumentWrite } from '../../store/store.ts'
 import { learnSecrets } from '../../storage/values/secrets.ts'
 import { acknowledgeRows, movedCallNotice, openNotices } from '../../tasks/notices.ts'
 import { readTask } from '../../tasks/read-task.ts'
@@ -21,7 +21,7 @@ import { collections } from '../../store/collections.ts'
 export interface Arrival {
   readonly message: Message
   /** Pending rows to delete. */
-  readonly rows: NonNullable<Change['documents']>
+  readonly rows: readonly DocumentWrite[]
   /** Id of the notice this acknowledges. */
   readonly notice?: string
   /** The content is sealed at rest. */

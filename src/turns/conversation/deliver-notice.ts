@@ -3,12 +3,10 @@
 
 import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
-import type { Change, StoredDocument } from '../../store/store.ts'
+import type { StoredDocument, DocumentWrite } from '../../store/store.ts'
 import type { Arrival } from './arrived-messages.ts'
 import type { History, MessageRecord } from './history.ts'
 import type { TurnHost } from '../ports.ts'
-
-type Rows = NonNullable<Change['documents']>
 
 /** `next` builds the message. Nothing is added if the notice was delivered elsewhere. */
 export async function deliverNotice(
@@ -16,7 +14,7 @@ export async function deliverNotice(
   { attached, request: { position, uid } }: Execution,
   { rows, notice, message }: Pick<Arrival, 'rows' | 'notice' | 'message'>,
   history: History,
-  next: () => { readonly record: MessageRecord; readonly row: Rows[number] },
+  next: () => { readonly record: MessageRecord; readonly row: DocumentWrite },
 ): Promise<void> {
   await attached.flush() // earlier messages must be written first
   const listed: (StoredDocument | undefined)[] = []

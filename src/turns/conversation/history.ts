@@ -10,7 +10,7 @@ import type { UsageByModel } from '../../models/cost-ledger.ts'
 import { Conversation } from '../../models/conversation.ts'
 import type { Message, ModelMessage } from '../../models/message.ts'
 import type { StoredMessage } from '../../models/turn-interface.ts'
-import type { Change, StoredDocument, Store } from '../../store/store.ts'
+import type { StoredDocument, Store, DocumentWrite } from '../../store/store.ts'
 import { collections } from '../../store/collections.ts'
 
 /** The stored form of a message, with state that its turn needs after a restart. */
@@ -40,8 +40,6 @@ export interface MessageRecord extends StoredMessage {
   /** Consecutive answers whose calls were all invalid. */
   readonly invalid?: number
 }
-
-type Documents = NonNullable<Change['documents']>
 
 const pageSize = 500
 /** Average bytes of JSON per token. In English that is about three characters, in Chinese about one. */
@@ -177,7 +175,7 @@ export class History {
     of: Scope,
     fields: Omit<MessageRecord, 'number'>,
     secret: boolean,
-  ): { record: MessageRecord; row: Documents[number] } {
+  ): { record: MessageRecord; row: DocumentWrite } {
     const shown = this.shown(fields.message)
     const { role } = fields.message
     const ids = role === 'summary' || role === 'frame' ? this.#idsUpTo(fields.upTo ?? this.#last) : []

@@ -1,7 +1,7 @@
 // Deliberate defects. The tests plant each one and expect the driver under test to detect it.
 
 import { type Clock, systemClock } from '../../../src/core/clock.ts'
-import type { Change, Guard, Store } from '../../../src/store/store.ts'
+import type { Change, Guard, Store, DocumentWrite } from '../../../src/store/store.ts'
 
 /** Information about the worker that a defect is planted in. */
 export interface Soil {
@@ -165,10 +165,8 @@ export const plants: Readonly<Record<string, Break>> = {
   }),
 }
 
-const withoutDocuments = (
-  change: Change,
-  isDropped: (row: NonNullable<Change['documents']>[number]) => boolean,
-): Change => (change.documents ? { ...change, documents: change.documents.filter((row) => !isDropped(row)) } : change)
+const withoutDocuments = (change: Change, isDropped: (row: DocumentWrite) => boolean): Change =>
+  change.documents ? { ...change, documents: change.documents.filter((row) => !isDropped(row)) } : change
 
 /** Defects of turns, which only a history with turns can show. */
 export const turnPlants: Readonly<Record<string, Break>> = {

@@ -5,7 +5,7 @@
 import type { ModelMessage } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { freshMemory } from '../../kit/stores/fresh-store.ts'
-import type { Change } from '../../../src/store/store.ts'
+import type { Change, DocumentWrite } from '../../../src/store/store.ts'
 import { long } from '../../kit/long-run.ts'
 import { type Ground, lived, type Plant } from './random-session.ts'
 import { problemsOnTheWire } from './provider-wire-rules.ts'
@@ -54,7 +54,7 @@ const writing =
     commit: (change) => store.commit(changed(change)),
     write: (change, heard, how) => store.write(changed(change), heard, how),
   })
-const without = (change: Change, leftOut: (row: NonNullable<Change['documents']>[number]) => boolean): Change =>
+const without = (change: Change, leftOut: (row: DocumentWrite) => boolean): Change =>
   change.documents ? { ...change, documents: change.documents.filter((row) => !leftOut(row)) } : change
 
 const plants: Readonly<Record<string, Plant>> = {

@@ -2,7 +2,7 @@
 // fence.
 
 import type { EventBodies, EventType } from '../../../store/records/event.ts'
-import type { Change, Guard, DocumentName } from '../../../store/store.ts'
+import type { Guard, DocumentName, DocumentWrite } from '../../../store/store.ts'
 import type { NewCall, AttachedWritesPort } from '../../engine.ts'
 import { type PendingWrites, mergeWrites, documentKey } from './merge-pending-writes.ts'
 import { exemptNextDeath } from './worker-deaths.ts'
@@ -26,7 +26,7 @@ export class AttachedWrites implements AttachedWritesPort {
     return written === undefined ? ((await this.#leased.host.store.document(name))?.value ?? null) : written
   }
 
-  writeDocuments(...rows: NonNullable<Change['documents']>): void {
+  writeDocuments(...rows: readonly DocumentWrite[]): void {
     this.#pending = mergeWrites(this.#pending, { documents: rows, events: [] })
     for (const row of rows) this.#written.set(documentKey(row), row.value)
   }
