@@ -126,7 +126,7 @@ export const positiveNumber = check(
 )
 /** A limit of zero would let nothing run. */
 export const positiveLimit = check(
-  'a whole number from 1, or Infinity',
+  'a whole number of at least 1, or Infinity',
   (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && (value as number) >= 1),
 )
 export const duration = check(
@@ -140,7 +140,7 @@ export const positiveDuration = check(
 
 export const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck =>
   check(
-    max === Number.MAX_SAFE_INTEGER ? `a whole number from ${min}` : `a whole number from ${min} to ${max}`,
+    max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
     (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
   )
 

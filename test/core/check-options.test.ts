@@ -60,7 +60,10 @@ test.each([
   [{ name: 'n', tenent: 't' }, '`example()` has no option `tenent`; did you mean `tenant`?'],
   [{ name: 'n', onFailure: 'halt' }, "`onFailure` is 'halt'; it must be 'continue' or 'stop'."],
   [{ name: 'n', timeout: { totl: 1 } }, '`timeout` has no option `totl`; did you mean `total`?'],
-  [{ name: 'n', rates: [{ count: 1 }, { count: 0 }] }, '`rates[1].count` is 0; it must be a whole number from 1'],
+  [
+    { name: 'n', rates: [{ count: 1 }, { count: 0 }] },
+    '`rates[1].count` is 0; it must be a whole number of at least 1',
+  ],
   [{ name: 'n', rates: [{}] }, '`rates[0].count` is missing'],
   [{ name: 'n', tools: { a: { concurent: 1 } } }, '`tools.a` has no option `concurent`; did you mean `concurrent`?'],
   [{ name: 'n', tools: [] }, '`tools` is []; it must be an object.'],

@@ -43,7 +43,7 @@ describe.for(['sqlite', 'postgres'] as const)('crashTest on %s', { timeout: 120_
     expect(clean.effects).toHaveLength(3)
   })
 
-  test('KIT-1: a tool that must not run twice ends as unknown where a crash leaves doubt', async () => {
+  test('KIT-1: a tool that must not run twice ends as unknown if its effect is uncertain', async () => {
     const { points } = await crashTest(tools.stops, { n: 1 }, on())
     const unknown = points.filter(({ verdict }) => verdict === 'unknown')
     // Receipt and start are one commit: both are recorded or neither.

@@ -127,7 +127,7 @@ describe('misbehaving tools', () => {
 })
 
 describe('scriptedModel', () => {
-  test('KIT-1: scriptedModel speaks, calls tools, answers by function, fails and counts', async () => {
+  test('KIT-1: scriptedModel answers by script or function, calls tools, fails and counts', async () => {
     const weather = tool({
       name: 'weather',
       description: 'Weather',

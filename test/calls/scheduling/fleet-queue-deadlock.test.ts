@@ -150,7 +150,7 @@ describe.each(['memory', 'sqlite'] as const)('slots on %s', (kind: StoreKind) =>
     expect(await after(Promise.all([p1, p2]), clock)).not.toBe('hangs')
   })
 
-  test('SCHED-3: the queue for a key of another worker is bounded; more calls are overloaded', async () => {
+  test('SCHED-3: the queue for a key of another worker is bounded; further calls fail', async () => {
     const hold = keyed('hold')
     const [one, two] = [await worker([hold], { limits: { waiting: 2 } }), await worker([hold])]
     run(two, 'x', 'hold', 'k').catch(() => {})

@@ -99,7 +99,7 @@ describe.each(stores)('waking sessions on %s', (_kind, fresh) => {
     expect(said).toContain('worked')
   })
 
-  test('TASK-9: consecutive wakes are limited until the user speaks again', async () => {
+  test('TASK-9: consecutive wakes are limited until a turn is requested again', async () => {
     const { clock, open } = world()
     // Starts another task on every notice.
     const many = scriptedModel([

@@ -211,7 +211,7 @@ wherever('read_file', (given) => {
     expect(JSON.stringify(outcome.parts)).not.toContain(bytes.toString('base64'))
   })
 
-  test('BOX-1: an image too large for providers is described only', async () => {
+  test('BOX-1: an image too large for providers is only described', async () => {
     await given().files.write('large.png', Buffer.concat([png, Buffer.alloc(5 * 1024 * 1024)]))
     const value = await read({ path: 'large.png' })
     expect(value).not.toHaveProperty('image')

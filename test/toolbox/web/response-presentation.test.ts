@@ -81,7 +81,7 @@ test('BOX-2: file errors have the same codes as in the file tools', async () => 
   expect(await saved('d')).toMatchObject({ code: 'file_is_directory', class: 'execution' })
 })
 
-test('VAL-5: an image too large for providers is described only, whatever the fetch limit', async () => {
+test('VAL-5: an image too large for providers is only described, whatever the fetch limit', async () => {
   const large = await fetcher({ ports: [server.port], limits: { bytes: 20_000_000 }, allowAddress: () => true })
   const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(5 * 1024 * 1024)])
   answer = (_, response) => void response.writeHead(200, { 'content-type': 'image/png' }).end(png)
