@@ -26,8 +26,8 @@ export interface RedactedStream {
 }
 
 export class Redactor {
-  /** Whether the host named secrets or passed a function. If not, and none was learned, texts need no scan. */
-  readonly #hasHostSecrets: boolean
+  /** Whether there is any secret to look for. If not, texts need no scan. */
+  active: boolean
   readonly #minLength: number
   /** Increases with each learned secret, so that open streams pick up new ones. */
   #generation = 0
@@ -49,15 +49,10 @@ export class Redactor {
   /** @param minLength Shorter texts are not redacted, because that would remove words from ordinary text. */
   constructor(secrets: Secrets, redactByShape: (text: string) => string = (text) => text, minLength = minSecretLength) {
     this.#minLength = minLength
-    this.#hasHostSecrets = typeof secrets === 'function' || secrets.length > 0
+    this.active = typeof secrets === 'function' || secrets.length > 0
     this.#redactByShape = redactByShape
     this.#secrets =
       typeof secrets === 'function' ? () => secrets().filter((each) => typeof each === 'string') : () => secrets
-  }
-
-  /** Whether there is any secret to look for. */
-  get active(): boolean {
-    return this.#hasHostSecrets || this.#learned.size > 0
   }
 
   /** Adds a secret that is redacted from now on. */
@@ -69,6 +64,7 @@ export class Redactor {
       this.#learned.set(secret, before)
       return
     }
+    this.active = true
     this.#learned.set(secret, encodingsOf(secret, this.#minLength))
     this.#characters += secret.length
     for (const oldest of this.#learned.keys()) {

@@ -332,7 +332,10 @@ export class Batches {
     const build = (modelParts: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended
       // A body gets the raw outcome; the caller of run() gets the redacted one.
-      const outcome = batch.options.root === undefined ? redactMessages(ended.outcome, this.#redact) : ended.outcome
+      const outcome =
+        batch.options.root === undefined && this.#redact.active
+          ? redactMessages(ended.outcome, this.#redact)
+          : ended.outcome
       const { queuedMs, runningMs, waitingMs } = times
       const shown = {
         ...outcome,

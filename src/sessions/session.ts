@@ -52,8 +52,7 @@ import type { Calls } from './session-calls.ts'
 import type { RecordReader } from './read-call-records.ts'
 import type { Recording } from './export-recording.ts'
 import { Cancel } from './collect-outcomes.ts'
-import { EnabledCapabilities } from './enabled-capabilities.ts'
-import type { SessionCapabilities, CapabilitySwitches } from './capability-switches.ts'
+import { EnabledCapabilities, type SessionCapabilities, type CapabilitySwitches } from './capability-switches.ts'
 
 export interface CallHandle<T> {
   readonly id: string

@@ -31,10 +31,6 @@ const factsOf = ({ execution, tool }: StageContext, input: Json): HookFacts => {
   }
 }
 
-/** True if there are before hooks, or if a decision of one is recorded. */
-export const hasBeforeHooks = ({ execution, host }: StageContext): boolean =>
-  host.hooks.some((hook) => hook.before) || execution.recordedStep(stepKeys.beforeHooks) !== null
-
 /**
  * The arguments to continue with, or the end of the call. `suffix`: added to the step key for arguments that a person
  * edited.

@@ -33,7 +33,7 @@ import {
 import { runCallbackInContext } from '../context/context-for-callbacks.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { complete } from '../attempts/complete-call.ts'
-import { runBeforeHooks, hasBeforeHooks } from './run-hooks.ts'
+import { runBeforeHooks } from './run-hooks.ts'
 import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
 import { stepTooLarge } from '../context/steps.ts'
 import { checkInvalidCallsBudget } from '../authorization/check-budget.ts'
@@ -49,6 +49,10 @@ export function validateInput(stage: StageContext): MaybePromise<ValidatedInput 
     return execution.runAtRisk(() => validateWithHooks(stage, read.input))
   return chain(checkSchema(stage, read.input), recordChecked, stage)
 }
+
+/** True if there are before hooks, or if a decision of one is recorded. */
+const hasBeforeHooks = ({ execution, host }: StageContext): boolean =>
+  host.hooks.some((hook) => hook.before) || execution.recordedStep(stepKeys.beforeHooks) !== null
 
 const recordChecked = (checked: Validated | ToSettle, stage: StageContext): MaybePromise<ValidatedInput | ToSettle> =>
   'settle' in checked ? limitInvalidCalls(checked, stage) : recordInput(stage.execution, stage.tool, checked)

@@ -26,10 +26,11 @@ export interface TimedCall {
 }
 
 /** The earlier of the total timeout, which is paused while people decide, and the absolute deadline, which is not. */
-export function effectiveDeadline({ request, options, approvals }: TimedCall, clocks: Timeouts): number | undefined {
+export function effectiveDeadline(call: TimedCall, clocks: Timeouts): number | undefined {
+  const { request, options } = call
   const total = timeoutMs('total', options, clocks)
   if (total === undefined) return options.deadline
-  return Math.min(request.createdAt + approvals.decidingMs + total, options.deadline ?? Infinity)
+  return Math.min(request.createdAt + call.approvals.decidingMs + total, options.deadline ?? Infinity)
 }
 
 /** The absolute deadline of the call has passed. */

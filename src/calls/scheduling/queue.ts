@@ -10,10 +10,10 @@ import type { Engine } from '../../engine/engine.ts'
 import type { Rate } from '../../tools/tool-options.ts'
 import { NestedCallGroups } from './nested-calls.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter, type Acquirer } from './semaphore-gates.ts'
-import { fleetSlotRequests, defaultLimits, type Limits } from './limits.ts'
+import { defaultLimits, type Limits } from './limits.ts'
 import { PoisonSuspects } from './run-poison-suspects-alone.ts'
 import { type BatchEntry, BatchPositions } from './batch-order.ts'
-import { type QueueEntry, type QueueRefusal, Slot } from './slot.ts'
+import { type QueueEntry, type QueueRefusal, fleetSlotRequests, Slot } from './slot.ts'
 
 const none: readonly Gate[] = []
 
@@ -182,7 +182,7 @@ export class Queue {
     if (isRoot) {
       if (perSession !== Infinity) gates.push(this.#sessionGate(tenant, session))
       if (perTenant !== Infinity) gates.push(this.#count(lengthPrefixed('tenant', tenant), perTenant))
-      // Also counted across workers (limits.ts). The local gate avoids store requests within this process.
+      // Also counted across workers (fleetSlotRequests). The local gate avoids store requests within this process.
       if (task && tasksPerSession !== Infinity)
         gates.push(this.#count(lengthPrefixed('tasks', tenant, session), tasksPerSession))
       if (task) gates.push(this.#count(lengthPrefixed('tasks of', tenant), this.#tasksPerTenant), this.#tasks)

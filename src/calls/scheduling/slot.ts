@@ -1,6 +1,8 @@
 // The slot of a running call: all gates it holds. Released while the call waits, and acquired again when it resumes.
 
+import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
+import { lengthPrefixed } from '../../core/ids.ts'
 import type { NestedCallGroups } from './nested-calls.ts'
 import type { Gate, Acquirer } from './semaphore-gates.ts'
 import type { BatchEntry } from './batch-order.ts'
@@ -9,6 +11,7 @@ import type { TaskTerms } from '../../store/records/task-terms.ts'
 import type { SlotRequest } from '../../engine/engine.ts'
 import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Tool } from '../../tools/tool.ts'
+import type { Rate } from '../../tools/tool-options.ts'
 
 export interface QueueEntry {
   readonly uid: string
@@ -38,7 +41,7 @@ interface SlotQueue {
 }
 
 const none: readonly Gate[] = []
-const nowhere: readonly SlotRequest[] = []
+const noRequests: readonly SlotRequest[] = []
 
 export class Slot implements Acquirer {
   readonly entry: QueueEntry
@@ -46,7 +49,7 @@ export class Slot implements Acquirer {
   /** Either all gates are held, or the slot waits for one and holds none. */
   gates: readonly Gate[] = none
   /** Slots that are counted across all workers; taken in the commit that starts the attempt. */
-  slotRequests: readonly SlotRequest[] = nowhere
+  slotRequests: readonly SlotRequest[] = noRequests
   /** The slot was held before and is being acquired again. */
   reentering = false
   readonly #queue: SlotQueue
@@ -129,4 +132,48 @@ export class Slot implements Acquirer {
     this.#inside = false
     this.#queue.release(this)
   }
+}
+
+interface FleetLimits {
+  readonly perSession: number
+  readonly perTenant: number
+  readonly perTool: number
+  readonly tasksPerSession: number
+  readonly rate?: { readonly perTool?: Rate; readonly perTenant?: Rate }
+}
+
+/**
+ * The semaphore slots that a call takes across all workers, in addition to the gates of this process. Keys,
+ * `exclusive`, tool limits and rates are always counted in the store, because another worker may start at any time.
+ * Session and tenant limits are counted there only while there are other workers, so a single worker has no extra cost.
+ */
+export function fleetSlotRequests(
+  { entry, ancestors, reentering }: Slot,
+  limits: FleetLimits,
+  hasOtherWorkers: boolean,
+): readonly SlotRequest[] {
+  const { position, tool, key, task } = entry
+  const { tenant, session } = position
+  const isRoot = ancestors.length === 0
+  let requests: SlotRequest[] | null = null
+  const add = (name: string, capacity: number, lastsMs?: number): void => {
+    requests ??= []
+    requests.push(lastsMs === undefined ? { name, capacity } : { name, capacity, lastsMs })
+  }
+  if (tool.concurrency.kind === 'exclusive') add(lengthPrefixed('exclusive', tenant, session), 1)
+  else if (key !== null) add(lengthPrefixed('key', tenant, key), 1)
+  const toolLimit = tool.limits.concurrent ?? limits.perTool
+  if (toolLimit !== Infinity) add(lengthPrefixed('tool', tool.id), toolLimit)
+  if (isRoot && hasOtherWorkers) {
+    if (limits.perSession !== Infinity) add(lengthPrefixed('session', tenant, session), limits.perSession)
+    if (limits.perTenant !== Infinity) add(lengthPrefixed('tenant', tenant), limits.perTenant)
+  }
+  if (task && limits.tasksPerSession !== Infinity) add(lengthPrefixed('tasks', tenant, session), limits.tasksPerSession)
+  if (reentering) return requests ?? noRequests
+  // Rates count starts only.
+  const addRate = (name: string, { count, per }: Rate): void => add(name, count, milliseconds(per, 'rate'))
+  const toolRate = tool.limits.rate ?? limits.rate?.perTool
+  if (toolRate) addRate(lengthPrefixed('tool rate', tool.id), toolRate)
+  if (isRoot && limits.rate?.perTenant) addRate(lengthPrefixed('tenant rate', tenant), limits.rate.perTenant)
+  return requests ?? noRequests
 }

@@ -6,10 +6,12 @@ import { PawlError } from '../../core/errors.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Clock } from '../../core/clock.ts'
 import { decode } from '../../core/tool-value.ts'
-import type { SettledCall } from '../engine.ts'
+import type { SettledCall, NewCall, StartResult } from '../engine.ts'
 import type { LocalExecution } from './local-execution.ts'
 import { PositionMap } from '../../store/records/map-by-call-position.ts'
 import type { CallTimes } from '../../store/records/call-times.ts'
+import type { Store } from '../../store/store.ts'
+import { sameContent } from '../compare-call-content.ts'
 
 export class ActiveCall {
   readonly uid: string
@@ -205,3 +207,27 @@ export class ActiveCalls {
     this.#release()
   }
 }
+
+/** Joins a request to the call at its position if the content is the same; otherwise it is a conflict. */
+export function joinExisting(store: Store, active: ActiveCall, newCall: NewCall): StartResult | Promise<StartResult> {
+  const accept = (): StartResult => {
+    const { uid, parked, isSettled: ended } = active
+    return {
+      as: 'accepted',
+      uid,
+      settled: active.settled(),
+      ...(parked ? { parked } : {}),
+      ...(ended ? { ended } : {}),
+    }
+  }
+  if (active.hash === newCall.hash) return accept()
+  return (async () => {
+    const record = (await store.callAt(active.position)) ?? (active.execution as LocalExecution).request
+    if (sameContent(record, newCall)) return accept()
+    return { as: 'conflict', recorded: { tool: calledName(record), input: record.input } }
+  })()
+}
+
+/** The name the model used, where it differs from the recorded tool. */
+const calledName = ({ tool, options }: CallRecord): string =>
+  (options === null ? null : parseCallOptions(options).name) ?? tool

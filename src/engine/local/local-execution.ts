@@ -78,7 +78,7 @@ export class LocalExecution implements Execution {
     this.landed = loaded.landed ?? null
     this.#journal = new JournalCache(loaded)
     if (loaded.waits?.length) this.approvals.clearAnsweredWait()
-    const cancel = recordedCancel(this.#journal)
+    const cancel = this.#journal.wasLoaded && recordedCancel(this.#journal)
     if (cancel) this.leased.restoreCancel(cancel)
   }
 
