@@ -233,7 +233,7 @@ interface DirectoryReader {
 
 /**
  * Detects case-insensitive file systems, where looking up 'A' finds 'a' and two names would silently be one file.
- * The name that the file system found instead of the requested one; undefined if it found the requested one. Costs one
+ * Returns the name that the file system found instead of the requested one; undefined if it found that one. Costs one
  * extra lookup on a case-sensitive file system, where the name in swapped case does not exist or is another file.
  */
 export async function caseCollision(

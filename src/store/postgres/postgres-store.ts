@@ -61,8 +61,8 @@ export interface PostgresOptions {
   /** For timers only; the current time comes from PostgreSQL. Default: the system clock. */
   readonly clock?: Clock
   /**
-   * `power` (default): a commit is acknowledged once it is on the server's disk. `process`: a server crash may lose
-   * the last moments.
+   * `power` (default): a commit is acknowledged once it is on the server's disk. `process`: a server crash may lose the
+   * latest commits.
    */
   readonly commit?: 'power' | 'process'
 }

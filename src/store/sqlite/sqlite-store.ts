@@ -318,7 +318,7 @@ function switchToWal(db: DatabaseSync): void {
  */
 function readOrCreateSecret(path: string, wasUsed: () => boolean): Uint8Array {
   const isEmpty = existsSync(path) && statSync(path).size === 0
-  // A new secret would not fit the data. Nothing is written, so that the lost file can still be restored.
+  // A new secret could not open the existing data. Nothing is written, so that the lost file can still be restored.
   if ((isEmpty || !existsSync(path)) && wasUsed()) throw new PawlError('key_file_missing', `The file is '${path}'.`)
   if (isEmpty) unlinkSync(path) // never used as a secret
   if (!existsSync(path)) {
