@@ -1,21 +1,6 @@
 // The options of createRuntime() and the interface of the runtime it returns.
 
-import {
-  array,
-  boolean,
-  checkRequiredOptions,
-  duration,
-  either,
-  func,
-  listOf,
-  nested,
-  object,
-  oneOf,
-  type OptionTable,
-  required,
-  wholeNumber,
-  withMethods,
-} from './core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from './core/check-options.ts'
 import { type FilesSettings, filesOption } from './storage/files/session-files.ts'
 import { type ValueQuotas, valuesOption } from './storage/values/key-value-storage.ts'
 import type { AppFactory } from './calls/context/app-context.ts'
@@ -208,37 +193,37 @@ export interface Runtime {
 }
 
 export const runtimeOptions = {
-  store: required(storeOption),
-  tools: array,
-  app: func,
-  providers: array,
-  commit: oneOf('power', 'process'),
-  worker: boolean,
+  store: option.required(storeOption),
+  tools: option.array,
+  app: option.func,
+  providers: option.array,
+  commit: option.oneOf('power', 'process'),
+  worker: option.boolean,
   lease: { expected: 'a duration of at least 100 ms', valid: (value) => (parseDuration(value as string) ?? 0) >= 100 },
   keys: keysOption,
-  encrypt: boolean,
+  encrypt: option.boolean,
   secrets: secretsOption,
-  poisonAfter: wholeNumber(1),
+  poisonAfter: option.wholeNumber(1),
   limits: limitsOption,
   sizes: sizesOption,
-  policy: either(object, array),
-  budgets: object,
+  policy: option.either(option.object, option.array),
+  budgets: option.object,
   schedules: scheduleLimitsOption,
-  models: array,
+  models: option.array,
   capabilities: capabilitiesOption,
-  frames: listOf(nested(frameOptions)),
-  compaction: func,
+  frames: option.listOf(option.nested(frameOptions)),
+  compaction: option.func,
   toolSearch: toolSearchOption,
   hooks: hooksOption,
   files: filesOption,
   values: valuesOption,
   output: outputOption,
   wake: wakeOption,
-  announce: func,
-  logger: withMethods('debug', 'info', 'warn', 'error'),
-  observer: func,
-  clock: withMethods('now', 'monotonic', 'timer', 'every', 'hold'),
-  ids: withMethods('next'),
+  announce: option.func,
+  logger: option.withMethods('debug', 'info', 'warn', 'error'),
+  observer: option.func,
+  clock: option.withMethods('now', 'monotonic', 'timer', 'every', 'hold'),
+  ids: option.withMethods('next'),
 } satisfies OptionTable<RuntimeOptions>
 
 /** Runs before the store is opened, so that invalid options leave no file and no key behind. */
@@ -254,4 +239,4 @@ export function checkRuntimeOptions(options: RuntimeOptions): void {
   }
 }
 
-export const closeOptions = { grace: duration } satisfies OptionTable<{ grace?: Duration }>
+export const closeOptions = { grace: option.duration } satisfies OptionTable<{ grace?: Duration }>

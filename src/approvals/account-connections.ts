@@ -1,19 +1,7 @@
 // Tokens of providers that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
 // bodies. Storing a token resumes the calls that wait for it.
 
-import {
-  anything,
-  checkRequiredOptions,
-  either,
-  finiteNumber,
-  hidden,
-  identifier,
-  nonEmptyString,
-  oneOf,
-  type OptionTable,
-  required,
-  string,
-} from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { hash } from 'node:crypto'
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
@@ -145,16 +133,16 @@ const changeEvent = (tenant: string, provider: string, change: 'set' | 'removed'
   eventOf(sessionSubject({ tenant, session: '' }), 'connection.changed', at, { provider, change })
 
 export const connectionOptions = {
-  provider: required(identifier),
-  tenant: identifier,
-  principal: either(identifier, oneOf(null)),
+  provider: option.required(option.identifier),
+  tenant: option.identifier,
+  principal: option.either(option.identifier, option.oneOf(null)),
 } satisfies OptionTable<ConnectionOf>
 
 export const connectOptions = {
-  token: required(hidden(nonEmptyString)),
-  by: anything,
-  expiresAt: finiteNumber,
-  door: string,
+  token: option.required(option.hidden(option.nonEmptyString)),
+  by: option.anything,
+  expiresAt: option.finiteNumber,
+  door: option.string,
 } satisfies OptionTable<Parameters<Connections['set']>[1]>
 
 function checkConnection(of: ConnectionOf): { tenant: string; principal: string | null; provider: string } {

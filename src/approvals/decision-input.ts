@@ -1,6 +1,6 @@
 // Parses and validates the argument of `decide()` before anything is read or written.
 
-import * as options from '../core/check-options.ts'
+import { option, optionProblem, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
@@ -66,8 +66,8 @@ export const isPerson = (by: unknown): by is string =>
   !/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/u.test(by)
 
 export const rememberOptions = {
-  scope: options.oneOf('session', 'principal', 'tenant'),
-  when: options.object,
+  scope: option.oneOf('session', 'principal', 'tenant'),
+  when: option.object,
   for: {
     expected: 'a duration between one second and one year',
     valid(value) {
@@ -75,15 +75,15 @@ export const rememberOptions = {
       return ms >= 1_000 && ms <= maxRememberMs
     },
   },
-} satisfies options.OptionTable<Remember>
+} satisfies OptionTable<Remember>
 
 export const decisionOptions = {
-  approve: options.oneOf(true),
-  deny: options.oneOf(true),
+  approve: option.oneOf(true),
+  deny: option.oneOf(true),
   // Arguments and answers are data of the tool; its schema checks them.
-  edit: options.anything,
-  answer: options.anything,
-  by: options.required({
+  edit: option.anything,
+  answer: option.anything,
+  by: option.required({
     expected: 'the person who decides, as a string without surrounding whitespace',
     valid: isPerson,
   }),
@@ -92,12 +92,12 @@ export const decisionOptions = {
     valid: (value) =>
       typeof value === 'string' && value.trim() !== '' && value.length <= maxReasonLength && value.isWellFormed(),
   },
-  door: options.identifier,
-  tenant: options.string,
-  session: options.string,
-  fingerprint: options.string,
-  remember: options.either(options.oneOf(true), options.nested(rememberOptions)),
-} satisfies options.OptionTable<InboxDecision>
+  door: option.identifier,
+  tenant: option.string,
+  session: option.string,
+  fingerprint: option.string,
+  remember: option.either(option.oneOf(true), option.nested(rememberOptions)),
+} satisfies OptionTable<InboxDecision>
 
 /** A copy of the object's own fields: inherited fields are ignored, and each getter is read only once. */
 function ownFields(input: unknown): Readonly<Record<string, unknown>> | null {
@@ -117,7 +117,7 @@ export function parseDecision(input: unknown, maxBytes: number): ParsedDecision 
     return problem(
       'A decision must be an object: { approve: true, by }, { deny: true, by }, { edit, by } or { answer, by }.',
     )
-  const invalid = options.optionProblem(fields, decisionOptions, 'decide()')
+  const invalid = optionProblem(fields, decisionOptions, 'decide()')
   if (invalid !== undefined) return problem(asSentence(invalid))
   const verbs = (['approve', 'deny', 'edit', 'answer'] as const).filter((verb) => fields[verb] !== undefined)
   const approveWithEdit = verbs.length === 2 && verbs.includes('approve') && verbs.includes('edit')

@@ -4,7 +4,7 @@
 // once.
 
 import { createHash } from 'node:crypto'
-import { checkRequiredOptions, type OptionTable, required } from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, isName } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
@@ -38,7 +38,7 @@ export interface AcceptChange {
   readonly by: string
 }
 
-const name = required({
+const name = option.required({
   expected: 'a non-blank string of at most 512 characters',
   valid: (value) => isName(value) && value.trim() !== '',
 })

@@ -2,7 +2,7 @@
 // document exists from the moment a call asks until it is answered, so the cost of listing depends only on the number
 // of items returned.
 
-import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
 import { PawlError } from '../core/errors.ts'
@@ -72,11 +72,11 @@ const pageSize = 200
 const maxLimit = 1_000
 
 export const inboxOptions = {
-  tenant: string,
-  session: string,
-  kind: string,
-  after: string,
-  limit: wholeNumber(1, maxLimit),
+  tenant: option.string,
+  session: option.string,
+  kind: option.string,
+  after: option.string,
+  limit: option.wholeNumber(1, maxLimit),
 } satisfies OptionTable<InboxQuery>
 
 export async function inbox(

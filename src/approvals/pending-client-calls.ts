@@ -1,7 +1,7 @@
 // Calls whose tool the caller runs: lists them and accepts their results. Only a pending call of this session can be
 // answered; anything else is `unknown_or_revoked`.
 
-import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { type CallRecord, type WaitRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
@@ -38,9 +38,9 @@ export interface ClientCallAt {
 }
 
 export const clientCallOptions = {
-  batch: string,
-  occurrence: wholeNumber(0),
-  waitId: string,
+  batch: option.string,
+  occurrence: option.wholeNumber(0),
+  waitId: option.string,
 } satisfies OptionTable<ClientCallAt>
 
 export interface ClientCalls {

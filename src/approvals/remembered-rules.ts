@@ -1,6 +1,6 @@
 // Rules that people created when they decided. Rules expire and can be revoked.
 
-import { anything, boolean, checkRequiredOptions, type OptionTable, required, string } from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
@@ -39,16 +39,16 @@ export async function rulesFor(store: Store, { tenant, session }: Scope): Promis
 }
 
 export const listRulesOptions = {
-  tenant: required(string),
-  session: string,
-  all: boolean,
+  tenant: option.required(option.string),
+  session: option.string,
+  all: option.boolean,
 } satisfies OptionTable<Parameters<RememberedRules['list']>[0]>
 
 export const revokeOptions = {
-  by: anything,
-  tenant: required(string),
-  door: string,
-  reason: string,
+  by: option.anything,
+  tenant: option.required(option.string),
+  door: option.string,
+  reason: option.string,
 } satisfies OptionTable<Parameters<RememberedRules['revoke']>[1]>
 
 export function openRememberedRules(store: Store, clock: Clock): RememberedRules {

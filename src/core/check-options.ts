@@ -96,100 +96,95 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 
 const check = (expected: string, valid: (value: unknown) => boolean): OptionCheck => ({ expected, valid })
 
-export const anything = check('anything', () => true)
-export const string = check('a string', (value) => typeof value === 'string')
-export const nonEmptyString = check('a non-empty string', (value) => typeof value === 'string' && value.trim() !== '')
-export const number = check('a number', (value) => typeof value === 'number')
-export const identifier = check(`a string of 1 to ${maxNameLength} characters`, isName)
-export const wellFormedString = check(
-  'a string without lone surrogates',
-  (value) => typeof value === 'string' && value.isWellFormed(),
-)
-export const boolean = check('true or false', (value) => typeof value === 'boolean')
-export const func = check('a function', (value) => typeof value === 'function')
-/** An object whose own checks, if any, are elsewhere: a schema, a store, a tool. */
-export const object = check('an object', isObject)
-export const array = check('an array', (value) => Array.isArray(value))
-export const validDate = check('a date', (value) => value instanceof Date && !Number.isNaN(value.getTime()))
-export const abortSignal = check(
-  'an AbortSignal',
-  (value) => isObject(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function',
-)
-export const finiteNumber = check('a finite number', (value) => Number.isFinite(value))
-export const nonNegativeNumber = check(
-  'a finite number, at least 0',
-  (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
-)
-export const positiveNumber = check(
-  'a finite number above 0',
-  (value) => typeof value === 'number' && Number.isFinite(value) && value > 0,
-)
-/** A limit of zero would let nothing run. */
-export const positiveLimit = check(
-  'a whole number of at least 1, or Infinity',
-  (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && (value as number) >= 1),
-)
-export const duration = check(
-  "a duration: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
-  (value) => parseDuration(value as string) !== undefined,
-)
-export const positiveDuration = check(
-  "a duration above zero: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
-  (value) => (parseDuration(value as string) ?? 0) > 0,
-)
-
-export const wholeNumber = (min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck =>
-  check(
-    max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
-    (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
-  )
-
-export const oneOf = (...values: readonly unknown[]): OptionCheck =>
-  check(alternatives(values.map(describe)), (value) => values.includes(value))
-
-/** An object with the methods of a port, such as a logger or a clock. */
-export const withMethods = (...names: readonly string[]): OptionCheck =>
-  check(
-    `an object with the method${names.length > 1 ? 's' : ''} ${names.join(', ')}`,
-    (value) => isObject(value) && names.every((name) => typeof value[name] === 'function'),
-  )
-
-/** An option with options of its own. */
-export const nested = (table: OptionTable): OptionCheck => ({
-  expected: 'an object',
-  valid: (value) => isObject(value) && optionProblem(value, table, '') === undefined,
-  part: (value, path) => (isObject(value) ? optionProblem(value, table, path, `${path}.`) : undefined),
-})
-
-export const listOf = (item: OptionCheck): OptionCheck => ({
-  expected: 'an array',
-  valid: (value) => Array.isArray(value) && value.every((each) => item.valid(each)),
-  part(value, path) {
-    if (!Array.isArray(value)) return undefined
-    const index = value.findIndex((each) => !item.valid(each))
-    return mistyped(value[index], item, `${path}[${index}]`)
-  },
-})
-
-/** An object with arbitrary keys whose values all have the same form. */
-export const recordOf = (item: OptionCheck): OptionCheck => ({
-  expected: 'an object',
-  valid: (value) => isObject(value) && Object.values(value).every((each) => item.valid(each)),
-  part(value, path) {
-    if (!isObject(value)) return undefined
-    const wrong = Object.keys(value).find((name) => !item.valid(value[name])) as string
-    return mistyped(value[wrong], item, `${path}.${wrong}`)
-  },
-})
-
-export const either = (...checks: readonly OptionCheck[]): OptionCheck => ({
-  expected: alternatives(checks.map((each) => each.expected)),
-  valid: (value) => checks.some((each) => each.valid(value)),
-  part: (value, path) => checks.map((each) => each.part?.(value, path)).find((problem) => problem !== undefined),
-})
-
-export const required = (row: OptionCheck): OptionCheck => ({ ...row, required: true })
-export const hidden = (row: OptionCheck): OptionCheck => ({ ...row, secret: true })
+/** The rows of tables. */
+export const option = {
+  anything: check('anything', () => true),
+  string: check('a string', (value) => typeof value === 'string'),
+  nonEmptyString: check('a non-empty string', (value) => typeof value === 'string' && value.trim() !== ''),
+  number: check('a number', (value) => typeof value === 'number'),
+  identifier: check(`a string of 1 to ${maxNameLength} characters`, isName),
+  wellFormedString: check(
+    'a string without lone surrogates',
+    (value) => typeof value === 'string' && value.isWellFormed(),
+  ),
+  boolean: check('true or false', (value) => typeof value === 'boolean'),
+  func: check('a function', (value) => typeof value === 'function'),
+  /** An object whose own checks, if any, are elsewhere: a schema, a store, a tool. */
+  object: check('an object', isObject),
+  array: check('an array', (value) => Array.isArray(value)),
+  validDate: check('a date', (value) => value instanceof Date && !Number.isNaN(value.getTime())),
+  abortSignal: check(
+    'an AbortSignal',
+    (value) => isObject(value) && typeof value.aborted === 'boolean' && typeof value.addEventListener === 'function',
+  ),
+  finiteNumber: check('a finite number', (value) => Number.isFinite(value)),
+  nonNegativeNumber: check(
+    'a finite number, at least 0',
+    (value) => typeof value === 'number' && Number.isFinite(value) && value >= 0,
+  ),
+  positiveNumber: check(
+    'a finite number above 0',
+    (value) => typeof value === 'number' && Number.isFinite(value) && value > 0,
+  ),
+  /** A limit of zero would let nothing run. */
+  positiveLimit: check(
+    'a whole number of at least 1, or Infinity',
+    (value) => value === Number.POSITIVE_INFINITY || (Number.isSafeInteger(value) && (value as number) >= 1),
+  ),
+  duration: check(
+    "a duration: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
+    (value) => parseDuration(value as string) !== undefined,
+  ),
+  positiveDuration: check(
+    "a duration above zero: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
+    (value) => (parseDuration(value as string) ?? 0) > 0,
+  ),
+  wholeNumber: (min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck =>
+    check(
+      max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
+      (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
+    ),
+  oneOf: (...values: readonly unknown[]): OptionCheck =>
+    check(alternatives(values.map(describe)), (value) => values.includes(value)),
+  /** An object with the methods of a port, such as a logger or a clock. */
+  withMethods: (...names: readonly string[]): OptionCheck =>
+    check(
+      `an object with the method${names.length > 1 ? 's' : ''} ${names.join(', ')}`,
+      (value) => isObject(value) && names.every((name) => typeof value[name] === 'function'),
+    ),
+  /** An option with options of its own. */
+  nested: (table: OptionTable): OptionCheck => ({
+    expected: 'an object',
+    valid: (value) => isObject(value) && optionProblem(value, table, '') === undefined,
+    part: (value, path) => (isObject(value) ? optionProblem(value, table, path, `${path}.`) : undefined),
+  }),
+  listOf: (item: OptionCheck): OptionCheck => ({
+    expected: 'an array',
+    valid: (value) => Array.isArray(value) && value.every((each) => item.valid(each)),
+    part(value, path) {
+      if (!Array.isArray(value)) return undefined
+      const index = value.findIndex((each) => !item.valid(each))
+      return mistyped(value[index], item, `${path}[${index}]`)
+    },
+  }),
+  /** An object with arbitrary keys whose values all have the same form. */
+  recordOf: (item: OptionCheck): OptionCheck => ({
+    expected: 'an object',
+    valid: (value) => isObject(value) && Object.values(value).every((each) => item.valid(each)),
+    part(value, path) {
+      if (!isObject(value)) return undefined
+      const wrong = Object.keys(value).find((name) => !item.valid(value[name])) as string
+      return mistyped(value[wrong], item, `${path}.${wrong}`)
+    },
+  }),
+  either: (...checks: readonly OptionCheck[]): OptionCheck => ({
+    expected: alternatives(checks.map((each) => each.expected)),
+    valid: (value) => checks.some((each) => each.valid(value)),
+    part: (value, path) => checks.map((each) => each.part?.(value, path)).find((problem) => problem !== undefined),
+  }),
+  required: (row: OptionCheck): OptionCheck => ({ ...row, required: true }),
+  hidden: (row: OptionCheck): OptionCheck => ({ ...row, secret: true }),
+}
 
 const alternatives = (all: readonly string[]): string =>
   all.length === 1 ? (all[0] as string) : `${all.slice(0, -1).join(', ')} or ${all.at(-1)}`

@@ -3,16 +3,7 @@
 // A call has one settled outcome, which is written once and never changed. `unknown` means that the body had started,
 // its worker died, and the body must not run again.
 
-import {
-  anything,
-  checkOptions,
-  duration,
-  nonEmptyString,
-  nonNegativeNumber,
-  oneOf,
-  type OptionTable,
-  string,
-} from './check-options.ts'
+import { checkOptions, option, type OptionTable } from './check-options.ts'
 import { type Duration, milliseconds } from './duration.ts'
 import type { Json } from './tool-value.ts'
 
@@ -141,11 +132,11 @@ export interface FailOptions {
 }
 
 export const failOptions = {
-  code: nonEmptyString,
-  class: oneOf(...classes),
-  raw: anything,
-  cause: anything,
-  cost: nonNegativeNumber,
+  code: option.nonEmptyString,
+  class: option.oneOf(...classes),
+  raw: option.anything,
+  cause: option.anything,
+  cost: option.nonNegativeNumber,
 } satisfies OptionTable<FailOptions>
 
 /** Fails the call with a message for the model: `throw fail('No such order', { code: 'not_found' })`. */
@@ -160,7 +151,11 @@ export interface RetryOptions extends FailOptions {
   after?: Duration
 }
 
-export const retryOptions = { ...failOptions, message: string, after: duration } satisfies OptionTable<RetryOptions>
+export const retryOptions = {
+  ...failOptions,
+  message: option.string,
+  after: option.duration,
+} satisfies OptionTable<RetryOptions>
 
 /**
  * Fails the attempt so that it is retried: `throw retry({ after: '2s' })`. After the last attempt the model reads the

@@ -1,6 +1,6 @@
 // The table of size limits. Exceeding one is an error with a code, never a crash, and never affects other calls.
 
-import { nested, wholeNumber } from './check-options.ts'
+import { option } from './check-options.ts'
 
 interface SizeRow {
   readonly most: number
@@ -59,7 +59,9 @@ export const sizeTable = {
 export type SizeName = keyof typeof sizeTable
 export type Sizes = { readonly [Name in SizeName]: number }
 
-export const sizesOption = nested(Object.fromEntries(Object.keys(sizeTable).map((name) => [name, wholeNumber(1)])))
+export const sizesOption = option.nested(
+  Object.fromEntries(Object.keys(sizeTable).map((name) => [name, option.wholeNumber(1)])),
+)
 
 /** The given limits, with defaults from the table. */
 export function resolveSizes(given: Partial<Sizes> = {}): Sizes {

@@ -1,6 +1,6 @@
 // States and shared types of tasks, used by the records, the API and the task tools of the model.
 
-import { oneOf } from './check-options.ts'
+import { option } from './check-options.ts'
 import type { Json } from './tool-value.ts'
 
 /**
@@ -12,8 +12,8 @@ export type WakePolicy = 'silent' | 'on_terminal' | 'on_activity'
 /** When the parent of a task (session or task) ends, the task is cancelled or continues on its own. */
 export type OnEnd = 'cancel' | 'abandon'
 
-export const wakeOption = oneOf('silent', 'on_terminal', 'on_activity')
-export const onEndOption = oneOf('cancel', 'abandon')
+export const wakeOption = option.oneOf('silent', 'on_terminal', 'on_activity')
+export const onEndOption = option.oneOf('cancel', 'abandon')
 
 /** The tool with which a model starts a task. */
 export const spawnName = 'spawn_background'

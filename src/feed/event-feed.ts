@@ -1,7 +1,7 @@
 // The feed: recorded events after a cursor, then new ones, without gaps or duplicates. The store is the source of
 // truth; a hint only triggers another read. Sessions and the runtime hand out readers of it.
 
-import { abortSignal, anything, boolean, checkOptions, type OptionTable, string } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Execution } from '../engine/engine.ts'
@@ -79,10 +79,10 @@ export interface ReadFeed {
 }
 
 export const feedOptions = {
-  after: anything,
-  signal: abortSignal,
-  live: boolean,
-  narrate: { ...string, expected: "a language, such as 'en'" },
+  after: option.anything,
+  signal: option.abortSignal,
+  live: option.boolean,
+  narrate: { ...option.string, expected: "a language, such as 'en'" },
 } satisfies OptionTable<ReadOptions & { live?: boolean }>
 
 const pageSize = 256

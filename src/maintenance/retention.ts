@@ -2,15 +2,7 @@
 // resumes after a crash looks up the calls it made, and a repeated batch must find its settled calls. Deletion runs in
 // small transactions, so workers are not blocked; after a crash, run the command again.
 
-import {
-  checkRequiredOptions,
-  duration,
-  finiteNumber,
-  oneOf,
-  type OptionTable,
-  positiveLimit,
-  string,
-} from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
@@ -69,17 +61,17 @@ const pollMs = 20
 const maxNamed = 10
 
 export const pruneOptions = {
-  olderThan: duration,
-  settledBefore: finiteNumber,
-  tenant: string,
-  limit: positiveLimit,
+  olderThan: option.duration,
+  settledBefore: option.finiteNumber,
+  tenant: option.string,
+  limit: option.positiveLimit,
 } satisfies OptionTable<PruneOptions>
 
 export const eraseOptions = {
-  tenant: string,
-  session: string,
-  open: oneOf('refuse', 'cancel'),
-  within: duration,
+  tenant: option.string,
+  session: option.string,
+  open: option.oneOf('refuse', 'cancel'),
+  within: option.duration,
 } satisfies OptionTable<EraseOptions>
 
 export async function prune({ store, clock }: RetentionHost, options: PruneOptions): Promise<Erased> {

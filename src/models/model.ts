@@ -1,7 +1,7 @@
 // The model port: one request, one answer, with streamed deltas in between. Adapters (pawl/ai-sdk) and the scripted
 // model of pawl/testing implement it. The turn records each answer, so a replay does not pay for it again.
 
-import { anything, boolean, checkOptions, number, type OptionTable } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Attachment, Json } from '../core/tool-value.ts'
@@ -99,10 +99,10 @@ interface ModelFailureOptions {
 }
 
 export const modelFailureOptions = {
-  retryable: boolean,
-  tooLong: boolean,
-  afterMs: number,
-  cause: anything,
+  retryable: option.boolean,
+  tooLong: option.boolean,
+  afterMs: option.number,
+  cause: option.anything,
 } satisfies OptionTable<ModelFailureOptions>
 
 /** A failed model request. It is retried if `retryable` is set. */

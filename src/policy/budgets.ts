@@ -9,17 +9,7 @@
 // loop. Longer cycles (A, B, A, B …) are left to the `calls` limit, because a test run between edits looks the same.
 // Tools that poll are exempted by name.
 
-import {
-  array,
-  either,
-  object,
-  type OptionTable,
-  positiveDuration,
-  positiveNumber,
-  required,
-  string,
-  wholeNumber,
-} from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { checkKeys, refuseAt } from './conditions.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
@@ -91,20 +81,27 @@ export interface OverBudget {
 const limitKeys: readonly BudgetName[] = ['calls', 'time', 'cost', 'repeats', 'invalid']
 
 const tenantLimits = {
-  calls: wholeNumber(1),
-  time: positiveDuration,
-  cost: positiveNumber,
-  per: positiveDuration,
+  calls: option.wholeNumber(1),
+  time: option.positiveDuration,
+  cost: option.positiveNumber,
+  per: option.positiveDuration,
 } satisfies OptionTable<TenantLimits>
-const repeatOptions = { limit: required(wholeNumber(1)), exempt: either(string, array) }
+const repeatOptions = {
+  limit: option.required(option.wholeNumber(1)),
+  exempt: option.either(option.string, option.array),
+}
 const { per: _, ...totals } = tenantLimits
 /** A tenant has many conversations at once, so limits on repetition are for turns and sessions only. */
 const conversationLimits = {
   ...totals,
-  repeats: either(wholeNumber(1), object),
-  invalid: wholeNumber(1),
+  repeats: option.either(option.wholeNumber(1), option.object),
+  invalid: option.wholeNumber(1),
 } satisfies OptionTable<BudgetLimits>
-export const budgetOptions = { turn: object, session: object, tenant: object } satisfies OptionTable<Budgets>
+export const budgetOptions = {
+  turn: option.object,
+  session: option.object,
+  tenant: option.object,
+} satisfies OptionTable<Budgets>
 
 /** Checks all scopes. A scope without a limit is undefined. Throws config_invalid, naming the field. */
 export function defineBudgets(definition: Budgets): { readonly [scope in BudgetScope]: Budget | undefined } {

@@ -5,18 +5,7 @@
 // them.
 
 import type { Hints } from '../tools/tool-hints.ts'
-import {
-  array,
-  boolean,
-  either,
-  func,
-  object,
-  oneOf,
-  type OptionTable,
-  required,
-  string,
-  wholeNumber,
-} from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
 import type { Json } from '../core/tool-value.ts'
 import {
@@ -139,11 +128,11 @@ export const isReason = (value: unknown): value is string =>
 
 export const isQuorum = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 1
 
-const names = either(string, array)
+const names = option.either(option.string, option.array)
 const approvalOptions = {
-  quorum: wholeNumber(1),
+  quorum: option.wholeNumber(1),
   approvers: names,
-  separate: boolean,
+  separate: option.boolean,
   expires: {
     expected: 'a duration of at least 1 second, because people need time to decide',
     valid: (value) => (parseDuration(value as Duration) ?? 0) >= 1_000,
@@ -154,19 +143,19 @@ export const ruleOptions = {
   ...approvalOptions,
   tool: names,
   class: names,
-  when: object,
+  when: option.object,
   principal: names,
   tenant: names,
   session: names,
-  then: required(oneOf(...effects)),
+  then: option.required(option.oneOf(...effects)),
   reason: { expected: `a string of 1 to ${maxReasonLength} characters`, valid: isReason },
 } satisfies OptionTable<Rule>
 
 export const policyOptions = {
-  rules: array,
-  default: oneOf('normal', 'careful'),
-  decide: func,
-  approvals: object,
+  rules: option.array,
+  default: option.oneOf('normal', 'careful'),
+  decide: option.func,
+  approvals: option.object,
 } satisfies OptionTable<PolicyDefinition>
 
 /** Checks and compiles a policy. Throws config_invalid, naming the rule and the field. */

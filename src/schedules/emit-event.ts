@@ -1,7 +1,7 @@
 // Emits an event: one commit records it together with a pending delivery for each subscription. The scheduler of any
 // worker makes the deliveries, so emitting never fails because a task could not start.
 
-import { checkOptions, string } from '../core/check-options.ts'
+import { checkOptions, option } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
@@ -67,8 +67,8 @@ export interface EmitSource {
   }
 }
 
-export const emitOptions = { key: string, session: string }
-export const runtimeEmitOptions = { ...emitOptions, tenant: string }
+export const emitOptions = { key: option.string, session: option.string }
+export const runtimeEmitOptions = { ...emitOptions, tenant: option.string }
 
 export async function emit(
   host: SchedulesHost,

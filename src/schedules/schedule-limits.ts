@@ -1,6 +1,6 @@
 // The runtime option `schedules`: limits on the number of schedules, their interval and their lateness.
 
-import { duration, nested, type OptionTable, wholeNumber } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 
 export interface ScheduleLimits {
@@ -18,10 +18,10 @@ export interface CheckedLimits {
   readonly toleranceMs: number
 }
 
-export const scheduleLimitsOption = nested({
-  active: wholeNumber(0),
-  apart: duration,
-  tolerance: duration,
+export const scheduleLimitsOption = option.nested({
+  active: option.wholeNumber(0),
+  apart: option.duration,
+  tolerance: option.duration,
 } satisfies OptionTable<ScheduleLimits>)
 
 export function scheduleLimits({ active = 5, apart = '60s', tolerance = '60s' }: ScheduleLimits = {}): CheckedLimits {

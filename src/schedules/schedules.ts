@@ -1,7 +1,7 @@
 // The schedules of one session: runs of a tool, or messages, at recurring times or at one instant. This file creates
 // and changes them; the scheduler fires them.
 
-import { anything, checkRequiredOptions, oneOf, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { formatValue } from '../core/format-value.ts'
@@ -89,12 +89,12 @@ const maxTimes = 1_000
 const maxAttempts = 1_000
 export const scheduleOptions = {
   ...startOptions,
-  cron: string,
-  at: anything,
-  timezone: string,
-  catchUp: oneOf('skip', 'once', 'all'),
-  cap: wholeNumber(1, maxCatchUp),
-  overlap: oneOf('skip', 'queue', 'parallel'),
+  cron: option.string,
+  at: option.anything,
+  timezone: option.string,
+  catchUp: option.oneOf('skip', 'once', 'all'),
+  cap: option.wholeNumber(1, maxCatchUp),
+  overlap: option.oneOf('skip', 'queue', 'parallel'),
 } satisfies OptionTable<CreateSchedule>
 const refuse = rejectWith('schedule_invalid')
 

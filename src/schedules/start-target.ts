@@ -1,6 +1,6 @@
 // Validates what a schedule or a trigger starts, at creation: a background tool with valid arguments, or a message.
 
-import { anything, either, object, type OptionTable, string } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import { formatValue } from '../core/format-value.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
@@ -56,12 +56,12 @@ export function checkStartId(id: unknown, code: Code): string {
 
 /** The rows that schedules and triggers share. checkStart checks the values further. */
 export const startOptions = {
-  tool: either(string, object),
-  input: anything,
-  message: string,
-  title: string,
+  tool: option.either(option.string, option.object),
+  input: option.anything,
+  message: option.string,
+  title: option.string,
   wake: wakeOption,
-  id: string,
+  id: option.string,
 } satisfies OptionTable<StartSpec>
 
 /** `partial`: an argument is filled in later (payloadTo), so the input is not checked against the schema yet. */

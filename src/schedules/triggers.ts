@@ -1,7 +1,7 @@
 // The triggers of one session: an emitted event starts a task or delivers a message for every subscription to its name.
 // A subscription belongs to its session; an event reaches all sessions of the tenant.
 
-import { anything, checkOptions, checkRequiredOptions, type OptionTable, string } from '../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { canonicalText } from '../core/canonical-json.ts'
 import { lengthPrefixed } from '../core/ids.ts'
@@ -58,8 +58,8 @@ const maxSubscriptions = 100
 const maxAttempts = 1_000
 export const subscribeOptions = {
   ...startOptions,
-  event: anything,
-  payloadTo: string,
+  event: option.anything,
+  payloadTo: option.string,
 } satisfies OptionTable<Subscribe>
 const refuse = rejectWith('trigger_invalid')
 

@@ -3,7 +3,7 @@
 // notice; the commit that removes it records the turn, so a session is woken exactly once, across workers and crashes.
 
 import { backoffMs } from '../core/backoff.ts'
-import { boolean, either, nested, type OptionTable, wholeNumber } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import type { NewCall } from '../engine/engine.ts'
 import { wokenId } from '../store/records/conversation.ts'
 import type { Clock } from '../core/clock.ts'
@@ -31,9 +31,9 @@ export interface WakeRow {
 
 const defaultMaxConsecutive = 10
 
-export const wakeOption = either(
-  boolean,
-  nested({ maxConsecutive: wholeNumber(1) } satisfies OptionTable<{ maxConsecutive?: number }>),
+export const wakeOption = option.either(
+  option.boolean,
+  option.nested({ maxConsecutive: option.wholeNumber(1) } satisfies OptionTable<{ maxConsecutive?: number }>),
 )
 
 /** Notifies the scheduler before the wake row is committed, so that it polls after the commit. */

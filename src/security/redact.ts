@@ -2,7 +2,7 @@
 // logged, in every encoding: plain, base64 (at any byte offset), base64url, hex, URL-encoded, JSON-escaped. Values that
 // tool bodies receive are not changed.
 
-import { either, func, hidden, listOf, string } from '../core/check-options.ts'
+import { option } from '../core/check-options.ts'
 import { SecretMatcher, MatchStream } from './secret-matcher.ts'
 import { redactDeep } from './redact-deep.ts'
 
@@ -16,7 +16,10 @@ const maxRecent = 32
 
 export type Secrets = readonly string[] | (() => readonly string[])
 
-export const secretsOption = hidden({ ...either(listOf(string), func), part: () => undefined })
+export const secretsOption = option.hidden({
+  ...option.either(option.listOf(option.string), option.func),
+  part: () => undefined,
+})
 
 /** Redacts text that arrives in pieces. A possible beginning of a secret is held back until it is ruled out. */
 export interface RedactedStream {

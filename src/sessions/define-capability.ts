@@ -2,17 +2,7 @@
 // that is off is neither shown to a model nor run for one.
 
 import { type Hook, type HookFacts, hooksOption } from '../calls/admission/hook-definition.ts'
-import {
-  listOf,
-  nested,
-  nonEmptyString,
-  type OptionTable,
-  positiveNumber,
-  required,
-  string,
-  wellFormedString,
-  wholeNumber,
-} from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Scope } from '../core/scope.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
@@ -169,21 +159,21 @@ export class Capabilities {
 const invalid = (why: string): PawlError => new PawlError('config_invalid', `capabilities: ${why}.`)
 
 const capabilityOptions = {
-  name: required({
+  name: option.required({
     expected: '1 to 64 characters of A-Z a-z 0-9 _ . -',
     valid: (value) => typeof value === 'string' && namePattern.test(value),
   }),
-  description: string,
-  tools: listOf({ expected: 'a tool made with tool()', valid: isTool }),
-  instructions: wellFormedString,
-  limits: nested({
-    steps: wholeNumber(1),
-    invalid: wholeNumber(1),
-    historyTokens: wholeNumber(1),
-    cost: positiveNumber,
+  description: option.string,
+  tools: option.listOf({ expected: 'a tool made with tool()', valid: isTool }),
+  instructions: option.wellFormedString,
+  limits: option.nested({
+    steps: option.wholeNumber(1),
+    invalid: option.wholeNumber(1),
+    historyTokens: option.wholeNumber(1),
+    cost: option.positiveNumber,
   } satisfies OptionTable<NonNullable<Capability['limits']>>),
   hooks: hooksOption,
-  requires: listOf(nonEmptyString),
+  requires: option.listOf(option.nonEmptyString),
 } satisfies OptionTable<Capability>
 
-export const capabilitiesOption = listOf(nested(capabilityOptions))
+export const capabilitiesOption = option.listOf(option.nested(capabilityOptions))

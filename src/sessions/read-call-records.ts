@@ -1,7 +1,7 @@
 // Reads recorded calls, whole results by handle, and attachment bytes. Every read checks tenant and session; data of
 // other tenants or sessions is reported as if it did not exist.
 
-import { checkOptions, number, type OptionTable } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { type OutputBudget, readablePage, readOutput } from '../calls/output/truncate.ts'
 import { redactOutcome } from '../calls/output/redact-outcome.ts'
 import { PawlError } from '../core/errors.ts'
@@ -20,7 +20,9 @@ import { waitUntil } from './run-until-waiting.ts'
 
 const pageSize = 500
 
-export const outputPageOptions = { offset: number, limit: number } satisfies OptionTable<Parameters<Outputs['read']>[1]>
+export const outputPageOptions = { offset: option.number, limit: option.number } satisfies OptionTable<
+  Parameters<Outputs['read']>[1]
+>
 
 export class RecordReader {
   readonly #store: Store

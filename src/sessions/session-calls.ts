@@ -1,7 +1,7 @@
 // session.calls: reads the recorded calls of a session with their outcomes, steps and waits. Wait keys and internal
 // error details are never returned; the log has them.
 
-import { checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import {
   type CallRecord,
   type CallState,
@@ -95,10 +95,10 @@ const pageSize = 100
 const maxLimit = 1_000
 
 export const callsQueryOptions = {
-  status: string,
-  tool: string,
-  limit: wholeNumber(1, maxLimit),
-  after: string,
+  status: option.string,
+  tool: option.string,
+  limit: option.wholeNumber(1, maxLimit),
+  after: option.string,
 } satisfies OptionTable<CallsQuery>
 
 export function callsOf(store: Store, of: Scope): Calls {

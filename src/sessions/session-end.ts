@@ -2,7 +2,7 @@
 // internal call ("chore") in the same commit as the end, so that any worker completes it after a crash.
 
 import { backoffMs } from '../core/backoff.ts'
-import { checkOptions, oneOf, type OptionTable, string } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { NewCall, Driver, Execution, Stop } from '../engine/engine.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
 import { type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
@@ -64,9 +64,9 @@ async function findChore(store: Store, tenant: string, name: string): Promise<St
 }
 
 export const endOptions = {
-  tasks: oneOf('cancel', 'abandon'),
-  reason: string,
-  by: string,
+  tasks: option.oneOf('cancel', 'abandon'),
+  reason: option.string,
+  by: option.string,
 } satisfies OptionTable<SessionEnd>
 
 /** Ends a session: it accepts no new work, and the chore ends its tasks. Returns false if it had already ended. */

@@ -1,20 +1,6 @@
 // The options of runtime.session(), session.run() and session.call(), and their tables.
 
-import {
-  abortSignal,
-  anything,
-  array,
-  boolean,
-  duration,
-  either,
-  identifier,
-  listOf,
-  object,
-  oneOf,
-  type OptionTable,
-  string,
-  wellFormedString,
-} from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import type { Duration } from '../core/duration.ts'
 import type { PolicyDefinition } from '../policy/rules.ts'
 import type { Tool } from '../tools/tool.ts'
@@ -64,30 +50,30 @@ export interface SessionOptions {
 }
 
 export const runOptions = {
-  batch: string,
-  turn: string,
-  signal: abortSignal,
-  background: duration,
-  onFailure: oneOf('continue', 'stop'),
-  until: either(oneOf('settled', 'waiting'), duration),
+  batch: option.string,
+  turn: option.string,
+  signal: option.abortSignal,
+  background: option.duration,
+  onFailure: option.oneOf('continue', 'stop'),
+  until: option.either(option.oneOf('settled', 'waiting'), option.duration),
 } satisfies OptionTable<RunUntil>
 
 /** sessions/call-request.ts checks the values, together with the calls of the batch. */
 export const callOptions = {
-  id: string,
-  batch: string,
-  turn: string,
-  meta: anything,
+  id: option.string,
+  batch: option.string,
+  turn: option.string,
+  meta: option.anything,
   timeout: timeoutOption,
-  deadline: anything,
-  idempotencyKey: string,
+  deadline: option.anything,
+  idempotencyKey: option.string,
 } satisfies OptionTable<CallOptions>
 
 export const sessionOptions = {
-  tenant: identifier,
-  principal: wellFormedString,
-  tools: array,
-  policy: object,
-  capabilities: listOf(string),
-  attended: boolean,
+  tenant: option.identifier,
+  principal: option.wellFormedString,
+  tools: option.array,
+  policy: option.object,
+  capabilities: option.listOf(option.string),
+  attended: option.boolean,
 } satisfies OptionTable<SessionOptions>

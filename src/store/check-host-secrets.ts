@@ -2,7 +2,7 @@
 // in order. All of them must be given: without one, wait keys issued under it stop working and data sealed with it
 // cannot be opened.
 
-import { hidden, listOf, nested, type OptionTable } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { secretFingerprint, type HostKeys, type HostSecret, hostSecret } from '../security/host-secrets.ts'
 import type { Store } from './store.ts'
@@ -18,13 +18,13 @@ export interface KeyOptions {
 }
 
 const minBytes = 32
-const keyCheck = hidden({
+const keyCheck = option.hidden({
   expected: `a string or Uint8Array of at least ${minBytes} bytes`,
   valid: (value) => (typeof value === 'string' || value instanceof Uint8Array) && Buffer.byteLength(value) >= minBytes,
 })
-export const keysOption = nested({
+export const keysOption = option.nested({
   secret: keyCheck,
-  previous: listOf(keyCheck),
+  previous: option.listOf(keyCheck),
 } satisfies OptionTable<KeyOptions>)
 
 /** Name of the setting with the nth fingerprint. A store that has been used has the first one. */

@@ -1,6 +1,6 @@
 // Opens the store named by the runtime's `store` option, and checks that its record format is known.
 
-import { hidden, type OptionCheck } from '../core/check-options.ts'
+import { option, type OptionCheck } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Clock } from '../core/clock.ts'
 import { memoryStore } from './memory/memory-store.ts'
@@ -21,7 +21,7 @@ export const isStore = (store: string | Store | PgPool): store is Store =>
   typeof store === 'object' && store !== null && !('totalCount' in store)
 
 const storeForms = "'memory:', 'sqlite:<file>', 'postgres://…', a pg Pool or a store object"
-export const storeOption: OptionCheck = hidden({
+export const storeOption: OptionCheck = option.hidden({
   expected: storeForms,
   part: (value) => {
     if (typeof value !== 'string') return undefined

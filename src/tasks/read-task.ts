@@ -1,6 +1,6 @@
 // Reads tasks: the current state of one is assembled from its call, its task row and the progress of its run.
 
-import { anything, checkOptions, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { CallRecord } from '../store/records/call-record.ts'
 import {
   logPath,
@@ -161,10 +161,10 @@ const statusHeader = /^\[Tool [a-z ]+\](?:\n|$)/
 
 /** A model reads the error about `state`, which lists the states. */
 export const taskQueryOptions = {
-  state: anything,
-  kind: string,
-  limit: wholeNumber(1, maxListed),
-  after: string,
+  state: option.anything,
+  kind: option.string,
+  limit: option.wholeNumber(1, maxListed),
+  after: option.string,
 } satisfies OptionTable<TaskQuery>
 
 export async function listTasks(host: TaskReadPorts, of: Scope, query: TaskQuery = {}): Promise<Task[]> {

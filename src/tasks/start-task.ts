@@ -1,16 +1,7 @@
 // Starts a task: records a call at a position of its own in one commit with the task row. Any worker that has the tool
 // runs it. Called by tasks.start, the scheduler and event delivery.
 
-import {
-  anything,
-  boolean,
-  checkRequiredOptions,
-  either,
-  nonNegativeNumber,
-  type OptionTable,
-  string,
-  validDate,
-} from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { sameContent } from '../engine/compare-call-content.ts'
 import { eventOf } from '../store/records/event.ts'
 import { logPath, type TaskRow } from '../store/records/task-record.ts'
@@ -222,12 +213,12 @@ export function checkTaskId(id: unknown): string {
 
 /** The options of tasks.start(). `tool` and `input` are checked by the functions above: a model reads their errors. */
 export const startTaskOptions = {
-  tool: anything,
-  input: anything,
-  title: string,
-  id: anything,
+  tool: option.anything,
+  input: option.anything,
+  title: option.string,
+  id: option.anything,
   wake: wakeOption,
   onEnd: onEndOption,
-  deadline: either(nonNegativeNumber, validDate),
-  byModel: boolean,
+  deadline: option.either(option.nonNegativeNumber, option.validDate),
+  byModel: option.boolean,
 } satisfies OptionTable<StartTask>

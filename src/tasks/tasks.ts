@@ -1,19 +1,7 @@
 // The tasks of one session: work that outlives the call, the turn and the process that started it. Host code, tool
 // bodies and the task tools of the model all use this interface.
 
-import {
-  abortSignal,
-  anything,
-  boolean,
-  checkOptions,
-  checkRequiredOptions,
-  duration,
-  identifier,
-  oneOf,
-  type OptionTable,
-  string,
-  wholeNumber,
-} from '../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { hash } from 'node:crypto'
 import { PawlError } from '../core/errors.ts'
 import { isTerminal, monitorKind, wakeOption } from '../core/task-state.ts'
@@ -54,44 +42,46 @@ export interface TasksHost extends BackgroundHost {
 }
 
 export const whenOptions = {
-  cron: string,
-  at: anything,
-  timezone: string,
+  cron: option.string,
+  at: option.anything,
+  timezone: option.string,
 } satisfies OptionTable<When>
 
 export const adoptOptions = {
-  title: string,
+  title: option.string,
   wake: wakeOption,
-  byModel: boolean,
-  batch: string,
-  occurrence: wholeNumber(0),
+  byModel: option.boolean,
+  batch: option.string,
+  occurrence: option.wholeNumber(0),
 } satisfies OptionTable<AdoptTask & CallAt>
 
 /** A body that waits sets the last three. */
 export const waitOptions = {
-  timeout: duration,
-  until: oneOf('end', 'input'),
-  untilAt: anything,
-  signal: abortSignal,
-  waits: string,
+  timeout: option.duration,
+  until: option.oneOf('end', 'input'),
+  untilAt: option.anything,
+  signal: option.abortSignal,
+  waits: option.string,
 } satisfies OptionTable<Parameters<SessionTasks['wait']>[1]>
 
-export const signalOptions = { key: identifier } satisfies OptionTable<{ key?: string }>
+export const signalOptions = { key: option.identifier } satisfies OptionTable<{ key?: string }>
 
 export const messageOptions = {
-  data: anything,
-  inReplyTo: string,
-  key: identifier,
+  data: option.anything,
+  inReplyTo: option.string,
+  key: option.identifier,
 } satisfies OptionTable<Parameters<Tasks['message']>[2]>
 
 export const eventPageOptions = {
-  after: wholeNumber(0),
-  limit: wholeNumber(1),
+  after: option.wholeNumber(0),
+  limit: option.wholeNumber(1),
 } satisfies OptionTable<Parameters<Tasks['events']>[1]>
 
-export const messagePageOptions = { after: string, limit: wholeNumber(1), last: wholeNumber(1) } satisfies OptionTable<
-  Parameters<Tasks['messages']>[1]
->
+export const messagePageOptions = {
+  after: option.string,
+  limit: option.wholeNumber(1),
+  last: option.wholeNumber(1),
+} satisfies OptionTable<Parameters<Tasks['messages']>[1]>
 
 export function openTasks(
   host: TasksHost,

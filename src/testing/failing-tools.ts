@@ -1,17 +1,7 @@
 // Test tools that each misbehave in one known way. They have no state, so a crash, a rerun or another worker does
 // not change their behaviour.
 
-import {
-  anything,
-  boolean,
-  checkOptions,
-  checkRequiredOptions,
-  duration,
-  required,
-  string,
-  wholeNumber,
-  withMethods,
-} from '../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option } from '../core/check-options.ts'
 import { type FailureClass, fail, failOptions, retry } from '../core/outcome.ts'
 import type { Clock } from '../core/clock.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
@@ -45,12 +35,37 @@ function buildTool<T>(
 }
 
 const { hints, timeout, retry: retries, onCrash, concurrency, limits } = toolOptions
-const common = { name: string, description: string, hints, timeout, retry: retries, onCrash, concurrency, limits }
+const common = {
+  name: option.string,
+  description: option.string,
+  hints,
+  timeout,
+  retry: retries,
+  onCrash,
+  concurrency,
+  limits,
+}
 export const testToolOptions = {
-  failingTool: { ...common, message: string, code: failOptions.code, class: failOptions.class, throws: anything },
-  hangingTool: { ...common, listens: boolean },
-  flakyTool: { ...common, failures: required(wholeNumber(0)), after: duration, value: anything },
-  slowTool: { ...common, takes: required(duration), clock: required(withMethods('timer')), value: anything },
+  failingTool: {
+    ...common,
+    message: option.string,
+    code: failOptions.code,
+    class: failOptions.class,
+    throws: option.anything,
+  },
+  hangingTool: { ...common, listens: option.boolean },
+  flakyTool: {
+    ...common,
+    failures: option.required(option.wholeNumber(0)),
+    after: option.duration,
+    value: option.anything,
+  },
+  slowTool: {
+    ...common,
+    takes: option.required(option.duration),
+    clock: option.required(option.withMethods('timer')),
+    value: option.anything,
+  },
 }
 
 /** Always fails: with a message for the model, or by throwing `throws`, which counts as an internal error. */

@@ -2,7 +2,7 @@
 // resumed as after a crash right before its end. Its recorded steps and answers replace the outside world, so no effect
 // is repeated.
 
-import { array, boolean, checkRequiredOptions, object, type OptionTable, required } from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { difference } from '../engine/replay-difference.ts'
 import {
   type CallOptions,
@@ -62,12 +62,12 @@ export interface Replay {
 export const record = (session: Session): Promise<Recording> => session.recording()
 
 export const replayOptions = {
-  tools: required(array),
-  effects: boolean,
-  keys: object,
-  sizes: object,
-  output: object,
-  hooks: array,
+  tools: option.required(option.array),
+  effects: option.boolean,
+  keys: option.object,
+  sizes: option.object,
+  output: option.object,
+  hooks: option.array,
 } satisfies OptionTable<ReplayOptions>
 
 export async function replay(of: Session | Recording, options: ReplayOptions): Promise<Replay> {

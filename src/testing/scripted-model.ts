@@ -1,7 +1,7 @@
 // A model that answers from a script, for tests and demos without a network. Its answers depend only on the
 // conversation, so another process continues with the same script after a crash.
 
-import { checkOptions, func, object, type OptionTable, string, wholeNumber } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { type AssistantPart, type ModelMessage, textOf } from '../models/message.ts'
 import {
   type Model,
@@ -64,10 +64,10 @@ export interface ScriptedModelOptions {
 }
 
 export const scriptedModelOptions = {
-  name: string,
-  contextTokens: wholeNumber(1),
-  price: object,
-  wait: func,
+  name: option.string,
+  contextTokens: option.wholeNumber(1),
+  price: option.object,
+  wait: option.func,
 } satisfies OptionTable<ScriptedModelOptions>
 
 export function scriptedModel(lines: readonly Line[], options: ScriptedModelOptions = {}): ScriptedModel {

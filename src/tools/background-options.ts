@@ -1,6 +1,6 @@
 // The `background` option of a tool: how it runs as a task, where that differs from a normal call. tool() compiles it.
 
-import { anything, boolean, duration, func, nested, oneOf, type OptionTable, recordOf } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import type { OnCrash } from './tool-hints.ts'
@@ -65,17 +65,17 @@ const onCrashByRecovery = {
 } as const
 const eventTypePattern = /^[a-z][a-z0-9_.-]{0,63}$/
 
-export const backgroundOption = nested({
-  execute: func,
-  recovery: oneOf('rerunnable', 'owner_bound', 'external'),
+export const backgroundOption = option.nested({
+  execute: option.func,
+  recovery: option.oneOf('rerunnable', 'owner_bound', 'external'),
   timeout: timeoutOption,
-  grace: duration,
-  after: duration,
-  events: recordOf(
-    nested({
-      schema: anything,
-      terminal: oneOf('succeeded', 'failed'),
-      wake: boolean,
+  grace: option.duration,
+  after: option.duration,
+  events: option.recordOf(
+    option.nested({
+      schema: option.anything,
+      terminal: option.oneOf('succeeded', 'failed'),
+      wake: option.boolean,
     } satisfies OptionTable<TaskEvent>),
   ),
 } satisfies OptionTable<Background<never, never>>)

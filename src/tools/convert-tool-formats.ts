@@ -2,15 +2,7 @@
 // Pure: tools are sorted by name and keys keep the schema's order, so the same tools give the same bytes and prompts
 // can be cached.
 
-import {
-  boolean,
-  checkOptions,
-  checkRequiredOptions,
-  func,
-  oneOf,
-  type OptionTable,
-  required,
-} from '../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { isName } from '../core/ids.ts'
 import { noticeHeader } from '../core/runtime-notice.ts'
 import { createHash } from 'node:crypto'
@@ -34,7 +26,7 @@ export interface OpenAIResponsesTool extends OpenAIFunction {
   readonly type: 'function'
 }
 export type OpenAIApi = 'chat' | 'responses'
-export const openaiApi = required(oneOf('chat', 'responses'))
+export const openaiApi = option.required(option.oneOf('chat', 'responses'))
 
 export type ObjectSchema = JsonSchema & { type: 'object' }
 
@@ -64,7 +56,7 @@ export interface McpTool {
 export type ToolTerms = Partial<Omit<ToolDefinition<JsonSchema, unknown>, 'name' | 'input' | 'execute'>>
 const { name: _name, input: _input, execute: _execute, ...terms } = toolOptions
 export const toolTermOptions: OptionTable<ToolTerms> = terms
-export const mcpTermOptions = { ...terms, trust: boolean }
+export const mcpTermOptions = { ...terms, trust: option.boolean }
 type Body<R> = (input: { [key: string]: Json }, ctx: ToolContext) => R
 type ConvertedTool<R> = Tool<{ [key: string]: Json }, OutputOf<Awaited<R>>>
 
@@ -81,7 +73,7 @@ export interface ToOpenAI<Api extends OpenAIApi = OpenAIApi> {
   readonly strict?: ((schema: JsonSchema) => JsonSchema | undefined) | undefined
 }
 
-export const toOpenAIOptions = { api: openaiApi, strict: func } satisfies OptionTable<ToOpenAI>
+export const toOpenAIOptions = { api: openaiApi, strict: option.func } satisfies OptionTable<ToOpenAI>
 
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI<'chat'>): OpenAIChatTool[]
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI<'responses'>): OpenAIResponsesTool[]

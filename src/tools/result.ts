@@ -1,7 +1,7 @@
 // Return values of a body other than a plain value: result(value, { raw, control, summary, cost, reveals }) adds data
 // that the model does not read.
 
-import { anything, boolean, checkOptions, nonNegativeNumber, type OptionTable, string } from '../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Control, isControl, type Outcome } from '../core/outcome.ts'
 import { type Json, toRecordedForm } from '../core/tool-value.ts'
@@ -35,14 +35,14 @@ export class ToolResult<T> {
 }
 
 export const resultOptions = {
-  raw: anything,
+  raw: option.anything,
   control: {
     expected: 'one of { finish }, { fail: { class, code, message } } and { switchFrame: { frame } }',
     valid: isControl,
   },
-  summary: string,
-  cost: nonNegativeNumber,
-  reveals: boolean,
+  summary: option.string,
+  cost: option.nonNegativeNumber,
+  reveals: option.boolean,
 } satisfies OptionTable<ResultOptions>
 
 export function result<T>(value: T, options: ResultOptions = {}): ToolResult<T> {
@@ -62,7 +62,7 @@ export class RequiredConnection {
   }
 }
 
-export const connectionOptions = { message: string } satisfies OptionTable<{ message?: string }>
+export const connectionOptions = { message: option.string } satisfies OptionTable<{ message?: string }>
 
 /**
  * Requires a connected provider: `return connectionRequired('github')`. The call waits and runs again once it is

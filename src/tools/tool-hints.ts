@@ -1,6 +1,6 @@
 // The hints of a tool about its effects, and how recovery uses them.
 
-import { boolean, nested, type OptionTable } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 
 export interface Hints {
   /** Has no side effects. */
@@ -14,11 +14,11 @@ export interface Hints {
 }
 
 /** Hints must be booleans: the string 'false' would count as true. */
-export const hintsOption = nested({
-  readOnly: boolean,
-  destructive: boolean,
-  idempotent: boolean,
-  openWorld: boolean,
+export const hintsOption = option.nested({
+  readOnly: option.boolean,
+  destructive: option.boolean,
+  idempotent: option.boolean,
+  openWorld: option.boolean,
 } satisfies OptionTable<Hints>)
 
 /** `rerun`: an interrupted body may run again (recorded steps are not repeated). `stop`: it may not. */

@@ -1,17 +1,6 @@
 // Execution options of a tool (timeouts, retries, concurrency, limits), checked when the tool is defined.
 
-import {
-  either,
-  func,
-  nested,
-  oneOf,
-  type OptionTable,
-  positiveDuration,
-  positiveLimit,
-  duration,
-  required,
-  wholeNumber,
-} from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { Hints } from './tool-hints.ts'
@@ -65,33 +54,36 @@ export type Concurrency =
 /** Whether the schema of a tool is hidden from the model until it searches for the tool. */
 export type Defer = 'never' | 'auto' | 'always'
 
-export const timeoutOption = either(
-  positiveDuration,
-  nested({
-    attempt: positiveDuration,
-    idle: positiveDuration,
-    total: positiveDuration,
-    queue: positiveDuration,
+export const timeoutOption = option.either(
+  option.positiveDuration,
+  option.nested({
+    attempt: option.positiveDuration,
+    idle: option.positiveDuration,
+    total: option.positiveDuration,
+    queue: option.positiveDuration,
   } satisfies OptionTable<Timeouts>),
 )
 
-export const retryOption = nested({
-  attempts: required(wholeNumber(1)),
-  base: duration,
-  cap: duration,
+export const retryOption = option.nested({
+  attempts: option.required(option.wholeNumber(1)),
+  base: option.duration,
+  cap: option.duration,
 } satisfies OptionTable<Retry>)
 
-export const rateOption = nested({
-  count: required(positiveLimit),
-  per: required(positiveDuration),
+export const rateOption = option.nested({
+  count: option.required(option.positiveLimit),
+  per: option.required(option.positiveDuration),
 } satisfies OptionTable<Rate>)
 
-export const toolLimitsOption = nested({
-  concurrent: positiveLimit,
+export const toolLimitsOption = option.nested({
+  concurrent: option.positiveLimit,
   rate: rateOption,
 } satisfies OptionTable<ToolLimits>)
 
-export const concurrencyOption = either(oneOf('parallel', 'exclusive'), nested({ key: required(func) }))
+export const concurrencyOption = option.either(
+  option.oneOf('parallel', 'exclusive'),
+  option.nested({ key: option.required(option.func) }),
+)
 
 export const defaultRetry = { attempts: 3, baseMs: 500, capMs: 30_000 } as const satisfies RetryPolicy
 

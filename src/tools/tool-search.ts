@@ -2,7 +2,7 @@
 // tool. This file decides which schemas are deferred, ranks search results and defines tool_search; turns add it when
 // needed.
 
-import { either, nested, oneOf, type OptionTable, wholeNumber } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import { narrate } from './narration/narration-templates.ts'
@@ -18,9 +18,9 @@ export type ToolSearch = { readonly from?: number } | false
 
 const defaultFrom = 15
 
-export const toolSearchOption = either(
-  oneOf(false),
-  nested({ from: wholeNumber(1) } satisfies OptionTable<Exclude<ToolSearch, false>>),
+export const toolSearchOption = option.either(
+  option.oneOf(false),
+  option.nested({ from: option.wholeNumber(1) } satisfies OptionTable<Exclude<ToolSearch, false>>),
 )
 
 /** The smallest number of tools for which schemas are deferred; null for never. */

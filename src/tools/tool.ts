@@ -4,19 +4,7 @@
 import { createHash } from 'node:crypto'
 import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Duration } from '../core/duration.ts'
-import {
-  anything,
-  array,
-  boolean,
-  either,
-  func,
-  nonEmptyString,
-  oneOf,
-  optionProblem,
-  type OptionTable,
-  required,
-  string,
-} from '../core/check-options.ts'
+import { option, optionProblem, type OptionTable } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import type { Failure } from '../core/outcome.ts'
 import type { Json, Recorded } from '../core/tool-value.ts'
@@ -247,38 +235,41 @@ export interface Remote {
 
 export const toolNamePattern = /^[A-Za-z0-9_-]{1,64}$/
 export const toolOptions = {
-  id: nonEmptyString,
-  name: required({
+  id: option.nonEmptyString,
+  name: option.required({
     expected: '1 to 64 characters of A-Z a-z 0-9 _ -',
     valid: (value) => typeof value === 'string' && toolNamePattern.test(value),
   }),
-  title: string,
-  description: required({ ...nonEmptyString, expected: 'a non-empty string, because the model reads it' }),
-  input: anything,
-  output: anything,
+  title: option.string,
+  description: option.required({
+    ...option.nonEmptyString,
+    expected: 'a non-empty string, because the model reads it',
+  }),
+  input: option.anything,
+  output: option.anything,
   hints: hintsOption,
-  approval: either(oneOf('always', 'never'), func),
-  preview: func,
+  approval: option.either(option.oneOf('always', 'never'), option.func),
+  preview: option.func,
   timeout: timeoutOption,
   retry: retryOption,
-  onCrash: oneOf('rerun', 'stop'),
-  onUnknown: oneOf('settle', 'ask'),
+  onCrash: option.oneOf('rerun', 'stop'),
+  onUnknown: option.oneOf('settle', 'ask'),
   concurrency: concurrencyOption,
   limits: toolLimitsOption,
-  defer: oneOf('never', 'auto', 'always'),
-  narrate: func,
-  examples: array,
-  version: string,
-  upgrade: func,
-  internal: boolean,
-  sensitive: boolean,
-  repair: func,
-  prepare: func,
-  reconcile: func,
-  cancel: func,
-  client: boolean,
-  background: either(boolean, backgroundOption),
-  execute: func,
+  defer: option.oneOf('never', 'auto', 'always'),
+  narrate: option.func,
+  examples: option.array,
+  version: option.string,
+  upgrade: option.func,
+  internal: option.boolean,
+  sensitive: option.boolean,
+  repair: option.func,
+  prepare: option.func,
+  reconcile: option.func,
+  cancel: option.func,
+  client: option.boolean,
+  background: option.either(option.boolean, backgroundOption),
+  execute: option.func,
 } satisfies OptionTable<ToolDefinition<never, never>>
 
 export function tool<const S extends AnySchema, R>(

@@ -1,24 +1,7 @@
 // Validates session.turn() options and builds the recorded request: plain data, so that any worker can continue the
 // turn.
 
-import {
-  abortSignal,
-  anything,
-  boolean,
-  checkRequiredOptions,
-  duration,
-  either,
-  identifier,
-  listOf,
-  nested,
-  object,
-  type OptionTable,
-  positiveNumber,
-  required,
-  string,
-  wellFormedString,
-  wholeNumber,
-} from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { WordsRow } from '../store/records/conversation.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
@@ -59,32 +42,32 @@ const reject = (why: string): never => {
 
 /** Options that a frame and a turn share. */
 const sharedOptions = {
-  instructions: wellFormedString,
-  tools: listOf(string),
-  settings: object,
-  parallel: boolean,
-  model: anything,
+  instructions: option.wellFormedString,
+  tools: option.listOf(option.string),
+  settings: option.object,
+  parallel: option.boolean,
+  model: option.anything,
 }
 
 export const frameOptions = {
   ...sharedOptions,
-  name: required(identifier),
+  name: option.required(option.identifier),
 } satisfies OptionTable<Frame>
 
 export const turnOptions = {
   ...sharedOptions,
-  message: anything,
-  frame: either(string, nested(frameOptions)),
-  limits: nested({
-    steps: wholeNumber(1),
-    time: duration,
-    invalid: wholeNumber(1),
-    historyTokens: wholeNumber(1),
-    cost: positiveNumber,
+  message: option.anything,
+  frame: option.either(option.string, option.nested(frameOptions)),
+  limits: option.nested({
+    steps: option.wholeNumber(1),
+    time: option.duration,
+    invalid: option.wholeNumber(1),
+    historyTokens: option.wholeNumber(1),
+    cost: option.positiveNumber,
   } satisfies OptionTable<TurnLimits>),
-  id: identifier,
-  background: duration,
-  signal: abortSignal,
+  id: option.identifier,
+  background: option.duration,
+  signal: option.abortSignal,
 } satisfies OptionTable<StartTurn>
 
 export interface ParsedTurn {

@@ -1,22 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  anything,
-  boolean,
-  checkOptions,
-  checkRequiredOptions,
-  duration,
-  either,
-  positiveLimit,
-  listOf,
-  oneOf,
-  nested,
-  type OptionTable,
-  recordOf,
-  required,
-  hidden,
-  string,
-  nonEmptyString,
-} from '../../src/core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../../src/core/check-options.ts'
 
 interface Example {
   name: string
@@ -30,14 +13,17 @@ interface Example {
 }
 
 const table = {
-  name: required(nonEmptyString),
-  tenant: string,
-  onFailure: oneOf('continue', 'stop'),
-  timeout: either(duration, nested({ total: duration } satisfies OptionTable<{ total?: string }>)),
-  rates: listOf(nested({ count: required(positiveLimit) })),
-  tools: recordOf(nested({ concurrent: positiveLimit })),
-  key: hidden(string),
-  meta: anything,
+  name: option.required(option.nonEmptyString),
+  tenant: option.string,
+  onFailure: option.oneOf('continue', 'stop'),
+  timeout: option.either(
+    option.duration,
+    option.nested({ total: option.duration } satisfies OptionTable<{ total?: string }>),
+  ),
+  rates: option.listOf(option.nested({ count: option.required(option.positiveLimit) })),
+  tools: option.recordOf(option.nested({ concurrent: option.positiveLimit })),
+  key: option.hidden(option.string),
+  meta: option.anything,
 } satisfies OptionTable<Example>
 
 const problemOf = (given: unknown): string => {
@@ -85,8 +71,8 @@ test('CALL-12: the error about a secret option does not show its value', () => {
 
 test('CALL-12: a table with a missing or an unknown row does not compile', () => {
   // @ts-expect-error `b` has no row
-  const missing = { a: boolean } satisfies OptionTable<{ a?: boolean; b?: boolean }>
+  const missing = { a: option.boolean } satisfies OptionTable<{ a?: boolean; b?: boolean }>
   // @ts-expect-error `b` is no option
-  const unknown = { a: boolean, b: boolean } satisfies OptionTable<{ a?: boolean }>
+  const unknown = { a: option.boolean, b: option.boolean } satisfies OptionTable<{ a?: boolean }>
   expect([missing, unknown]).toHaveLength(2)
 })

@@ -23,7 +23,7 @@ import { clientCallOptions } from '../../src/approvals/pending-client-calls.ts'
 import { connectionOptions as connectionOf, connectOptions } from '../../src/approvals/account-connections.ts'
 import { listRulesOptions, revokeOptions } from '../../src/approvals/remembered-rules.ts'
 import { explainOptions } from '../../src/calls/authorization/explain-decision.ts'
-import { type OptionTable, string } from '../../src/core/check-options.ts'
+import { option, type OptionTable } from '../../src/core/check-options.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { failOptions, retryOptions } from '../../src/core/outcome.ts'
 import { feedOptions } from '../../src/feed/event-feed.ts'
@@ -82,7 +82,7 @@ const sdkTool = { description: 'x', inputSchema: { type: 'object' }, execute } a
 const sdkSession = { id: 's', tenant: 't', run: () => Promise.resolve([]) } as never
 const change = { provider: 'p', tool: 't', fingerprint: 'f', by: 'b' }
 /** A table that its module does not export, because an export of an entry would be public. All of its rows have a type. */
-const rowsOf = (names: string): OptionTable => Object.fromEntries(names.split(' ').map((name) => [name, string]))
+const rowsOf = (names: string): OptionTable => Object.fromEntries(names.split(' ').map((name) => [name, option.string]))
 /** Answers as the runtime does for input that may come from outside: the problems are returned. */
 const thrown = async (answer: Promise<{ answer: string }>): Promise<void> => {
   throw new Error(((await answer) as { problems?: string[] }).problems?.join(' '))

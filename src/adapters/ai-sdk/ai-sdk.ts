@@ -5,7 +5,7 @@
 //   const tools = { ...aiTools(session, { tools: own }), ...wrapTools(session, existing) }
 //   await generateText({ model, prompt, tools, stopWhen: […, isLost] })
 
-import { array, checkOptions, func, object, type OptionTable } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
 import { type AttachmentReader, listableTools, providerSchema, safeCall } from '../../tools/convert-tool-formats.ts'
 import { modelOutput, OutcomeError, ModelViews } from './to-sdk-tool-result.ts'
@@ -38,8 +38,8 @@ export interface AiToolsOptions {
   readonly attachments?: AttachmentReader
 }
 
-const wrapToolsOptions = { batch: func, attachments: object }
-const aiToolsOptions = { ...wrapToolsOptions, tools: array } satisfies OptionTable<AiToolsOptions>
+const wrapToolsOptions = { batch: option.func, attachments: option.object }
+const aiToolsOptions = { ...wrapToolsOptions, tools: option.array } satisfies OptionTable<AiToolsOptions>
 
 /**
  * Pawl's tools as a ToolSet. The model reads Pawl's view of each result; a call that does not succeed is a
@@ -82,7 +82,7 @@ export type Overrides<T> = { readonly [K in keyof T]?: AiToolTerms }
 
 /** Converts SDK tools for `createRuntime({ tools })`. Tools without an `execute` are left out. */
 export function pawlTools<T extends ToolsLike>(existing: T, overrides: Overrides<T> = {}): Tool[] {
-  const tools = Object.keys(existing).map((name) => [name, object])
+  const tools = Object.keys(existing).map((name) => [name, option.object])
   checkOptions(overrides, Object.fromEntries(tools) as OptionTable, 'pawlTools()')
   return Object.entries(existing)
     .filter(([, each]) => typeof each.execute === 'function')

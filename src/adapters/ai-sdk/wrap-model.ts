@@ -1,18 +1,7 @@
 // aiModel(openai('gpt-5')): adapts a language model of the AI SDK to Pawl's Model interface. It uses only the provider
 // interface, so every provider package works.
 
-import {
-  boolean,
-  checkOptions,
-  duration,
-  either,
-  func,
-  object,
-  oneOf,
-  type OptionTable,
-  string,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import {
   type AssistantPart,
   type Duration,
@@ -98,12 +87,12 @@ function acceptedIds(provider: string): PromptOptions['ids'] {
 }
 
 export const aiModelOptions = {
-  name: string,
-  contextTokens: wholeNumber(1),
-  price: object,
-  idle: either(duration, oneOf(null)),
-  reads: func,
-  filesInResults: boolean,
+  name: option.string,
+  contextTokens: option.wholeNumber(1),
+  price: option.object,
+  idle: option.either(option.duration, option.oneOf(null)),
+  reads: option.func,
+  filesInResults: option.boolean,
 } satisfies OptionTable<AiModelOptions>
 
 export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): Model {

@@ -3,7 +3,7 @@
 // `execute` gets the call id, no messages and the signal of the attempt.
 
 import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
-import { boolean, checkOptions, type OptionTable } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { type ToolTerms, toolTermOptions } from '../../tools/convert-tool-formats.ts'
 import { type AiExecution, type AnyAiTool, type ValidationResult, isSdkSchema } from './sdk-types.ts'
 
@@ -14,7 +14,7 @@ export interface AiToolTerms extends ToolTerms {
 
 type Execute = (input: unknown, options: AiExecution) => unknown
 
-export const aiToolTermOptions: OptionTable<AiToolTerms> = { ...toolTermOptions, showErrors: boolean }
+export const aiToolTermOptions: OptionTable<AiToolTerms> = { ...toolTermOptions, showErrors: option.boolean }
 
 export function fromAiSdk(name: string, of: AnyAiTool, options: AiToolTerms = {}): Tool {
   checkOptions(options, aiToolTermOptions, 'fromAiSdk()', 'tool_invalid')

@@ -1,7 +1,7 @@
 // pawl/anthropic: converts tools, calls and results for the Messages API. The SDK is not needed at run time: the types
 // here are the few fields that are used, and test/types/adapters.test-d.ts checks them against the SDK.
 
-import { abortSignal, checkOptions, object, type OptionTable, string } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import {
   type CallAsk,
   type CallOutcome,
@@ -84,7 +84,7 @@ function reopenJson(input: unknown): string {
 interface AnthropicResultsOptions {
   readonly attachments?: AttachmentReader | undefined
 }
-const anthropicResultsOptions = { attachments: object } satisfies OptionTable<AnthropicResultsOptions>
+const anthropicResultsOptions = { attachments: option.object } satisfies OptionTable<AnthropicResultsOptions>
 
 /** One block per outcome, in order. A call that did not succeed is an error block; an open call has a placeholder. */
 export async function anthropicResults(
@@ -132,8 +132,8 @@ export interface RunAnthropicOptions {
 }
 
 const runAnthropicOptions = {
-  batch: string,
-  signal: abortSignal,
+  batch: option.string,
+  signal: option.abortSignal,
   ...anthropicResultsOptions,
 } satisfies OptionTable<RunAnthropicOptions>
 

@@ -2,7 +2,7 @@
 // needed at run time: the types here are the few fields that are used, and test/types/adapters.test-d.ts checks them
 // against the SDK.
 
-import * as options from '../../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import {
   type Attachment,
   type CallAsk,
@@ -86,8 +86,8 @@ interface OpenAIToolsOptions<Api> {
 }
 const openaiToolsOptions = {
   api: openaiApi,
-  strict: options.boolean,
-} satisfies options.OptionTable<OpenAIToolsOptions<OpenAIApi>>
+  strict: option.boolean,
+} satisfies OptionTable<OpenAIToolsOptions<OpenAIApi>>
 
 /** The `tools` of a request, sorted by name. `strict` enables strict mode for the tools whose schema allows it. */
 export function openaiTools(of: OpenAISession | readonly Tool[], how: OpenAIToolsOptions<'chat'>): OpenAIChatTool[]
@@ -96,7 +96,7 @@ export function openaiTools(
   how: OpenAIToolsOptions<'responses'>,
 ): OpenAIResponsesTool[]
 export function openaiTools(of: OpenAISession | readonly Tool[], how: OpenAIToolsOptions<OpenAIApi>) {
-  options.checkRequiredOptions(how, openaiToolsOptions, 'openaiTools()')
+  checkRequiredOptions(how, openaiToolsOptions, 'openaiTools()')
   const { api, strict = false } = how
   return toOpenAI(toolsOf(of), { api, strict: strict ? strictForm : undefined })
 }
@@ -109,7 +109,7 @@ const toolsOf = (of: OpenAISession | readonly Tool[]): readonly Tool[] => ('run'
  * requires for absent keys are removed.
  */
 export function callsFromOpenAI(answer: OpenAIAnswer, how: { strict?: readonly Tool[] } = {}): CallAsk[] {
-  options.checkOptions(how, openaiCallsOptions, 'callsFromOpenAI()')
+  checkOptions(how, openaiCallsOptions, 'callsFromOpenAI()')
   const { strict = [] } = how
   const { calls, cut } = readAnswer(answer)
   const schemas = new Map(strict.map((each) => [each.name, each.input.json]))
@@ -122,7 +122,7 @@ export function callsFromOpenAI(answer: OpenAIAnswer, how: { strict?: readonly T
   })
 }
 
-const openaiCallsOptions = { strict: options.array }
+const openaiCallsOptions = { strict: option.array }
 
 interface ParsedCall {
   readonly id: string
@@ -182,8 +182,8 @@ interface OpenAIResultsOptions {
 }
 const openaiResultsOptions = {
   api: openaiApi,
-  attachments: options.object,
-} satisfies options.OptionTable<OpenAIResultsOptions>
+  attachments: option.object,
+} satisfies OptionTable<OpenAIResultsOptions>
 
 /**
  * One message or item per outcome, in order. An open call has a placeholder until a notice reports its outcome. Images
@@ -205,7 +205,7 @@ export async function openaiResults(
   outcomes: readonly (CallOutcome | OpenCall)[],
   how: OpenAIResultsOptions,
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]> {
-  options.checkRequiredOptions(how, openaiResultsOptions, 'openaiResults()')
+  checkRequiredOptions(how, openaiResultsOptions, 'openaiResults()')
   const { api, attachments } = how
   if (api === 'chat')
     return outcomes.map((outcome): OpenAIToolMessage => ({
@@ -261,11 +261,11 @@ export interface RunOpenAIOptions {
 }
 
 const runOpenAIOptions = {
-  batch: options.string,
-  signal: options.abortSignal,
-  strict: options.boolean,
-  attachments: options.object,
-} satisfies options.OptionTable<RunOpenAIOptions>
+  batch: option.string,
+  signal: option.abortSignal,
+  strict: option.boolean,
+  attachments: option.object,
+} satisfies OptionTable<RunOpenAIOptions>
 
 /** Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch. */
 export async function runOpenAI(
@@ -293,7 +293,7 @@ export async function runOpenAI(
   answer: OpenAIAnswer,
   how: RunOpenAIOptions = {},
 ): Promise<OpenAIToolMessage[] | OpenAICallOutput[]> {
-  options.checkOptions(how, runOpenAIOptions, 'runOpenAI()', 'call_invalid')
+  checkOptions(how, runOpenAIOptions, 'runOpenAI()', 'call_invalid')
   const api = Array.isArray(answer) || 'output' in answer ? 'responses' : 'chat'
   const calls = callsFromOpenAI(answer, how.strict ? { strict: toolsOf(session) } : {})
   if (calls.length === 0) return []

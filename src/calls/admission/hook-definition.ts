@@ -1,7 +1,7 @@
 // The hook interface: host code that runs before and after a body, and when an outcome is shown to a model. Called by
 // run-hooks.ts and calls/output/outcome-for-model.ts.
 
-import { func, listOf, nested, nonEmptyString, type OptionTable, required } from '../../core/check-options.ts'
+import { option, type OptionTable } from '../../core/check-options.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
 import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
@@ -44,11 +44,11 @@ export interface Hook {
   ) => Projection | Promise<Projection>
 }
 
-export const hooksOption = listOf(
-  nested({
-    name: required(nonEmptyString),
-    before: func,
-    after: func,
-    project: func,
+export const hooksOption = option.listOf(
+  option.nested({
+    name: option.required(option.nonEmptyString),
+    before: option.func,
+    after: option.func,
+    project: option.func,
   } satisfies OptionTable<Hook>),
 )

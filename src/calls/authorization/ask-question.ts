@@ -1,16 +1,7 @@
 // `ctx.ask`: a body asks a person. The question is a wait with an inbox item and an optional default answer for a
 // timeout.
 
-import {
-  boolean,
-  checkRequiredOptions,
-  duration,
-  either,
-  listOf,
-  type OptionTable,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import type { Wait } from '../../engine/engine.ts'
 import { type QuestionAnswer, questionAnswerOf, type QuestionShape } from '../../store/records/approval-request.ts'
 import type { Resolution } from '../../store/records/call-record.ts'
@@ -34,13 +25,13 @@ const defaultDeadline = '5m'
 const maxChoices = 50
 const maxTextChars = 4_000
 const questionOptions = {
-  text: required(string),
-  choices: listOf(string),
-  several: boolean,
-  secret: boolean,
-  default: either(string, listOf(string)),
-  deadline: duration,
-  name: string,
+  text: option.required(option.string),
+  choices: option.listOf(option.string),
+  several: option.boolean,
+  secret: option.boolean,
+  default: option.either(option.string, option.listOf(option.string)),
+  deadline: option.duration,
+  name: option.string,
 } satisfies OptionTable<Question>
 
 export async function askQuestion(

@@ -1,7 +1,7 @@
 // Explains whether a call would run, need approval or be denied, without running it. Uses the same evaluation as
 // check-policy.ts; called by runtime.explain.
 
-import { anything, checkRequiredOptions, object, type OptionTable, required, string } from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { decode, encode, type Json } from '../../core/tool-value.ts'
 import { type Explanation, explain, combineTerms } from '../../policy/evaluate.ts'
 import { findRememberedRule, type RememberedRule } from '../../policy/match-remembered-rules.ts'
@@ -39,12 +39,12 @@ export interface ExplainHost extends Pick<Foundation, 'registry' | 'clock' | 'lo
 const wouldBe: Readonly<Record<Effect, Explained['would']>> = { allow: 'run', ask: 'ask', deny: 'be denied' }
 
 export const explainOptions = {
-  tool: required(string),
-  input: anything,
-  session: required(string),
-  tenant: string,
-  principal: string,
-  policy: object,
+  tool: option.required(option.string),
+  input: option.anything,
+  session: option.required(option.string),
+  tenant: option.string,
+  principal: option.string,
+  policy: option.object,
 } satisfies OptionTable<ExplainCall>
 
 export async function explainCall(host: ExplainHost, call: ExplainCall): Promise<Explained> {

@@ -1,20 +1,7 @@
 // ctx.complete (one answer of a model) and ctx.turn (an agent in its own session). Both are recorded: a rerun body gets
 // the same answer and joins the same agent.
 
-import {
-  checkRequiredOptions,
-  duration,
-  either,
-  listOf,
-  nested,
-  nonNegativeNumber,
-  object,
-  type OptionTable,
-  positiveLimit,
-  required,
-  string,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { decode, encode } from '../../core/tool-value.ts'
 import type { AgentTurn, Completion, CompletionRequest, ToolContext } from '../../tools/context/tool-context.ts'
 import type { CallEnvironment } from './call-environment.ts'
@@ -22,25 +9,25 @@ import { enclosingReporter } from '../task-execution/task-run.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
 const completionOptions = {
-  prompt: required(string),
-  instructions: string,
-  model: string,
-  maxOutputTokens: wholeNumber(1),
-  temperature: nonNegativeNumber,
-  name: string,
+  prompt: option.required(option.string),
+  instructions: option.string,
+  model: option.string,
+  maxOutputTokens: option.wholeNumber(1),
+  temperature: option.nonNegativeNumber,
+  name: option.string,
 } satisfies OptionTable<CompletionRequest>
 
 const turnOptions = {
-  message: required(string),
-  model: either(string, object),
-  frame: string,
-  instructions: string,
-  tools: listOf(string),
-  limits: nested({
-    steps: positiveLimit,
-    time: duration,
-    historyTokens: positiveLimit,
-    cost: nonNegativeNumber,
+  message: option.required(option.string),
+  model: option.either(option.string, option.object),
+  frame: option.string,
+  instructions: option.string,
+  tools: option.listOf(option.string),
+  limits: option.nested({
+    steps: option.positiveLimit,
+    time: option.duration,
+    historyTokens: option.positiveLimit,
+    cost: option.nonNegativeNumber,
   } satisfies OptionTable<NonNullable<AgentTurn['limits']>>),
 } satisfies OptionTable<AgentTurn>
 

@@ -1,7 +1,7 @@
 // Attachments: bytes stored with a call for as long as any call refers to them. Used by ctx.attachments and for files
 // that a user sends with a message, which belong to the turn that reads it.
 
-import { checkRequiredOptions, type OptionTable, required, string } from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { createHash, createHmac } from 'node:crypto'
 import type { Execution } from '../../engine/engine.ts'
 import { isSealedUid, sealedUid } from '../../store/records/call-record.ts'
@@ -24,8 +24,8 @@ function attachmentId(execution: Execution, mediaType: string, bytes: Uint8Array
 }
 
 const createOptions = {
-  mediaType: required(string),
-  name: string,
+  mediaType: option.required(option.string),
+  name: option.string,
 } satisfies OptionTable<Parameters<Attachments['create']>[1]>
 
 export const attachments = (context: CallEnvironment): Pick<ToolContext, 'attachments'> => ({

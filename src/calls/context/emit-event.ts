@@ -1,7 +1,7 @@
 // ctx.triggers.emit emits an event to the subscriptions of the tenant. With ctx.emit a task emits an event that its tool declares, once per key or per position in the body, however often the
 // body runs. A terminal event ends the task, even if its worker dies before the body has ended.
 
-import { checkOptions, type OptionTable, string } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { PawlError } from '../../core/errors.ts'
 import { failure } from '../../core/outcome.ts'
@@ -39,7 +39,7 @@ export function triggers(context: CallEnvironment): Pick<ToolContext, 'triggers'
   }
 }
 
-const emitOptions = { key: string } satisfies OptionTable<NonNullable<Parameters<ToolContext['emit']>[2]>>
+const emitOptions = { key: option.string } satisfies OptionTable<NonNullable<Parameters<ToolContext['emit']>[2]>>
 
 export function taskEvents(context: CallEnvironment): Pick<ToolContext, 'emit'> {
   const { execution, tool, host } = context

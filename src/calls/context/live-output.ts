@@ -1,7 +1,7 @@
 // ctx.progress (at most ten times a second, the latest wins) and ctx.output (collected and limited in size) publish live
 // events that are not stored. ctx.log writes to the logger of the runtime.
 
-import { checkOptions, number, type OptionTable, string } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { RedactedStream } from '../../security/redact.ts'
 import type { Logger, Progress, ToolContext } from '../../tools/context/tool-context.ts'
@@ -21,10 +21,10 @@ export function log({ execution, tool, host }: CallEnvironment): Pick<ToolContex
 }
 
 const progressOptions = {
-  current: number,
-  total: number,
-  unit: string,
-  label: string,
+  current: option.number,
+  total: option.number,
+  unit: option.string,
+  label: option.string,
 } satisfies OptionTable<Progress>
 
 export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progress' | 'output'> {

@@ -1,15 +1,17 @@
 // ctx.run and ctx.call run other tools under this call; ctx.outputs reads the full results of settled calls.
 
-import { anything, checkRequiredOptions, type OptionTable, required, string } from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 import { abortsTurn } from '../../core/outcome.ts'
 import type { NestedOutcome, ToolContext } from '../../tools/context/tool-context.ts'
 import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallEnvironment } from './call-environment.ts'
 
-const callOptions = { id: required(string), name: required(string), input: anything } satisfies OptionTable<
-  Parameters<ToolContext['run']>[0][number]
->
+const callOptions = {
+  id: option.required(option.string),
+  name: option.required(option.string),
+  input: option.anything,
+} satisfies OptionTable<Parameters<ToolContext['run']>[0][number]>
 
 function checkCalls(calls: unknown): void {
   if (!Array.isArray(calls)) throw new PawlError('call_invalid', 'The calls of ctx.run must be an array.')

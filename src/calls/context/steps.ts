@@ -1,15 +1,7 @@
 // ctx.step: checks its id, applies retries and the timeout, and returns the input, result and error in their recorded
 // form, so that the first run sees what a replay will see.
 
-import {
-  boolean,
-  checkOptions,
-  duration,
-  nested,
-  type OptionTable,
-  required,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import type { StepEnd } from '../../engine/engine.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -25,11 +17,12 @@ import type { CallEnvironment } from './call-environment.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
 const stepOptions = {
-  once: boolean,
-  timeout: duration,
-  retry: nested({ attempts: required(wholeNumber(1)), delay: duration } satisfies OptionTable<
-    NonNullable<StepOptions['retry']>
-  >),
+  once: option.boolean,
+  timeout: option.duration,
+  retry: option.nested({
+    attempts: option.required(option.wholeNumber(1)),
+    delay: option.duration,
+  } satisfies OptionTable<NonNullable<StepOptions['retry']>>),
 } satisfies OptionTable<StepOptions>
 
 export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {

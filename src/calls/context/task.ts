@@ -4,15 +4,7 @@
 // sender adds the signal and answers the open wait, the body takes the signal or registers its wait. So no signal is
 // lost, in either order.
 
-import {
-  anything,
-  checkOptions,
-  checkRequiredOptions,
-  duration,
-  type OptionTable,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { checkSignal, replySignal, signalWait } from '../../store/records/signal-names.ts'
 import { receiveSignal, noSignals, parseReceiveResult } from '../../store/records/signals.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
@@ -53,13 +45,13 @@ function artifactOf(name: unknown, type: unknown, path: unknown, url: unknown): 
 }
 
 const artifactOptions = {
-  name: required(string),
-  type: string,
-  path: string,
-  url: string,
+  name: option.required(option.string),
+  type: option.string,
+  path: option.string,
+  url: option.string,
 } satisfies OptionTable<Parameters<TaskContext['artifact']>[0]>
-const waitOptions = { deadline: duration }
-const requestOptions = { ...waitOptions, expected: anything } satisfies OptionTable<
+const waitOptions = { deadline: option.duration }
+const requestOptions = { ...waitOptions, expected: option.anything } satisfies OptionTable<
   NonNullable<Parameters<TaskContext['request']>[1]>
 >
 

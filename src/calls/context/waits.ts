@@ -1,16 +1,7 @@
 // ctx.sleep, later, ask and connection: they let a body wait for a time, an external service or a person.
 
 import type { WaitTerms } from '../../store/records/call-record.ts'
-import {
-  anything,
-  checkOptions,
-  duration,
-  nested,
-  oneOf,
-  type OptionTable,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { isName, maxNameLength } from '../../core/ids.ts'
@@ -83,11 +74,11 @@ export function waits(context: CallEnvironment): Pick<ToolContext, 'sleep' | 'la
 }
 
 const laterOptions = {
-  name: string,
-  deadline: duration,
-  onTimeout: oneOf('result', 'fail'),
-  onCancel: oneOf('cancel', 'ignore'),
-  announce: nested({ type: required(string), payload: anything } satisfies OptionTable<
+  name: option.string,
+  deadline: option.duration,
+  onTimeout: option.oneOf('result', 'fail'),
+  onCancel: option.oneOf('cancel', 'ignore'),
+  announce: option.nested({ type: option.required(option.string), payload: option.anything } satisfies OptionTable<
     NonNullable<LaterOptions['announce']>
   >),
 } satisfies OptionTable<LaterOptions>

@@ -8,7 +8,7 @@
 // offsets and readOutput refer to that text.
 
 import { createRequire } from 'node:module'
-import { nested, type OptionTable, wholeNumber } from '../../core/check-options.ts'
+import { option, type OptionTable } from '../../core/check-options.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import { type Json, maxDepth, parseJson } from '../../core/tool-value.ts'
 import type { OutputPage } from '../../tools/context/tool-context.ts'
@@ -50,10 +50,10 @@ export interface Fitted {
  */
 const bytesPerToken = 16
 
-export const outputOption = nested({
-  bytes: wholeNumber(1024),
-  tokens: wholeNumber(256),
-  lines: wholeNumber(10),
+export const outputOption = option.nested({
+  bytes: option.wholeNumber(1024),
+  tokens: option.wholeNumber(256),
+  lines: option.wholeNumber(10),
 } satisfies OptionTable<OutputBudget>)
 
 /** The budget from options, with defaults. */

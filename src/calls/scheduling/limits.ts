@@ -1,6 +1,6 @@
 // The `limits` option: how many calls run concurrently and how many may wait. Checked when the runtime is created.
 
-import { nested, type OptionTable, positiveLimit } from '../../core/check-options.ts'
+import { option, type OptionTable } from '../../core/check-options.ts'
 import { type Rate, rateOption } from '../../tools/tool-options.ts'
 
 export interface Limits {
@@ -32,13 +32,13 @@ export const defaultLimits = {
   waiting: 10_000,
 }
 
-export const limitsOption = nested({
-  perWorker: positiveLimit,
-  perSession: positiveLimit,
-  perTenant: positiveLimit,
-  perTool: positiveLimit,
-  tasksPerSession: positiveLimit,
-  tasksPerWorker: positiveLimit,
-  waiting: positiveLimit,
-  rate: nested({ perTool: rateOption, perTenant: rateOption }),
+export const limitsOption = option.nested({
+  perWorker: option.positiveLimit,
+  perSession: option.positiveLimit,
+  perTenant: option.positiveLimit,
+  perTool: option.positiveLimit,
+  tasksPerSession: option.positiveLimit,
+  tasksPerWorker: option.positiveLimit,
+  waiting: option.positiveLimit,
+  rate: option.nested({ perTool: rateOption, perTenant: rateOption }),
 } satisfies OptionTable<Limits>)

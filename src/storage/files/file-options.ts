@@ -1,24 +1,19 @@
 // Checks of the options of session files, for files in the store and in real folders.
 
-import {
-  boolean,
-  checkOptions,
-  oneOf,
-  either,
-  type OptionTable,
-  string,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import type { PageOptions, SessionFiles, WriteOptions } from '../../core/session-files-interface.ts'
 import { type FilePath, filePath } from './file-path.ts'
 
 export type RemoveOptions = NonNullable<Parameters<SessionFiles['remove']>[1]>
 export type MoveOptions = NonNullable<Parameters<SessionFiles['move']>[2]>
 
-const writeOptions = { ifHash: either(string, oneOf(null)), mediaType: string } satisfies OptionTable<WriteOptions>
-const removeOptions = { recursive: boolean, ifHash: string } satisfies OptionTable<RemoveOptions>
-const moveOptions = { replace: boolean } satisfies OptionTable<MoveOptions>
-const pageOptions = { limit: wholeNumber(1, 1_000), after: string } satisfies OptionTable<PageOptions>
+const writeOptions = {
+  ifHash: option.either(option.string, option.oneOf(null)),
+  mediaType: option.string,
+} satisfies OptionTable<WriteOptions>
+const removeOptions = { recursive: option.boolean, ifHash: option.string } satisfies OptionTable<RemoveOptions>
+const moveOptions = { replace: option.boolean } satisfies OptionTable<MoveOptions>
+const pageOptions = { limit: option.wholeNumber(1, 1_000), after: option.string } satisfies OptionTable<PageOptions>
 
 export const checkWrite = (options: WriteOptions | undefined): void =>
   checkOptions(options, writeOptions, 'files.write()')

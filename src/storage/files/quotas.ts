@@ -1,6 +1,6 @@
 // Quotas for the files of a session, and the checks against them.
 
-import { type OptionTable, wholeNumber } from '../../core/check-options.ts'
+import { option, type OptionTable } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 
 export interface FileQuotas {
@@ -23,9 +23,9 @@ const MiB = 1024 * 1024
 const defaults: FileQuotas = { fileBytes: 16 * MiB, bytes: 256 * MiB, files: 10_000 }
 
 export const fileQuotaOptions = {
-  fileBytes: wholeNumber(1),
-  bytes: wholeNumber(1),
-  files: wholeNumber(1),
+  fileBytes: option.wholeNumber(1),
+  bytes: option.wholeNumber(1),
+  files: option.wholeNumber(1),
 } satisfies OptionTable<FileQuotas>
 
 /** Fills in the defaults. */

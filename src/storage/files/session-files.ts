@@ -1,7 +1,7 @@
 // Opens the files of a session: in the store, or in a folder if one is configured. Runtime files are always in the
 // store.
 
-import { func, nested, type OptionTable } from '../../core/check-options.ts'
+import { option, type OptionTable } from '../../core/check-options.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Change, Committed, Guard, Store } from '../../store/store.ts'
@@ -48,7 +48,10 @@ export interface FilesSettings extends Partial<FileQuotas> {
 
 export type SessionFilesFactory = (of: Scope, fence?: () => readonly Guard[]) => SessionFiles
 
-export const filesOption = nested({ ...fileQuotaOptions, folder: func } satisfies OptionTable<FilesSettings>)
+export const filesOption = option.nested({
+  ...fileQuotaOptions,
+  folder: option.func,
+} satisfies OptionTable<FilesSettings>)
 
 /** A factory for session files with the settings of the runtime. */
 export function openSessionFiles(

@@ -1,14 +1,6 @@
 // The values of one session: JSON by key, in the store.
 
-import {
-  anything,
-  checkOptions,
-  either,
-  nested,
-  oneOf,
-  type OptionTable,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -33,10 +25,10 @@ const KiB = 1024
 const defaults: ValueQuotas = { valueBytes: 256 * KiB, bytes: 16 * KiB * KiB, keys: 10_000 }
 const maxKeyLength = 255
 
-export const valuesOption = nested({
-  valueBytes: wholeNumber(1),
-  bytes: wholeNumber(1),
-  keys: wholeNumber(1),
+export const valuesOption = option.nested({
+  valueBytes: option.wholeNumber(1),
+  bytes: option.wholeNumber(1),
+  keys: option.wholeNumber(1),
 } satisfies OptionTable<ValueQuotas>)
 
 /** Fills in the defaults. */
@@ -148,12 +140,12 @@ function revisionMismatch(key: string, was: Row | null, ifRevision: number | nul
   return { code, message, details: { now: was?.revision ?? null } }
 }
 
-const setOptions = { ifRevision: either(wholeNumber(1), oneOf(null)) }
-const deleteOptions = { ifRevision: wholeNumber(1) }
+const setOptions = { ifRevision: option.either(option.wholeNumber(1), option.oneOf(null)) }
+const deleteOptions = { ifRevision: option.wholeNumber(1) }
 const listOptions = {
-  prefix: anything,
-  after: anything,
-  limit: wholeNumber(1, 1_000),
+  prefix: option.anything,
+  after: option.anything,
+  limit: option.wholeNumber(1, 1_000),
 } satisfies OptionTable<ListValues>
 
 function checkListOptions(options: ListValues): {

@@ -1,6 +1,6 @@
 // The secrets of one session: strings by name, always sealed at rest, readable only by tool bodies.
 
-import { checkOptions, listOf, nonEmptyString } from '../../core/check-options.ts'
+import { checkOptions, option } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 import { maxSecrets, type SecretStat, type SessionSecrets } from '../../core/session-values-interface.ts'
 import type { Scope } from '../../core/scope.ts'
@@ -10,7 +10,7 @@ import { writerFor, type Writer } from './write-value.ts'
 import { collections } from '../../store/collections.ts'
 
 const quota = { keys: maxSecrets, bytes: 1024 * 1024 }
-const setOptions = { tools: listOf(nonEmptyString) }
+const setOptions = { tools: option.listOf(option.nonEmptyString) }
 const maxSecretLength = 16 * 1024
 const nameShape = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 /** Names reserved for the runtime. */

@@ -3,7 +3,7 @@
 // to it.
 
 import { randomBytes } from 'node:crypto'
-import { checkOptions, object } from '../../core/check-options.ts'
+import { checkOptions, option } from '../../core/check-options.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import {
@@ -225,7 +225,7 @@ class Tables {
   }
 }
 
-export const memoryStoreOptions = { clock: object }
+export const memoryStoreOptions = { clock: option.object }
 
 export function memoryStore(options: { clock?: Clock } = {}): Store {
   checkOptions(options, memoryStoreOptions, 'memoryStore()')

@@ -4,16 +4,7 @@
 // Leases use the database's clock. Changes are announced with NOTIFY and also found by polling: a listener whose
 // connection breaks reconnects and misses nothing, because every group increments a number that the poll compares.
 
-import {
-  checkRequiredOptions,
-  either,
-  hidden,
-  object,
-  oneOf,
-  type OptionTable,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { randomUUID } from 'node:crypto'
 import pg from 'pg'
 import { PawlError } from '../../core/errors.ts'
@@ -68,10 +59,10 @@ export interface PostgresOptions {
 }
 
 const postgresOptions = {
-  connection: required(hidden(either(string, object))),
-  schema: string,
-  clock: object,
-  commit: oneOf('power', 'process'),
+  connection: option.required(option.hidden(option.either(option.string, option.object))),
+  schema: option.string,
+  clock: option.object,
+  commit: option.oneOf('power', 'process'),
 } satisfies OptionTable<PostgresOptions>
 
 export async function postgresStore(options: PostgresOptions): Promise<Store> {

@@ -1,14 +1,6 @@
 // Answers to waits: validation, encoding, and the outcome they give the call. Falsy values are valid answers.
 
-import {
-  anything,
-  nested,
-  nonEmptyString,
-  optionProblem,
-  type OptionTable,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { option, optionProblem, type OptionTable } from '../../core/check-options.ts'
 import { asSentence } from '../../core/errors.ts'
 import { failure, type Outcome } from '../../core/outcome.ts'
 import { utf8Bytes, fits } from '../../core/size-limits.ts'
@@ -24,12 +16,12 @@ interface AnswerFailure {
 }
 
 export const answerOptions = {
-  value: anything,
-  failure: nested({
-    code: required(nonEmptyString),
-    message: required(string),
+  value: option.anything,
+  failure: option.nested({
+    code: option.required(option.nonEmptyString),
+    message: option.required(option.string),
   } satisfies OptionTable<AnswerFailure>),
-  cancelled: string,
+  cancelled: option.string,
 } satisfies OptionTable<Answer>
 
 /**

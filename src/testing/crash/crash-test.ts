@@ -1,16 +1,7 @@
 // crashTest(): kills a tool at every write of its call and checks that outcome and effects stay the same. See
 // docs/guide/testing.md; docs/decisions/0017 explains why it needs the module of the tool.
 
-import {
-  checkRequiredOptions,
-  duration,
-  either,
-  func,
-  object,
-  type OptionTable,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -42,12 +33,12 @@ export interface CrashTestOptions {
 }
 
 export const crashTestOptions = {
-  module: required(either(string, object)),
-  effects: required(func),
-  reset: func,
-  answer: func,
-  store: either(string, object),
-  patience: duration,
+  module: option.required(option.either(option.string, option.object)),
+  effects: option.required(option.func),
+  reset: option.func,
+  answer: option.func,
+  store: option.either(option.string, option.object),
+  patience: option.duration,
 } satisfies OptionTable<CrashTestOptions>
 
 /**

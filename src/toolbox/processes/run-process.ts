@@ -11,18 +11,7 @@
 
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
-import {
-  abortSignal,
-  checkOptions,
-  duration,
-  func,
-  hidden,
-  object,
-  type OptionTable,
-  recordOf,
-  string,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError, asSentence } from '../../core/errors.ts'
 import { isThenable } from '../../core/maybe-promise.ts'
@@ -61,15 +50,15 @@ export interface ProcessOptions {
 }
 
 export const processOptions = {
-  clock: object,
-  signal: abortSignal,
-  cwd: string,
-  env: recordOf(hidden(string)),
-  input: hidden(string),
-  onOutput: func,
-  mostOutput: wholeNumber(1),
-  timeout: duration,
-  grace: duration,
+  clock: option.object,
+  signal: option.abortSignal,
+  cwd: option.string,
+  env: option.recordOf(option.hidden(option.string)),
+  input: option.hidden(option.string),
+  onOutput: option.func,
+  mostOutput: option.wholeNumber(1),
+  timeout: option.duration,
+  grace: option.duration,
 } satisfies OptionTable<ProcessOptions>
 
 export interface ProcessEnd {

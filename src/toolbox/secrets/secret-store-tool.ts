@@ -2,7 +2,7 @@
 // secret back unless the operator allows it. The call is encrypted at rest, and its value is redacted wherever the
 // arguments are shown.
 
-import { boolean, checkOptions, listOf, type OptionTable, string } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
@@ -32,7 +32,10 @@ const text = (description: string): JsonObject => ({ type: 'string', description
 const flag = (description: string): JsonObject => ({ type: 'boolean', description })
 const referenceOf = (name: string): string => `secret:${name}`
 
-export const secretToolOptions = { reveal: boolean, reserved: listOf(string) } satisfies OptionTable<SecretToolOptions>
+export const secretToolOptions = {
+  reveal: option.boolean,
+  reserved: option.listOf(option.string),
+} satisfies OptionTable<SecretToolOptions>
 
 export function secretStore(options: SecretToolOptions): Tool {
   checkOptions(options, secretToolOptions, 'toolbox.secrets()')

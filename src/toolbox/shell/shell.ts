@@ -2,19 +2,7 @@
 // of this process can do. So it is not part of toolbox(), and every call needs approval unless the operator decides
 // otherwise.
 
-import {
-  checkRequiredOptions,
-  duration,
-  either,
-  func,
-  nested,
-  nonEmptyString,
-  object,
-  oneOf,
-  type OptionTable,
-  required,
-  wholeNumber,
-} from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { accessSync, constants } from 'node:fs'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -240,19 +228,19 @@ function earlyEndError(end: ShellEnd, timeoutMs: number, bounds: ShellBounds): E
 
 const envPattern = /^[A-Za-z_]\w*$/
 export const shellOptions = {
-  folder: required({ ...func, expected: 'a function that returns the real folder of a session' }),
-  approval: either(oneOf('always', 'never'), func),
-  env: object,
-  shell: nonEmptyString,
-  output: oneOf(...outputLevels),
-  limits: nested({
-    memory: wholeNumber(1),
-    processes: wholeNumber(1),
-    fileBytes: wholeNumber(1),
-    output: wholeNumber(1),
-    background: duration,
+  folder: option.required({ ...option.func, expected: 'a function that returns the real folder of a session' }),
+  approval: option.either(option.oneOf('always', 'never'), option.func),
+  env: option.object,
+  shell: option.nonEmptyString,
+  output: option.oneOf(...outputLevels),
+  limits: option.nested({
+    memory: option.wholeNumber(1),
+    processes: option.wholeNumber(1),
+    fileBytes: option.wholeNumber(1),
+    output: option.wholeNumber(1),
+    background: option.duration,
   } satisfies OptionTable<NonNullable<ShellOptions['limits']>>),
-  clock: object,
+  clock: option.object,
 } satisfies OptionTable<ShellOptions>
 
 function checkedBounds(options: ShellOptions): ShellBounds {

@@ -1,6 +1,6 @@
 // The rules of web_fetch: compiles the operator's options once, and checks a URL before its name is resolved.
 
-import * as check from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { type Duration, milliseconds } from '../../core/duration.ts'
 import { fail, type ToolFailure } from '../../core/outcome.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
@@ -69,31 +69,31 @@ export interface WebRules {
 const defaultPorts = [80, 443, 8080, 8443]
 const maxUrlLength = 8_192
 
-const hosts = check.either(check.string, check.array, check.func)
+const hosts = option.either(option.string, option.array, option.func)
 export const webOptions = {
   allow: hosts,
   deny: hosts,
   trusted: hosts,
-  ports: check.listOf(check.wholeNumber(1, 65_535)),
-  limits: check.nested({
-    bytes: check.wholeNumber(1),
-    htmlBytes: check.wholeNumber(1),
-    firstByte: check.duration,
-    total: check.duration,
-    redirects: check.wholeNumber(0),
-  } satisfies check.OptionTable<WebLimits>),
-  saveFiles: check.boolean,
+  ports: option.listOf(option.wholeNumber(1, 65_535)),
+  limits: option.nested({
+    bytes: option.wholeNumber(1),
+    htmlBytes: option.wholeNumber(1),
+    firstByte: option.duration,
+    total: option.duration,
+    redirects: option.wholeNumber(0),
+  } satisfies OptionTable<WebLimits>),
+  saveFiles: option.boolean,
   userAgent: {
     expected: '1 to 200 printable ASCII characters',
     valid: (value) => typeof value === 'string' && /^[\x20-\x7e]{1,200}$/.test(value),
   },
-  lookup: check.func,
-  allowAddress: check.func,
-  clock: check.object,
-} satisfies check.OptionTable<WebOptions>
+  lookup: option.func,
+  allowAddress: option.func,
+  clock: option.object,
+} satisfies OptionTable<WebOptions>
 
 export function compileRules(options: WebOptions): WebRules {
-  check.checkOptions(options, webOptions, 'toolbox.web()')
+  checkOptions(options, webOptions, 'toolbox.web()')
   const {
     limits = {},
     ports = defaultPorts,

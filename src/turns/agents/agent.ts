@@ -1,16 +1,7 @@
 // agent(): a tool that runs another model in a session of its own. It is an ordinary tool built on ctx.turn, so
 // policy, limits and background execution apply as usual.
 
-import {
-  anything,
-  checkRequiredOptions,
-  nonEmptyString,
-  oneOf,
-  type OptionTable,
-  positiveDuration,
-  required,
-  string,
-} from '../../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import type { Duration } from '../../core/duration.ts'
 import { PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
@@ -32,12 +23,12 @@ export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'in
 }
 
 export const agentOptions = {
-  name: required(nonEmptyString),
-  title: string,
-  description: required(nonEmptyString),
-  approval: oneOf('always', 'never'),
-  timeout: positiveDuration,
-  model: anything,
+  name: option.required(option.nonEmptyString),
+  title: option.string,
+  description: option.required(option.nonEmptyString),
+  approval: option.oneOf('always', 'never'),
+  timeout: option.positiveDuration,
+  model: option.anything,
   frame: turnOptions.frame,
   instructions: turnOptions.instructions,
   tools: turnOptions.tools,

@@ -1,6 +1,6 @@
 // session.messages: lists the recorded conversation and accepts user messages while a turn may be running.
 
-import { checkOptions, identifier, oneOf, type OptionTable, wholeNumber } from '../../core/check-options.ts'
+import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { eventOf, sessionSubject } from '../../store/records/event.ts'
 import { messageKey, type SentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
@@ -17,13 +17,13 @@ import { collections } from '../../store/collections.ts'
 const maxLimit = 1_000
 
 export const pageOptions = {
-  after: wholeNumber(0),
-  limit: wholeNumber(1, maxLimit),
+  after: option.wholeNumber(0),
+  limit: option.wholeNumber(1, maxLimit),
 } satisfies OptionTable<Parameters<Messages['list']>[0]>
 
 export const sendOptions = {
-  when: oneOf('next', 'after'),
-  id: identifier,
+  when: option.oneOf('next', 'after'),
+  id: option.identifier,
 } satisfies OptionTable<Parameters<Messages['send']>[1]>
 
 export function openMessages(host: TurnHost, { tenant, session }: Scope): Messages {
