@@ -26,3 +26,6 @@ export function canonicalJson(value: Json): string {
 
 /** Canonical form of a JSON text. */
 export const canonicalText = (text: string): string => canonicalJson(JSON.parse(text) as Json)
+
+/** A tool name and canonical arguments as one string: the content of a call, over which its hash is computed. */
+export const contentText = (name: string, content: string): string => `[${JSON.stringify(name)},${content}]`

@@ -3,7 +3,7 @@
 // compared.
 
 import { type CallOptions, parseCallOptions } from '../store/records/call-record.ts'
-import { canonicalText } from '../core/canonical-json.ts'
+import { canonicalText, contentText } from '../core/canonical-json.ts'
 
 export interface CallContent {
   readonly tool: string
@@ -16,9 +16,6 @@ export function sameContent(a: CallContent, b: CallContent): boolean {
   if (a.hash === b.hash) return true
   return secretIdOf(a.hash) !== secretIdOf(b.hash) && contentOf(a) === contentOf(b)
 }
-
-/** Tool name and canonical input as one string: the order of keys in the input does not matter. */
-export const contentText = (name: string, content: string): string => `[${JSON.stringify(name)},${content}]`
 
 function contentOf({ tool, input, options }: CallContent): string {
   const parsed = typeof options === 'string' ? parseCallOptions(options) : (options ?? {})

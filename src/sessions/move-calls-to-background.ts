@@ -11,7 +11,7 @@ import type { BackgroundHost } from '../tasks/ports.ts'
 import { readMovedTask } from '../tasks/read-task.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
 import type { NewCall } from '../engine/engine.ts'
-import type { CallAsk } from './call-request.ts'
+import type { Tool } from '../tools/tool.ts'
 import type { Batch } from './collect-outcomes.ts'
 
 interface MoveWatch {
@@ -30,16 +30,14 @@ export class BackgroundMoves {
     this.#host = host
   }
 
-  /** Returns undefined if the tool cannot run in the background. */
+  /** `tool` can run in the background. */
   watch(
     batch: Batch,
     order: number,
+    tool: Tool,
     { uid, ended = false }: { readonly uid: string; readonly ended?: boolean },
     onMoved: (handle: Outcome) => void,
-  ): MoveWatch | undefined {
-    const { name } = batch.calls[order] as CallAsk
-    const tool = batch.options.root === undefined ? batch.options.tools.get(name) : undefined
-    if (!tool?.background) return undefined
+  ): MoveWatch {
     const request = batch.requests[order] as NewCall
     const { clock, logger, movedCalls } = this.#host
     let isStopped = false

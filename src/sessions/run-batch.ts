@@ -257,9 +257,13 @@ export class Batches {
     this.#openCalls.set(uid, request.position)
     batch.addRunning(uid)
     if (started.parked || this.#queue.nestedCalls.isAway(uid)) batch.options.nestedCalls?.callAway(uid)
-    const moveWatch = this.#moves.watch(batch, order, started, (handle) =>
-      this.#replaceWithHandle(request, order, batch, { uid, handle }),
-    )
+    const { root, tools } = batch.options
+    const tool = root === undefined ? tools.get((batch.calls[order] as CallAsk).name) : undefined
+    const moveWatch = tool?.background
+      ? this.#moves.watch(batch, order, tool, started, (handle) =>
+          this.#replaceWithHandle(request, order, batch, { uid, handle }),
+        )
+      : null
     const detach = (): void => {
       moveWatch?.stop()
       this.#openCalls.delete(uid)

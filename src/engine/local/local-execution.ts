@@ -40,9 +40,8 @@ import { countDeathWhile, resetDeaths } from './leases/worker-deaths.ts'
 import { type SettleResult, LeasedCall } from './leases/leased-call.ts'
 import type { EngineState } from './engine-state.ts'
 import { JournalCache, type LoadedJournal } from './leases/journal-cache.ts'
-import { park, type ParkResult } from './waits/park-call.ts'
+import { park, type ParkResult, CallWaits } from './waits/waits-of-call.ts'
 import { BodyWaits } from './waits/waits-inside-body.ts'
-import { CallWaits } from './waits/waits-of-call.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
 const none: never[] = []

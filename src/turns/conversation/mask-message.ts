@@ -1,10 +1,13 @@
-// Removes hidden arguments (tools/hidden-arguments.ts) from a message before it is shown to people or models. The
-// stored message keeps them and is sealed if its calls are.
+// What a message keeps secret. Hidden arguments (tools/hidden-arguments.ts) are removed before it is shown to people or
+// models; the stored message keeps them and is sealed if its calls are.
 
 import { type Json, parseJson } from '../../core/tool-value.ts'
-import type { AssistantPart, Message } from '../../models/message.ts'
+import { type AssistantPart, type Message, callsIn } from '../../models/message.ts'
 import { mayHideFields, maskArgs } from '../../tools/hidden-arguments.ts'
 import type { Toolset } from '../../tools/toolset.ts'
+import { argumentLimits, readArguments } from '../../calls/admission/read-arguments.ts'
+import { isSensitive } from '../../sessions/build-call-request.ts'
+import type { History } from './history.ts'
 
 export function shownMessage(message: Message, tools: Toolset): Message {
   if (message.role !== 'assistant') return message
@@ -26,4 +29,33 @@ function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
   if (typeof args === 'string') return { ...part, input: '{}' }
   const shown = maskArgs(tool, args, () => tools)
   return shown === args ? part : { ...part, input: JSON.stringify(shown) }
+}
+
+/**
+ * Whether a message is sealed: calls and results of a sensitive tool are sealed in the conversation as in the call
+ * record, including the arguments of a task start.
+ */
+export function isSensitiveMessage(
+  message: Message,
+  tools: Toolset,
+  history: Pick<History, 'isSecret' | 'last'>,
+): boolean {
+  switch (message.role) {
+    case 'summary':
+      return history.isSecret
+    case 'assistant':
+      return callsIn(message).some(({ name, input }) =>
+        isSensitive(tools.find(name), readArguments(input, argumentLimits), tools),
+      )
+    case 'tool': {
+      // A result of a task start does not name the started tool; the sealed request does.
+      const { message: request, secret } = history.last ?? {}
+      return (
+        (request?.role === 'assistant' && secret === true) ||
+        message.results.some(({ name }) => tools.find(name)?.sensitive === true)
+      )
+    }
+    default:
+      return false
+  }
 }

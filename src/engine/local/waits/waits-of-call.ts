@@ -4,7 +4,7 @@
 // call is parked. It is claimed, leased, retried and settled like any other call, so it is delivered at least once, by
 // one worker at a time, across crashes. Its position contains the wait's id, so a wait is announced once.
 
-import { type WaitRecord, waitTermsOf, type Announced } from '../../../store/records/call-record.ts'
+import { type WaitRecord, waitTermsOf, type Announced, checkMove } from '../../../store/records/call-record.ts'
 import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
@@ -180,5 +180,31 @@ export class CallWaits {
   #toWait(record: WaitRecord): Wait {
     const { id, name, deadline, salt } = record
     return { id, name, key: this.#keyOf(name, salt), deadline, terms: waitTermsOf(record) }
+  }
+}
+
+/** `answered`: the wait is already answered and the call is still ours. `lost`: another worker holds the call. */
+export type ParkResult = 'parked' | 'answered' | 'lost'
+
+/** Parks a call on an external wait: afterwards no worker owns it, and it takes up only one row in the store. */
+export async function park(leased: LeasedCall, waits: CallWaits, wait: Wait): Promise<ParkResult> {
+  checkMove(leased.progress.state, 'parked')
+  const progress = { ...leased.progress, state: 'parked' as const, wait: wait.id, deaths: 0 }
+  const heldSlots = leased.mayHoldSlots
+  const event = leased.event('call.parked', leased.host.clock.now(), { wait: wait.id, deadline: wait.deadline })
+  const change = leased.fenced({
+    updateCall: { uid: leased.request.uid, progress, release: true },
+    ...leased.releaseSlots(),
+    events: [event],
+  })
+  leased.setReleaseState('under way')
+  let refused: Guard['kind'] | null = 'holds'
+  try {
+    refused = await waits.park(wait, change)
+    if (refused === null) return 'parked'
+    leased.mayHoldSlots = heldSlots
+    return refused === 'open' ? 'answered' : 'lost'
+  } finally {
+    leased.setReleaseState(refused === null ? 'parked' : 'not yet')
   }
 }
