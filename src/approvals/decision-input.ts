@@ -5,7 +5,7 @@ import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
-import { decode, encode, type Json } from '../core/tool-value.ts'
+import { decode, defined, encode, type Json } from '../core/tool-value.ts'
 import { type ArgumentPatterns, compilePatterns, isPlain, refuseAt } from '../policy/conditions.ts'
 import type { RememberScope } from '../policy/match-remembered-rules.ts'
 
@@ -134,10 +134,7 @@ export function parseDecision(input: unknown, maxBytes: number): ParsedDecision 
       verb,
       by,
       door,
-      ...(reason === undefined ? {} : { reason }),
-      ...(tenant === undefined ? {} : { tenant }),
-      ...(session === undefined ? {} : { session }),
-      ...(fingerprint === undefined ? {} : { fingerprint }),
+      ...defined({ reason, tenant, session, fingerprint }),
       ...(verb === 'edit' || verb === 'answer' ? { value: encodeField(fields[verb], verb, maxBytes) } : {}),
       ...(remember === undefined ? {} : { remember: parseRemember(remember === true ? {} : remember) }),
     }

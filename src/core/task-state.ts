@@ -35,6 +35,14 @@ export interface TaskProgress {
 }
 
 /** References to related work. */
+/** What started a task: the uid of a call, a schedule with its slot, or a trigger. */
+export interface TaskStarters {
+  readonly call?: string
+  readonly schedule?: string
+  readonly trigger?: string
+  readonly slot?: number
+}
+
 export interface TaskLinks {
   /** Sessions of agents that work for the task. */
   readonly agents?: readonly string[]

@@ -238,3 +238,9 @@ function setKey(to: { [key: string]: Json }, key: string, value: Json): void {
     Object.defineProperty(to, key, { value, enumerable: true, configurable: true, writable: true })
   else to[key] = value
 }
+
+/** Without the fields that are undefined: absent and undefined differ in JSON and in `in`. */
+export function defined<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const present = Object.entries(fields).filter(([, value]) => value !== undefined)
+  return Object.fromEntries(present) as ReturnType<typeof defined<T>>
+}

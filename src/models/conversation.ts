@@ -140,9 +140,3 @@ function resultsFor(calls: readonly { call: CallPart; name: string }[], results:
     return { ...found, callId: name, name: sendableName(call) }
   })
 }
-
-export function conversationOf(messages: readonly Message[]): readonly ModelMessage[] {
-  const conversation = new Conversation()
-  for (const message of messages) conversation.push(message)
-  return conversation.messages
-}

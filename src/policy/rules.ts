@@ -7,7 +7,7 @@
 import type { Hints } from '../tools/tool-hints.ts'
 import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
-import type { Json } from '../core/tool-value.ts'
+import { defined, type Json } from '../core/tool-value.ts'
 import {
   type ArgumentMatch,
   type ArgumentMatcher,
@@ -195,12 +195,8 @@ export function compileRule(rule: Rule, path = 'rule'): CompiledRule {
 function readApprovalTerms({ quorum, approvers, separate, expires }: Partial<Rule>, refuse: Refuse): ApprovalTerms {
   compileGlobs(approvers, 'approvers', refuse)
   const expiresMs = expires === undefined ? undefined : milliseconds(expires, 'expires')
-  return {
-    ...(quorum === undefined ? {} : { quorum }),
-    ...(approvers === undefined ? {} : { approvers: typeof approvers === 'string' ? [approvers] : [...approvers] }),
-    ...(separate === undefined ? {} : { separate }),
-    ...(expiresMs === undefined ? {} : { expiresMs }),
-  }
+  const patterns = typeof approvers === 'string' ? [approvers] : approvers && [...approvers]
+  return defined({ quorum, approvers: patterns, separate, expiresMs })
 }
 
 /** Matches a rule against a call. Cheap checks first; arguments last. */

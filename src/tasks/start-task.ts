@@ -1,7 +1,7 @@
 // Starts a task: records a call at a position of its own in one commit with the task row. Any worker that has the tool
 // runs it. Called by tasks.start, the scheduler and event delivery.
 
-import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
+import { option, type OptionTable } from '../core/check-options.ts'
 import { sameContent } from '../engine/compare-call-content.ts'
 import { eventOf } from '../store/records/event.ts'
 import { logPath, type TaskRow } from '../store/records/task-record.ts'
@@ -43,7 +43,6 @@ export async function startTask(
   spec: StartTask,
   origin: TaskOrigin,
 ): Promise<{ id: string; existed?: true } | null> {
-  checkRequiredOptions(spec, startTaskOptions, 'tasks.start()', 'task_invalid')
   const { kind, parent, links = {}, after = [], also } = origin
   const tool = backgroundTool(host, owner, spec)
   if (spec.byModel) return startForModel(host, owner, { ...spec, byModel: false }, tool, origin)

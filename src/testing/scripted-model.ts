@@ -11,7 +11,7 @@ import {
   type ModelRequest,
   type Usage,
 } from '../models/model.ts'
-import { encode, type Json } from '../core/tool-value.ts'
+import { defined, encode, type Json } from '../core/tool-value.ts'
 
 export interface ScriptedCall {
   readonly name: string
@@ -78,8 +78,7 @@ export function scriptedModel(lines: readonly Line[], options: ScriptedModelOpti
   const failures = new Map<Line, number>()
   return {
     name,
-    ...(contextTokens === undefined ? {} : { contextTokens }),
-    ...(price === undefined ? {} : { price }),
+    ...defined({ contextTokens, price }),
     get asked() {
       return requests.length
     },

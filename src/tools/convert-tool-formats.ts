@@ -6,7 +6,7 @@ import { checkOptions, checkRequiredOptions, option, type OptionTable } from '..
 import { isName } from '../core/ids.ts'
 import { noticeHeader } from '../core/runtime-notice.ts'
 import { createHash } from 'node:crypto'
-import type { Attachment, AttachmentRef, Json } from '../core/tool-value.ts'
+import { type Attachment, type AttachmentRef, defined, type Json } from '../core/tool-value.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import type { Hints } from './tool-hints.ts'
 import type { JsonSchema } from './schema.ts'
@@ -107,7 +107,7 @@ export function toAnthropic(tools: readonly Tool[]): AnthropicTool[] {
 export function toMcp(tools: readonly Tool[]): McpTool[] {
   return listableTools(tools).map(({ name, title, description, input, output, hints }) => {
     const { readOnly, destructive, idempotent, openWorld } = hints
-    const annotations = withoutUndefined({
+    const annotations = defined({
       title,
       readOnlyHint: readOnly,
       destructiveHint: destructive,
@@ -116,7 +116,7 @@ export function toMcp(tools: readonly Tool[]): McpTool[] {
     })
     return {
       name,
-      ...withoutUndefined({ title }),
+      ...defined({ title }),
       description,
       inputSchema: asObject(structuredClone(input.json)),
       ...(output ? { outputSchema: structuredClone(output.json) } : {}),
@@ -160,7 +160,7 @@ export function fromAnthropic<R>(
   const { name, description, input_schema, input_examples } = definition
   checkOptions(terms, toolTermOptions, 'fromAnthropic()', 'tool_invalid')
   return convertedTool(name, description, input_schema, execute, {
-    ...withoutUndefined({ examples: input_examples }),
+    ...defined({ examples: input_examples }),
     ...terms,
   })
 }
@@ -198,7 +198,7 @@ export function fromMcp<R>(
   const hints = trust ? claimed : { destructive: true, openWorld: true }
   const output = outputSchema as JsonSchema | undefined
   return convertedTool(name, description ?? title, inputSchema, execute, {
-    ...withoutUndefined({ title, output }),
+    ...defined({ title, output }),
     hints,
     ...terms,
   })
@@ -264,12 +264,6 @@ export async function attachmentBytes(
   if (!from || attachment.ref.bytes > maxImageBytes) return undefined
   return from.read(attachment).catch(() => undefined)
 }
-
-/** Removes undefined fields: absent and undefined differ on the wire. */
-const withoutUndefined = <T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }
 
 /** Providers require `type: 'object'` at the top of an input schema. */
 const asObject = (schema: JsonSchema): ObjectSchema => ({ ...schema, type: 'object' })

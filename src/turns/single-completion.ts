@@ -1,5 +1,6 @@
 // ctx.complete: one model answer for a tool body, without tools and without a conversation.
 
+import { defined } from '../core/tool-value.ts'
 import type { Execution } from '../engine/engine.ts'
 import { turnTool } from '../store/records/conversation.ts'
 import { PawlError } from '../core/errors.ts'
@@ -26,10 +27,7 @@ export async function complete(
     messages: [{ role: 'user', parts: [{ type: 'text', text: host.redact.text(prompt.toWellFormed()) }] }],
     tools: [],
     parallel: true,
-    settings: {
-      ...(maxOutputTokens === undefined ? {} : { maxOutputTokens }),
-      ...(temperature === undefined ? {} : { temperature }),
-    },
+    settings: defined({ maxOutputTokens, temperature }),
   }
   try {
     const { parts, usage } = await askModel(host, execution, model, { request, step: 0, signal, quiet: true })

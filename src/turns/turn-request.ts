@@ -5,7 +5,7 @@ import { checkRequiredOptions, option, type OptionTable } from '../core/check-op
 import type { WordsRow } from '../store/records/conversation.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { encode } from '../core/tool-value.ts'
+import { defined, encode } from '../core/tool-value.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
@@ -128,9 +128,6 @@ function resolveFrame(turn: StartTurn, registry: TurnRegistry): { frame: FrameTe
   const model = resolveModel(turn.model ?? named?.model, registry)
   return { frame: frameTerms(frame, model.name), model }
 }
-
-const defined = <T extends object>(of: T): Partial<T> =>
-  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as Partial<T>
 
 export function resolveModel(model: Model | string | undefined, registry: Pick<TurnHost, 'models'>): Model {
   if (model === undefined) return reject('Neither the turn nor its frame names a model')

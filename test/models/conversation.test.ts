@@ -3,7 +3,7 @@
 import { fc } from '../kit/seeded-fast-check.ts'
 import { expect, test } from 'vitest'
 import { problemsIn } from '../kit/models/conversation-rules.ts'
-import { conversationOf } from '../../src/models/conversation.ts'
+import { conversationOf } from './conversation-of.ts'
 import type { AssistantPart, Message } from '../../src/models/message.ts'
 
 const text = (said: string) => [{ type: 'text' as const, text: said }]

@@ -1,6 +1,7 @@
 // aiModel(openai('gpt-5')): adapts a language model of the AI SDK to Pawl's Model interface. It uses only the provider
 // interface, so every provider package works.
 
+import { defined } from '../../core/tool-value.ts'
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import {
   type AssistantPart,
@@ -116,9 +117,7 @@ export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): M
   const terms = { reads, filesInResults, ids: acceptedIds(model.provider) }
   return {
     name,
-    ...(contextTokens === undefined ? {} : { contextTokens }),
-    ...(price === undefined ? {} : { price }),
-    ...(idle === undefined ? {} : { idle }),
+    ...defined({ contextTokens, price, idle }),
     async generate(call) {
       const options = await callOptions(call, model.provider, { ...terms, read: call.read })
       let began = false
@@ -143,7 +142,7 @@ async function callOptions(
   const given = { maxOutputTokens, temperature, topP, seed, reasoning, stopSequences: stop && [...stop] }
   return {
     prompt: await promptOf(request, terms),
-    ...(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as object),
+    ...defined(given),
     ...(tools.length === 0
       ? removedTools(request, provider)
       : { tools: tools.map(toolOf), toolChoice: { type: 'auto' } }),

@@ -11,6 +11,7 @@ import type {
   TaskArtifact,
   TaskLinks,
   TaskProgress,
+  TaskStarters,
   TaskState,
   WakePolicy,
 } from '../../core/task-state.ts'
@@ -29,13 +30,7 @@ export interface TaskRow {
   readonly parent: string | null
   readonly onEnd: OnEnd
   readonly createdAt: number
-  /** The uid of the call that started it, and the schedule or trigger. */
-  readonly links: {
-    readonly call?: string
-    readonly schedule?: string
-    readonly trigger?: string
-    readonly slot?: number
-  }
+  readonly links: TaskStarters
   /** For the monitor of a schedule: where in a body it was created. */
   readonly place?: string
   /** For the monitor of a schedule: how it ended, written with the end of the schedule, which may be erased earlier. */

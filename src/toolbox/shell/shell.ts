@@ -2,6 +2,7 @@
 // of this process can do. So it is not part of toolbox(), and every call needs approval unless the operator decides
 // otherwise.
 
+import { defined } from '../../core/tool-value.ts'
 import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { accessSync, constants } from 'node:fs'
 import { type Duration, milliseconds } from '../../core/duration.ts'
@@ -253,8 +254,7 @@ function checkedBounds(options: ShellOptions): ShellBounds {
         `shell: env.${name} is not a valid variable; use letters, digits and underscores, and a string value without NUL.`,
       )
   const { background: _, ...given } = limits
-  const overrides = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  return { ...defaultBounds, ...overrides }
+  return { ...defaultBounds, ...defined(given) }
 }
 
 function isExecutable(program: string): boolean {

@@ -8,6 +8,7 @@ import type {
   TaskArtifact,
   TaskLinks,
   TaskProgress,
+  TaskStarters,
   TaskState,
   WakePolicy,
 } from '../../core/task-state.ts'
@@ -45,12 +46,7 @@ export interface Task {
   readonly updatedAt: number
   /** Id of its call in events. */
   readonly call: string
-  readonly links: {
-    readonly call?: string
-    readonly schedule?: string
-    readonly trigger?: string
-    readonly slot?: number
-  } & TaskLinks
+  readonly links: TaskStarters & TaskLinks
 }
 
 export interface TaskMessage {

@@ -7,7 +7,7 @@ import { agentWorking, agentLeftWork, type ParentRow } from '../../store/records
 import { PawlError } from '../../core/errors.ts'
 import type { Scope } from '../../core/scope.ts'
 import type { Model } from '../../models/model.ts'
-import type { StartTurn } from '../../models/turn-interface.ts'
+import { defined } from '../../core/tool-value.ts'
 import { inheritedOptions } from '../../sessions/build-call-request.ts'
 import { endLateAgent } from '../../sessions/session-end.ts'
 import type { Store, DocumentWrite } from '../../store/store.ts'
@@ -58,10 +58,7 @@ export async function agentTurn(
   const { model, message, frame, instructions, tools, limits } = agent
   const options = { model: model as Model | string | undefined, frame, instructions, tools, limits }
   const caller = { tenant, session, principal, ...inheritedOptions(execution.options) }
-  const defined = Object.fromEntries(
-    Object.entries(options).filter(([, value]) => value !== undefined),
-  ) as Partial<StartTurn>
-  const request = { ...defined, message, id: 'turn' }
+  const request = { ...defined(options), message, id: 'turn' }
   const turn = existing ? await resumeTurn(host, caller, request) : startTurn(host, caller, request)
   const cancelTurn = (): void => {
     const { stopped } = execution

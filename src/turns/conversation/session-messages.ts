@@ -3,6 +3,7 @@
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { eventOf, sessionSubject } from '../../store/records/event.ts'
 import { messageKey, type SentRow } from '../../store/records/conversation.ts'
+import { defined } from '../../core/tool-value.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
@@ -83,8 +84,3 @@ export function openMessages(host: TurnHost, { tenant, session }: Scope): Messag
     },
   }
 }
-
-const defined = <T extends object>(of: T): { [K in keyof T]?: Exclude<T[K], undefined> } =>
-  Object.fromEntries(Object.entries(of).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>
-  }

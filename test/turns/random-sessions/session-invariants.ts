@@ -3,7 +3,7 @@
 import type { Message, StoredMessage } from 'pawl'
 import { callsIn, textOf } from '../../../src/models/message.ts'
 import { problemsIn } from '../../kit/models/conversation-rules.ts'
-import { conversationOf } from '../../../src/models/conversation.ts'
+import { conversationOf } from '../../models/conversation-of.ts'
 import type { RandomWorld, Worker } from './random-session.ts'
 import { collections } from '../../../src/store/collections.ts'
 
