@@ -2,14 +2,16 @@
 // a new turn waits for earlier ones and then sets the head by compare-and-set.
 
 import type { Execution } from '../engine/engine.ts'
-import { type HeadRow } from '../store/records/conversation.ts'
-import type { CallPosition, CallRequest } from '../store/records/call-record.ts'
+import { type HeadRow, isWoken, type LastTurnRow } from '../store/records/conversation.ts'
+import { type CallPosition, type CallRequest, isSealedUid } from '../store/records/call-record.ts'
 import { readHead } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
-import { lastTurnRows } from './last-turn.ts'
 import type { TurnStop } from './turn-stop.ts'
 import { collections } from '../store/collections.ts'
 import { turnBatch } from '../store/journal-keys.ts'
+import { decode, encode } from '../core/tool-value.ts'
+import type { DocumentWrite } from '../store/store.ts'
+import { turnHash, type TurnRequest } from './turn-request.ts'
 
 const pageSize = 200
 
@@ -130,4 +132,30 @@ function waitForTurn(
           .finally(removeListeners)
       }),
   )
+}
+
+/**
+ * The request of the session's last turn that the host started, without its message; a woken turn reuses it
+ * (schedules/wake-session.ts). Written when the turn starts, so a rejected or repeated request does not replace it.
+ */
+function lastTurnRows({ request, options }: Execution): readonly DocumentWrite[] {
+  const { position, principal, tool, uid } = request
+  if (isWoken(position.id)) return []
+  const withoutMessage: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }
+  const sealed = isSealedUid(uid) ? { sealed: true } : {}
+  const stored = {
+    principal,
+    tool,
+    input: encode(withoutMessage),
+    hash: turnHash(withoutMessage),
+    options: Object.keys(options).length > 0 ? options : null,
+  }
+  const row: LastTurnRow = { asked: { ...stored, ...sealed }, woken: 0 }
+  return [
+    {
+      ...collections.turnLast.name(position),
+      ...(sealed.sealed ? { secret: true as const } : {}),
+      value: JSON.stringify(row),
+    },
+  ]
 }

@@ -1,11 +1,13 @@
 // Validates session.turn() options and builds the recorded request: plain data, so that any worker can continue the
 // turn.
 
+import { hash } from 'node:crypto'
 import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { WordsRow } from '../store/records/conversation.ts'
+import { canonicalJson } from '../core/canonical-json.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
-import { defined, encode } from '../core/tool-value.ts'
+import { defined, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
@@ -175,3 +177,7 @@ export const strictestLimits = (
   historyTokens: Math.min(historyTokens ?? Infinity, capabilityLimits.historyTokens),
   cost: Math.min(cost ?? Infinity, capabilityLimits.cost),
 })
+
+/** Content hash that identifies a repeated request of the same turn. */
+export const turnHash = (content: object): string =>
+  hash('sha256', `turn\n${canonicalJson(toRecordedForm(content) as Json)}`, 'base64url')
