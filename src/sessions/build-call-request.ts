@@ -14,21 +14,14 @@ import { messageTaskName, spawnName } from '../core/task-state.ts'
 import { type Json, decode, parseJson } from '../core/tool-value.ts'
 import type { Seal } from '../security/seal.ts'
 import type { Timeouts } from '../tools/tool-options.ts'
+import type { Owner } from '../tasks/ports.ts'
 import { toolSearchTool } from '../tools/tool-search.ts'
 import type { Entry, Toolset } from '../tools/toolset.ts'
 import { type CallAsk, toTimeouts } from './call-request.ts'
 import { absentTool, keyBatch } from '../store/journal-keys.ts'
 
-export interface Caller {
-  readonly tenant: string
-  readonly session: string
-  readonly principal: string | null
-  /** The session's policy, as data. */
-  readonly policy?: unknown
-  readonly unattended?: true
-  /** The turn that owns tasks started by a body. */
-  readonly turn?: string
-  /** The frame of that turn. */
+export interface Caller extends Owner {
+  /** The frame of the turn. */
   readonly frame?: string
 }
 

@@ -13,6 +13,7 @@ export interface Owner {
   readonly tenant: string
   readonly session: string
   readonly principal: string | null
+  /** The session's policy, as data. */
   readonly policy?: unknown
   readonly unattended?: true
   /** The turn that started calls belong to. */

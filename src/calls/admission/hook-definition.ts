@@ -5,12 +5,9 @@ import { option, type OptionTable } from '../../core/check-options.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
 import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
+import type { ApprovalFacts } from '../../tools/tool.ts'
 
-export interface HookFacts {
-  readonly tenant: string
-  readonly session: string
-  readonly principal: string | null
-  readonly callId: string
+export interface HookFacts extends ApprovalFacts {
   readonly tool: string
   readonly input: Json
 }

@@ -2,6 +2,7 @@
 // stored once, in the state rows; the feed reads the outcome of a settled call from its row when it delivers the
 // event. Event types and body fields are persisted; test/project/public-surface.test.ts pins them.
 
+import type { Scope } from '../../core/scope.ts'
 import type { OutcomeStatus } from '../../core/outcome.ts'
 import type { AskKind } from './approval-wait-terms.ts'
 
@@ -176,15 +177,13 @@ export type EventRecord = NewEvent & {
 }
 
 /** The subject of an event. */
-export interface EventSubject {
-  readonly tenant: string
-  readonly session: string
+export interface EventSubject extends Scope {
   /** The uid of the call; '' if it is about none. */
   readonly call: string
 }
 
 /** Subject of an event about a session and no call. */
-export const sessionSubject = ({ tenant, session }: Omit<EventSubject, 'call'>): EventSubject => ({
+export const sessionSubject = ({ tenant, session }: Scope): EventSubject => ({
   tenant,
   session,
   call: '',
