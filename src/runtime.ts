@@ -55,8 +55,8 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     for (const close of closers.toReversed()) await close()
   }
   const baseStore = await openStore(options, clock)
-  if (!isStore(options.store)) closers.push(() => baseStore.close())
-  closers.push(containStrayErrors())
+  if (!isStore(options.store)) closers.push(() => baseStore.close()) // a store of the caller stays open
+  closers.push(containStrayErrors()) // returns the function that ends it
   try {
     await checkFormat(baseStore)
     const keys = await openKeys(baseStore, options.keys)
@@ -123,7 +123,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     engine.register({
       drive,
-      tools: () => registry.keys.concat(toolsets.toolKeys, absentTool),
+      tools: () => registry.keys.concat(toolsets.toolKeys, absentTool), // calls of unknown names are claimed to fail
       validateAnswer,
       onReturning: (claimed) => batches.restoreOrder(claimed),
       onGone: (position) => queue.batches.willNotReturn(position),

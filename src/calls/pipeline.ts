@@ -2,8 +2,8 @@
 // does the rest. Every stage returns a value; nothing a tool does makes the pipeline throw.
 
 import type { Drive, Driven } from '../engine/engine.ts'
-import { admission, firstEnd } from './admission/admission.ts'
-import { attempts } from './attempts/attempt-loop.ts'
+import { admissionStages, firstEnd } from './admission/admission.ts'
+import { runAttempts } from './attempts/attempt-loop.ts'
 import { cancelWaits } from './attempts/cancel-waits.ts'
 import { chargeCall } from './authorization/check-budget.ts'
 import { CallRun } from './call-run.ts'
@@ -16,17 +16,19 @@ export const callPipeline =
   (host: CallHost): Drive =>
   async (execution) => {
     const run = new CallRun(execution, host)
-    setDeciding(run, false)
+    setDeciding(run, false) // an earlier execution may have parked for a person
     const task = execution.options.task ? await openReporter(execution, host) : null
     let end: Driven | null = null
     let othersWait = false
     try {
-      const admitting = firstEnd(admission, run)
-      end = (admitting instanceof Promise ? await admitting : admitting) ?? (await attempts(run))
+      const admitting = firstEnd(admissionStages, run)
+      // Awaited only if it is a promise, so that the body starts in the same tick (decision 0013).
+      end = (admitting instanceof Promise ? await admitting : admitting) ?? (await runAttempts(run))
     } finally {
       othersWait = leave(run, end)
     }
-    return othersWait || hasMoreToWrite(run, task, end) ? await conclude(run, task, end) : end
+    if (hasMoreToWrite(run, task, end)) return await conclude(run, task, end)
+    return othersWait ? await letNextCallStart(end) : end
   }
 
 /**
@@ -50,7 +52,7 @@ function leave({ execution, host, slot }: CallRun, end: Driven | null): boolean 
   return othersWait
 }
 
-/** False if only the outcome has to be written. */
+/** False if only the outcome has to be written. With waking on, a call moved to the background may wake its session. */
 const hasMoreToWrite = ({ execution, host, cost }: CallRun, task: TaskReporter | null, end: Driven): boolean =>
   task !== null ||
   'park' in end ||
@@ -59,7 +61,13 @@ const hasMoreToWrite = ({ execution, host, cost }: CallRun, task: TaskReporter |
   host.budgets.length > 0 ||
   host.wakes.maxConsecutive > 0
 
-/** Takes at least two microtasks. In that time the next call of the batch starts, and its start shares the commit. */
+/** Takes two microtasks: the next call of the batch starts in them, and its start shares the commit of this outcome. */
+async function letNextCallStart(end: Driven): Promise<Driven> {
+  await Promise.resolve()
+  return end
+}
+
+/** Writes what belongs to the end or the park besides the outcome: task state, waits to cancel, cost, notices. */
 async function conclude(run: CallRun, task: TaskReporter | null, driven: Driven): Promise<Driven> {
   const { execution, host } = run
   const end = execution.stopped ? await cancelWaits(execution, host, driven) : driven
@@ -67,7 +75,7 @@ async function conclude(run: CallRun, task: TaskReporter | null, driven: Driven)
     // The cost so far, for the next execution.
     if (run.cost > 0) execution.approvals.amend(null, { cost: run.cost })
     const { asks } = end.park.terms
-    if (asks && asks.kind !== 'client') setDeciding(run, true)
+    if (asks && asks.kind !== 'client') setDeciding(run, true) // a person decides; a client only runs the tool
   }
   // Written before the call parks, because another execution may start as soon as it has parked.
   if (task) await ('park' in end ? task.park() : task.end(end))

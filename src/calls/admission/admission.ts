@@ -30,7 +30,7 @@ import { validateInput } from './validate-input.ts'
 type StageEnd = MaybePromise<Driven | null>
 type Stage = (run: CallRun) => StageEnd
 
-export const admission: readonly Stage[] = [
+export const admissionStages: readonly Stage[] = [
   endIfCancelled, // cancelled before the body began: it never runs
   applyPriorDecision, // a person denied it, or the request expired
   findTool,

@@ -1,4 +1,4 @@
-// First stage: finds the tool of a call. Internal tools are visible to the host and to other tools only; for a model
+// Finds the tool of a call. Internal tools are visible to the host and to other tools only; for a model
 // they do not exist. This stage waits only for a provider's tool whose contract has not been loaded yet.
 
 import { isThenable } from '../../core/maybe-promise.ts'

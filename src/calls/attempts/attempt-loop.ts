@@ -24,7 +24,7 @@ import { stepKeys } from '../../store/journal-keys.ts'
 type AttemptResult = Driven | MissingConnection | { readonly rejected: ToSettle }
 
 /** Synchronous up to the first line of the body, unless it must wait for something before that. */
-export async function attempts(run: CallRun): Promise<Driven> {
+export async function runAttempts(run: CallRun): Promise<Driven> {
   for (;;) {
     const delay = run.execution.awaitRetryDelay() // the remaining retry delay, after a recovery
     if (delay) await delay
