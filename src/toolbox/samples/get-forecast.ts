@@ -3,22 +3,12 @@
 import { narrate } from '../../tools/narration/narration-templates.ts'
 import { tool } from '../../tools/tool.ts'
 import { list, number, object, text, integer } from '../tool-schema-fields.ts'
-import {
-  celsiusOf,
-  conditionsField,
-  conditionsOf,
-  inUnits,
-  locationField,
-  requireLocation,
-  seedOf,
-  type Units,
-  unitsField,
-} from './sample-weather.ts'
+import * as weather from './sample-weather.ts'
 
 interface Input {
   readonly location: string
   readonly days?: number
-  readonly units?: Units
+  readonly units?: weather.Units
 }
 
 const dayMs = 86_400_000
@@ -30,22 +20,22 @@ export const getForecast = tool({
     'Tell the weather at a place for the next days, beginning today. Sample data: the same place always has the same weather.',
   input: object<Input>(
     {
-      location: locationField,
+      location: weather.locationField,
       days: integer('How many days; 3 if left out', { minimum: 1, maximum: 7 }),
-      units: unitsField,
+      units: weather.unitsField,
     },
     ['days', 'units'],
   ),
   output: object({
     location: text('The place'),
-    units: unitsField,
+    units: weather.unitsField,
     days: integer('How many days'),
     forecast: list(
       object({
         date: text('YYYY-MM-DD'),
         high: number('In the units'),
         low: number('In the units'),
-        conditions: conditionsField,
+        conditions: weather.conditionsField,
         precipitation_chance: integer('Percent'),
       }),
       'Day by day',
@@ -69,16 +59,16 @@ export const getForecast = tool({
   ),
   examples: [{ location: 'Lisbon', days: 5 }],
   async execute({ location, days = 3, units = 'celsius' }, ctx) {
-    const place = requireLocation(location)
+    const place = weather.requireLocation(location)
     const today = await ctx.now()
     const forecast = Array.from({ length: days }, (_, at) => {
-      const seed = seedOf(place) + 7 * at
-      const high = celsiusOf(seed)
+      const seed = weather.seedOf(place) + 7 * at
+      const high = weather.celsiusOf(seed)
       return {
         date: new Date(today + at * dayMs).toISOString().slice(0, 10),
-        high: inUnits(high, units),
-        low: inUnits(high - 8 - (seed % 5), units),
-        conditions: conditionsOf(seed),
+        high: weather.inUnits(high, units),
+        low: weather.inUnits(high - 8 - (seed % 5), units),
+        conditions: weather.conditionsOf(seed),
         precipitation_chance: seed % 100,
       }
     })
