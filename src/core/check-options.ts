@@ -66,7 +66,10 @@ function unknownOrMistyped(options: unknown, table: OptionTable, owner: string, 
   for (const name in options) {
     const row = table[name]
     // Every object inherits properties such as `constructor`; they are not rows.
-    if (row?.valid === undefined) return unknownOption(name, table, owner)
+    if (row?.valid === undefined) {
+      if (isInstance(options)) continue
+      return unknownOption(name, table, owner)
+    }
     const value = options[name]
     if (value !== undefined && !row.valid(value)) return mistyped(value, row, `${prefix}${name}`)
   }
@@ -89,6 +92,12 @@ function describe(value: unknown): string {
   if (typeof value === 'function') return 'a function'
   if (typeof value === 'number') return String(value)
   return Array.isArray(value) && value.length > 3 ? 'an array' : formatValue(value)
+}
+
+/** An instance of a class (such as a hook) may have fields of its own. */
+const isInstance = (options: object): boolean => {
+  const prototype: unknown = Object.getPrototypeOf(options)
+  return prototype !== Object.prototype && prototype !== null
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>

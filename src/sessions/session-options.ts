@@ -32,7 +32,7 @@ export type CallOptions = Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string
 
 export interface SessionOptions {
   readonly tenant?: string
-  readonly principal?: string
+  readonly principal?: string | null
   /**
    * Tools of this session, in addition to the runtime's. They apply to batches of this handle and, until other tools
    * are set for the session, to handles without tools and to recorded calls. An empty list removes them.
@@ -71,7 +71,7 @@ export const callOptions = {
 
 export const sessionOptions = {
   tenant: option.identifier,
-  principal: option.wellFormedString,
+  principal: option.either(option.wellFormedString, option.oneOf(null)),
   tools: option.array,
   policy: option.object,
   capabilities: option.listOf(option.string),

@@ -64,7 +64,9 @@ async function recordAnswer(run: TurnRun, model: Model): Promise<void> {
     const events = [{ type: 'turn.answered' as const, body }]
     return { done: String(record.number), attached: { documents: [row], events } }
   })
-  if (added) history.add(added)
+  // Recorded answers are in the history, so a recorded step without one would repeat this stage forever.
+  if (!added) throw new Error(`The answer of step ${step} is recorded, but it is not in the conversation`)
+  history.add(added)
 }
 
 /**
@@ -101,4 +103,5 @@ const compactHistory = (
     next: (message, upTo, usage) =>
       run.nextMessage(message, { upTo, ...(usage && { usage, model: model.name }), ...more }),
     add: (record) => run.history.add(record),
+    charge: (usage) => run.charge(model.name, usage),
   })

@@ -9,7 +9,7 @@ import { type UsageByModel, chargeModel, totalUsage } from '../models/cost-ledge
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { type Message, textIn } from '../models/message.ts'
 import { type Model, ModelFailure } from '../models/model.ts'
-import type { TurnValue } from '../models/turn-interface.ts'
+import type { TurnUsage, TurnValue } from '../models/turn-interface.ts'
 import type { DocumentWrite } from '../store/store.ts'
 import type { History, MessageRecord } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
@@ -116,10 +116,15 @@ export class TurnRun {
     return null
   }
 
+  /** Adds the usage of a model to the turn. */
+  charge(model: string, usage: TurnUsage): void {
+    this.#account = chargeModel(this.#account, model, usage)
+  }
+
   /** Builds the next message and charges its usage. The caller writes it and adds it to the history. */
   nextMessage(message: Message, more: Partial<MessageRecord>): ReturnType<History['next']> {
     const { usage, model } = more
-    if (usage && model !== undefined) this.#account = chargeModel(this.#account, model, usage)
+    if (usage && model !== undefined) this.charge(model, usage)
     const frame = this.#frame === this.request.frame ? {} : { frame: this.#frame.name, frameModel: this.#frame.model }
     const fields = {
       at: this.host.clock.now(),

@@ -27,7 +27,8 @@ export function observeAttempt<T extends object>(
   const end = (result: T | ToSettle | null): void => {
     if (!started) return
     const durationMs = clock.monotonic() - started.at
-    const status = result === null ? 'lost' : 'settle' in result ? result.settle.status : 'parked'
+    const status =
+      result === null ? 'lost' : 'settle' in result ? result.settle.status : 'park' in result ? 'parked' : 'success'
     observer({ type: 'attemptEnded', ...subject, attempt: started.attempt, status, durationMs })
   }
   const result = attempt.start()

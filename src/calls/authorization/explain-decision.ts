@@ -18,7 +18,7 @@ export interface ExplainCall {
   readonly input?: unknown
   readonly session: string
   readonly tenant?: string
-  readonly principal?: string
+  readonly principal?: string | null
   /** The policy of the session, if it has one. */
   readonly policy?: PolicyDefinition
 }
@@ -43,7 +43,7 @@ export const explainOptions = {
   input: option.anything,
   session: option.required(option.string),
   tenant: option.string,
-  principal: option.string,
+  principal: option.either(option.string, option.oneOf(null)),
   policy: option.object,
 } satisfies OptionTable<ExplainCall>
 

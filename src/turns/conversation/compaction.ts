@@ -37,6 +37,8 @@ interface CompactOptions {
   /** `usage`: null if no model request was made. */
   next(message: SummaryMessage, upTo: number, usage: TurnUsage | null): ReturnType<History['next']>
   add(record: MessageRecord): void
+  /** Adds usage to the turn. */
+  charge(usage: TurnUsage): void
 }
 
 /** Token limit of the conversation, given the tokens of the other input; Infinity if the context size is unknown. */
@@ -50,11 +52,13 @@ export async function compact(
   host: TurnHost,
   execution: Execution,
   history: History,
-  { model, limit, keep = limit / 2, whole = false, signal, next, add }: CompactOptions,
+  { model, limit, keep = limit / 2, whole = false, signal, next, add, charge }: CompactOptions,
 ): Promise<boolean> {
   // The existing summary does not count: however long it is, it is not summarized again by itself.
   if (history.tokens <= limit) return false
   let usage: Usage | null = null
+  let added: ReturnType<History['next']> | null = null
+  const withCost = (used: Usage): TurnUsage => ({ ...used, cost: costOf(used, model.price) })
   const messages = history.messages.map((record) => {
     const { number, at, turn, message } = record
     return { number, at, turn, message: history.shownOf(record), tokens: tokensOf(message) }
@@ -76,17 +80,18 @@ export async function compact(
   const limited = compaction ? startLimited(host.clock, signal) : null
   try {
     const budget = budgetFor(limited?.signal ?? signal)
-    const plan = limited ? await limited.run(() => compaction?.(messages, budget)) : summarizeOlder(messages, budget)
+    // The function gets copies: its plan is checked against the conversation, whatever it did to its list.
+    const copies = (): CompactionMessage[] => messages.map((each) => ({ ...each, message: { ...each.message } }))
+    const plan = limited ? await limited.run(() => compaction?.(copies(), budget)) : summarizeOlder(messages, budget)
     if (plan === null) return false
     const { upTo, text } = checkPlan(plan, messages)
-    let added: ReturnType<History['next']> | null = null
     await execution.runStep({ key: stepKeys.summary(upTo), input: null, once: false }, async () => {
       const written = typeof text === 'string' ? text : await (limited ? limited.run(text) : text())
       if (typeof written !== 'string') throw new CompactionFailure('it returned a text that is not a string')
       const count = messages.filter(({ number }) => number <= upTo).length
       // An empty text would hide that messages are missing.
       const summary = host.redact.text(written.toWellFormed()).trim() || `${count} earlier messages are left out here.`
-      added = next({ role: 'summary', text: summary }, upTo, usage && { ...usage, cost: costOf(usage, model.price) })
+      added = next({ role: 'summary', text: summary }, upTo, usage && withCost(usage))
       const { number } = added.record
       const body = { message: number, role: 'summary', turn: execution.request.position.id }
       const events = [{ type: 'message.added' as const, body }]
@@ -97,6 +102,8 @@ export async function compact(
     return true
   } finally {
     limited?.close()
+    // Without a summary message to carry it, the usage is charged to the turn itself.
+    if (usage && !added) charge(withCost(usage))
   }
 }
 
