@@ -97,7 +97,7 @@ function describe(value: unknown): string {
 /** An instance of a class (such as a hook) may have fields of its own. */
 const isInstance = (options: object): boolean => {
   const prototype: unknown = Object.getPrototypeOf(options)
-  return prototype !== Object.prototype && prototype !== null
+  return isObject(prototype) && prototype !== Object.prototype && Object.hasOwn(prototype, 'constructor')
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
