@@ -116,7 +116,9 @@ async function runLoop(
 function outcomeOfError(error: unknown, execution: Execution, host: TurnHost, stop: TurnStop): Outcome {
   const stopped = execution.stopped
   if (stopped && 'over' in stopped) throw stopped.over
-  if (isStoreOrLeaseLost(error)) {
+  // While the runtime closes it starts no more calls. The turn is handed back, and the next worker continues it.
+  const isClosing = host.closed.aborted && error instanceof PawlError && error.code === 'runtime_closed'
+  if (isStoreOrLeaseLost(error) || isClosing) {
     execution.end(error)
     throw error
   }
