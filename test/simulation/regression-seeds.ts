@@ -13,4 +13,5 @@ export const kept: readonly number[] = [
   101576, // the store failed for one call of a session cancel, and an unhandled rejection ended the process
   104514, // a worker froze while its call was cancelled and started one more step afterwards
   104634, // a nested call was read while the runtime closed and started afterwards
+  2_000_255, // a turn ended as failure because the runtime closed before its calls had started
 ]
