@@ -6,7 +6,7 @@ import { idsIn, judgePromises } from '../kit/judge-promises.ts'
 import { type ContractPromise, promises } from './contract.ts'
 
 /** Promises that are not started. Lower it when you build one; raise it only when the contract grows. */
-const notYetAtMost = 17
+const notYetAtMost = 16
 
 test('the contract has 116 promises, each listed once', () => {
   const text = readFileSync(new URL('contract.ts', import.meta.url), 'utf8')

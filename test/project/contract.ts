@@ -119,7 +119,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `A tool, hook, listener or provider cannot take other calls down: stray throws and rejections, during and after, are attributed by async context and contained. \`process.exit\`, endless synchronous loops and memory are not contained in process, and the docs say so.`,
   },
   'CALL-12': {
-    state: 'not yet',
+    state: 'built',
     says: `Every public function refuses unknown and mistyped options with the nearest right name: \`session\`, \`run\`, \`step\`, \`tasks.start\`, \`result\`, \`fail\`, \`close\` and all others. Nothing is silently ignored.`,
   },
   'CALL-13': {
