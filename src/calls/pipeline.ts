@@ -5,6 +5,7 @@ import type { Drive, Driven } from '../engine/engine.ts'
 import { admissionStages, firstEnd } from './admission/admission.ts'
 import { runAttempts } from './attempts/attempt-loop.ts'
 import { cancelWaits } from './attempts/cancel-waits.ts'
+import { withParentMark } from './attempts/outcome-when-stopped.ts'
 import { chargeCall } from './authorization/check-budget.ts'
 import { CallRun } from './call-run.ts'
 import type { CallHost } from './ports.ts'
@@ -70,7 +71,7 @@ async function letNextCallStart(end: Driven): Promise<Driven> {
 /** Writes what belongs to the end or the park besides the outcome: task state, waits to cancel, cost, notices. */
 async function conclude(run: CallRun, task: TaskReporter | null, driven: Driven): Promise<Driven> {
   const { execution, host } = run
-  const end = execution.stopped ? await cancelWaits(execution, host, driven) : driven
+  const end = execution.stopped ? withParentMark(execution.stopped, await cancelWaits(execution, host, driven)) : driven
   if ('park' in end) {
     // The cost so far, for the next execution.
     if (run.cost > 0) execution.approvals.amend(null, { cost: run.cost })

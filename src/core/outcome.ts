@@ -44,6 +44,8 @@ export interface Cancellation {
   readonly source: OutcomeSource
   readonly raw?: Json
   readonly mayStillRun?: boolean
+  /** A nested call that was cancelled with an attempt of its parent. The parent's next attempt runs it again. */
+  readonly withParent?: true
 }
 
 export interface Unknown {

@@ -20,7 +20,7 @@ import type { NewEvent } from '../store/records/event.ts'
 import type { CallTimes } from '../store/records/call-times.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { DocumentWrite, Guard } from '../store/store.ts'
-import type { Drive, Execution, NewCall } from './execution.ts'
+import type { CancelReason, Drive, Execution, NewCall } from './execution.ts'
 
 export * from './execution.ts'
 
@@ -41,7 +41,7 @@ export interface Driver {
   /** Called when this worker will not resume a call that it lost in a store outage. */
   onGone?(position: CallPosition): void
   /** Called for a cancelled call that is not running here: it may be one that no worker can run. */
-  onUnheard?(uid: string, why: { readonly reason: string; readonly by: string | null }): Promise<void>
+  onUnheard?(uid: string, why: CancelReason): Promise<void>
 }
 
 export interface SettledCall {
@@ -112,7 +112,7 @@ export interface Engine {
   /** Answers with the result of a tool that the client runs; validated like any answer to a parked call. */
   answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer>
   /** Requests cancellation. False if the call is settled or unknown. */
-  cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean>
+  cancel(uid: string, why: CancelReason): Promise<boolean>
   /** Looks for calls to claim, for example after a tool was added. */
   lookForWork(): void
   /** Accepts no more work, waits up to `graceMs` for running bodies, then releases the rest for other workers. */

@@ -92,8 +92,17 @@ export interface ApprovalWaitsPort {
   readonly decidingMs: number
 }
 
+export interface CancelReason {
+  readonly reason: string
+  readonly by: string | null
+  /** The parent's attempt was abandoned, and its next attempt runs the call again. Recorded with the outcome. */
+  readonly withParent?: true
+}
+
 /** Why an execution must stop: the call was cancelled, or this execution lost its right to record (`over`). */
-export type Stop = { readonly cancel: string; readonly by: string | null } | { readonly over: PawlError }
+export type Stop =
+  | { readonly cancel: string; readonly by: string | null; readonly withParent?: true }
+  | { readonly over: PawlError }
 
 /** A semaphore of the fleet had no free slot; the attempt was not started. */
 export class NoSlotFree extends Error {

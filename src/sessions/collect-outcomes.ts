@@ -2,7 +2,7 @@
 
 import type { NestedCalls } from '../calls/scheduling/nested-calls.ts'
 import type { BatchEntry } from '../calls/scheduling/batch-order.ts'
-import type { Engine, NewCall, SettledCall } from '../engine/engine.ts'
+import type { CancelReason, Engine, NewCall, SettledCall } from '../engine/engine.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
@@ -42,19 +42,19 @@ export interface BatchOptions {
   readonly byHost?: boolean
 }
 
-export type CancelReason = { readonly reason: string; readonly by: string | null }
-
 const defaultReason = 'The batch was cancelled'
 
 /** Abort reason that carries a cancellation reason and its author. */
 export class Cancel implements CancelReason {
   readonly reason: string
   readonly by: string | null
+  declare readonly withParent?: true
 
   /** Accepts any value, because it comes from the host program, and normalizes it for the record. */
-  constructor(reason: unknown, by: unknown) {
+  constructor(reason: unknown, by: unknown, withParent?: true) {
     this.reason = typeof reason === 'string' ? reason.toWellFormed() : defaultReason
     this.by = typeof by === 'string' ? by.toWellFormed() : null
+    if (withParent) this.withParent = withParent
   }
 }
 

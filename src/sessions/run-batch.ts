@@ -9,7 +9,7 @@ import type { BatchOrder } from '../calls/scheduling/batch-order.ts'
 import type { Queue } from '../calls/scheduling/queue.ts'
 import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
-import type { Engine, Execution, NewCall, StartResult } from '../engine/engine.ts'
+import type { CancelReason, Engine, Execution, NewCall, StartResult } from '../engine/engine.ts'
 import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { PawlError } from '../core/errors.ts'
@@ -29,7 +29,6 @@ import {
   Batch,
   type BatchOptions,
   type CallEnd,
-  type CancelReason,
   conflictOutcome,
   endWithoutStart,
   hookFacts,

@@ -10,7 +10,7 @@ import { type CallAsk, type CallOutcome, checkCalls, nestedBatch } from './call-
 import { type Caller, inheritedOptions } from './build-call-request.ts'
 import { type Batch, type BatchOptions, Cancel } from './collect-outcomes.ts'
 import type { PinnedToolsets } from '../tools/pinned-toolsets.ts'
-import type { Outcome } from '../core/outcome.ts'
+import type { Cancellation, Outcome } from '../core/outcome.ts'
 
 interface NestedRunPorts {
   readonly start: (caller: Caller, calls: readonly CallAsk[], options: BatchOptions) => Batch
@@ -34,7 +34,7 @@ export async function runNestedCalls(
   const abort = new AbortController()
   const onParentStop = (): void => {
     const { stopped } = parent
-    if (!stopped) abort.abort(new Cancel(parentStoppedReason, null))
+    if (!stopped) abort.abort(new Cancel('The attempt of the parent call was abandoned', null, true))
     // A lost execution is resumed by another worker, which joins the nested calls, so they are not cancelled.
     else if ('cancel' in stopped) abort.abort(new Cancel(stopped.cancel, stopped.by))
   }
@@ -69,7 +69,7 @@ export async function runNestedCalls(
     const outcomes = await run(calls, name)
     // Calls cancelled together with an earlier attempt of the body are run again under a new batch name.
     for (let round = 1; round <= parent.retries && !signal.aborted; round++) {
-      const orders = outcomes.flatMap((outcome, order) => (wasStoppedByParent(outcome) ? [order] : []))
+      const orders = outcomes.flatMap((outcome, order) => (wasCancelledWithParent(outcome) ? [order] : []))
       if (orders.length === 0) break
       const fresh = await run(
         orders.map((order) => calls[order] as CallAsk),
@@ -106,9 +106,10 @@ function startNested(
   }
 }
 
-/** Recorded as the cancellation message of nested calls whose parent's attempt was abandoned; the next attempt of the body recognizes it. */
-const parentStoppedReason = 'The call above it was stopped'
-const wasStoppedByParent = (outcome: Outcome): boolean =>
-  outcome.status === 'cancelled' &&
-  (outcome.cancellation.message === parentStoppedReason ||
-    outcome.cancellation.message.startsWith(`${parentStoppedReason};`))
+const wasCancelledWithParent = (outcome: Outcome): boolean =>
+  outcome.status === 'cancelled' && (outcome.cancellation.withParent === true || hasOldParentMark(outcome.cancellation))
+
+/** Stores written before the field existed mark these cancellations only by their message. */
+const oldParentMark = 'The call above it was stopped'
+const hasOldParentMark = ({ message, source }: Cancellation): boolean =>
+  source === 'cancellation' && (message === oldParentMark || message.startsWith(`${oldParentMark};`))

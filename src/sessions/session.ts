@@ -8,7 +8,7 @@ import { PawlError } from '../core/errors.ts'
 import { isName, maxNameLength } from '../core/ids.ts'
 import { toRecordedForm } from '../core/tool-value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
-import type { ResolveAnswer } from '../engine/engine.ts'
+import type { CancelReason, ResolveAnswer } from '../engine/engine.ts'
 import type { ClientCall, ClientCallAt } from '../approvals/pending-client-calls.ts'
 import type { Approvals } from '../approvals/approvals.ts'
 import type { Answer } from '../store/records/wait-resolution.ts'
@@ -312,7 +312,7 @@ const pageSize = 200
 async function supersede(
   { approvals: people, engine, store }: SessionHost,
   of: Scope,
-  reason: { reason: string; by: string | null },
+  reason: CancelReason,
 ): Promise<number> {
   const waiting = new Set((await people.clients.list(of)).map(({ call }) => call))
   for (let after = ''; ;) {

@@ -4,6 +4,7 @@
 import { type HeadRow, isTurn, turnTool } from '../store/records/conversation.ts'
 import { type CallRecord, progressOf } from '../store/records/call-record.ts'
 import { eventOf } from '../store/records/event.ts'
+import type { CancelReason } from '../engine/engine.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { encode } from '../core/tool-value.ts'
 import type { Store } from '../store/store.ts'
@@ -11,11 +12,6 @@ import type { TurnHost } from './ports.ts'
 import { stopCalls } from './stop-calls.ts'
 import { lostTurnUsage } from './usage.ts'
 import { collections } from '../store/collections.ts'
-
-interface CancelReason {
-  readonly reason: string
-  readonly by: string | null
-}
 
 /** The cancellation of the call must already be recorded. */
 export async function endOrphanTurn(host: TurnHost, uid: string, reason: CancelReason): Promise<void> {

@@ -2,16 +2,12 @@
 // have no waiter in this process.
 
 import type { Scope } from '../core/scope.ts'
+import type { CancelReason } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import { type CallOptions, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { Store } from '../store/store.ts'
 import { isInBackground } from '../tasks/is-background.ts'
-
-interface CancelReason {
-  readonly reason: string
-  readonly by: string | null
-}
 
 const pageSize = 200
 

@@ -52,6 +52,31 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
     expect(await twice).toMatchObject([read])
   })
 
+  test('POL-3 POL-5: connection_required keeps the note about an edit', async () => {
+    const push = argumentTool('push', z.object({ branch: z.string() }), { hints: { destructive: true } }, () =>
+      connectionRequired('github'),
+    )
+    const runtime = await world.start([push])
+    const session = runtime.session('s', ada)
+    const edited = async (id: string) => {
+      const run = session.run([{ id, name: 'push', input: { branch: 'main' } }])
+      await runtime.decide((await world.item(runtime)).id, { edit: { branch: 'draft' }, ...bea })
+      await world.clock.advance('1s')
+      return { run }
+    }
+    const expired = await edited('expired')
+    const noted = [{ ...read, note: expect.stringContaining('draft') }]
+    await world.clock.advance('16m')
+    expect(await expired.run).toMatchObject(noted)
+    const twice = await edited('twice')
+    for (let round = 0; round < 2; round++) {
+      const { id } = await world.item(runtime)
+      await runtime.decide(id, { approve: true, ...bea })
+      await world.clock.advance('1s')
+    }
+    expect(await twice.run).toMatchObject(noted)
+  })
+
   test('POL-5: a token passed to a nested call is neither in recorded arguments nor in the inbox', async () => {
     const inner = argumentTool('inner', z.object({ auth: z.string() }), { hints: { destructive: true } }, () => 'ok')
     const outer = rerunTool('outer', async (_, ctx) => {

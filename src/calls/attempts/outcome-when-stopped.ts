@@ -1,7 +1,7 @@
 // Outcomes of stopped calls: cancelled, timed out, aborted by a hook of a nested call, or ended by a task event. If the
 // execution itself is over, there is no outcome and the reason is thrown.
 
-import type { Stop, ToSettle } from '../../engine/engine.ts'
+import type { Driven, Stop, ToSettle } from '../../engine/engine.ts'
 import { type Failure, failure, type Outcome } from '../../core/outcome.ts'
 import type { TimeoutName } from './attempt-timeouts.ts'
 
@@ -54,6 +54,12 @@ export function withMayStillRun(result: ToSettle): ToSettle {
   if (settle.status === 'cancelled')
     return { settle: { ...settle, cancellation: { ...settle.cancellation, mayStillRun: true } } }
   return result
+}
+
+/** Marks the outcome of a nested call that was cancelled with an attempt of its parent. */
+export function withParentMark(reason: Stop, end: Driven): Driven {
+  if (!('cancel' in reason && reason.withParent) || 'park' in end || end.settle.status !== 'cancelled') return end
+  return { settle: { ...end.settle, cancellation: { ...end.settle.cancellation, withParent: true } } }
 }
 
 const timeouts: Readonly<Record<TimeoutName, { code: string; message: string }>> = {

@@ -21,15 +21,15 @@ import { stepKeys } from '../../store/journal-keys.ts'
 /** Counts the call against its budgets, if there are any. Returns the refusal, or null if the call is within them. */
 export function checkCallBudget({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
   // A call whose body has begun was counted before.
-  return execution.attempt > 0 ? null : countCall(execution, host, true)
+  return execution.attempt > 0 ? null : chargeBudgets(execution, host, true)
 }
 
 /** Counts a call with invalid arguments; returns a refusal once a model has sent too many. */
 export function checkInvalidCallsBudget({ execution, host }: StageContext): MaybePromise<ToSettle | null> {
-  return host.budgets.some(({ invalid }) => invalid !== undefined) ? countCall(execution, host, false) : null
+  return host.budgets.some(({ invalid }) => invalid !== undefined) ? chargeBudgets(execution, host, false) : null
 }
 
-async function countCall(execution: Execution, host: CallHost, valid: boolean): Promise<ToSettle | null> {
+async function chargeBudgets(execution: Execution, host: CallHost, valid: boolean): Promise<ToSettle | null> {
   const budgets = budgetsOf(execution, host)
   if (budgets.length === 0) return null
   const facts = usageFacts(execution)

@@ -9,6 +9,7 @@ import { timesOf } from '../../store/records/call-times.ts'
 import { isUnreadable } from '../../security/seal.ts'
 import type { Hint } from '../../store/store.ts'
 import type {
+  CancelReason,
   ExtraWrites,
   NewCall,
   Driven,
@@ -170,7 +171,7 @@ export class LocalEngine implements Engine {
     return this.#host.answers.answer(wait, call, resolution)
   }
 
-  async cancel(uid: string, why: { reason: string; by: string | null }): Promise<boolean> {
+  async cancel(uid: string, why: CancelReason): Promise<boolean> {
     return this.#cancellations.cancel(uid, why)
   }
 

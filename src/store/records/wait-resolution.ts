@@ -58,9 +58,19 @@ export function parseAnswer(answer: unknown, maxBytes: number): Resolution | { r
   }
 }
 
+interface CancelMarks {
+  readonly withCall?: true
+  readonly withParent?: true
+}
+interface CancelOfCall {
+  readonly reason: string
+  /** Cancelled with an attempt of its parent (`CancelReason` of the engine). */
+  readonly withParent?: true
+}
+
 export const encodeResolution = (resolution: Resolution): string => encode(resolution)
 export function decodeResolution(text: string): Resolution {
-  const { withCall: _, ...resolution } = decode(text) as unknown as Resolution & { withCall?: true }
+  const { withCall: _, withParent: __, ...resolution } = decode(text) as unknown as Resolution & CancelMarks
   return resolution
 }
 
@@ -68,13 +78,13 @@ export function decodeResolution(text: string): Resolution {
  * Answer of a wait that ends because its call is cancelled. It also proves the cancel if the cancel itself was not
  * recorded.
  */
-export const encodeCancelOfCall = (reason: string): string => encode({ cancelled: reason, withCall: true })
-export function cancelOfCall({ resolution }: Pick<WaitRecord, 'resolution'>): string | null {
-  const { cancelled, withCall } = (resolution === null ? {} : decode(resolution)) as {
+export const encodeCancelOfCall = ({ reason, withParent }: CancelOfCall): string =>
+  encode({ cancelled: reason, withCall: true, ...(withParent ? { withParent } : {}) })
+export function cancelOfCall({ resolution }: Pick<WaitRecord, 'resolution'>): CancelOfCall | null {
+  const { cancelled, withCall, withParent } = (resolution === null ? {} : decode(resolution)) as {
     cancelled?: string
-    withCall?: true
-  }
-  return withCall ? (cancelled ?? null) : null
+  } & CancelMarks
+  return withCall && cancelled !== undefined ? { reason: cancelled, ...(withParent ? { withParent } : {}) } : null
 }
 
 /** The answer given when the deadline passes. */

@@ -1,9 +1,10 @@
 // Attempt timeouts of a body with nested calls, over crashes, retries and rejected batches.
 
+import { DatabaseSync } from 'node:sqlite'
 import { createRuntime, retry, type Runtime } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { expect, test } from 'vitest'
-import { after, quiet } from '../../kit/stores/fresh-store.ts'
+import { after, freshSqlite, quiet } from '../../kit/stores/fresh-store.ts'
 import { readOnlyTool, rerunTool } from '../../kit/simple-tools.ts'
 import { twoWorkers, dieDuringCall } from '../../kit/interrupted-calls.ts'
 
@@ -91,4 +92,90 @@ test('TIME-4 TIME-1: a retry after a timeout runs its nested calls again', async
   const runtime = await createRuntime({ store: 'memory:', tools: [parent, child], clock, logger: quiet })
   const end = await runToEnd(runtime, clock)
   expect(end).toMatchObject({ value: [{ status: 'success', value: 'read', attempts: 2 }] })
+})
+
+test('TIME-4 WAIT-4: a retry after a timeout opens the wait of a parked nested call again', async () => {
+  const clock = manualClock()
+  const keys: string[] = []
+  let hang = true
+  const busy = readOnlyTool('busy', { timeout: '1h' }, () => (hang ? new Promise<string>(() => {}) : 'read'))
+  const parked = readOnlyTool('parked', { concurrency: 'parallel' }, async (_, ctx) => {
+    const later = await ctx.later<string>({ name: 'signature' })
+    keys.push(later.key)
+    return later
+  })
+  const parent = readOnlyTool('parent', { timeout: '10m', retry: { attempts: 2, base: '1s' } }, async (_, ctx) => {
+    if (ctx.attempt > 1) hang = false
+    const ends = await ctx.run([
+      { id: '1', name: 'busy' },
+      { id: '2', name: 'parked' },
+    ])
+    return ends.map((end) => {
+      if (end.status !== 'success') throw new Error(`${end.name} was ${end.status}`)
+      return end.value
+    })
+  })
+  const runtime = await createRuntime({ store: 'memory:', tools: [parent, parked, busy], clock, logger: quiet })
+  const run = runtime.session('s').run([{ id: 'a', name: 'parent' }])
+  for (let minute = 0; minute < 20 && keys.length < 2; minute++) await clock.advance(60_000)
+  expect(await runtime.resolve(keys[0] as string, { value: 'late' })).toMatchObject({ answer: 'already_resolved' })
+  expect(await runtime.resolve(keys[1] as string, { value: 'signed' })).toMatchObject({ answer: 'accepted' })
+  const [end] = await run
+  expect(end).toMatchObject({ status: 'success', value: ['read', 'signed'], attempts: 2 })
+  await runtime.close({ grace: 0 })
+})
+
+test('TIME-4: a retry does not run a nested call again because of the text of its cancellation', async () => {
+  const clock = manualClock()
+  let runs = 0
+  const child = readOnlyTool('child', () => {
+    runs++
+    return 'read'
+  })
+  const parent = readOnlyTool('parent', async (_, ctx) => {
+    const end = await ctx.call(child, {})
+    if (ctx.attempt === 1) throw retry({ after: '1s' })
+    return end.status
+  })
+  const message = 'The attempt of the parent call was abandoned'
+  const replace = { status: 'cancelled' as const, cancellation: { message, source: 'hook' as const } }
+  const runtime = await createRuntime({
+    store: 'memory:',
+    tools: [parent, child],
+    hooks: [{ name: 'cancel', after: ({ tool }) => (tool === 'child' ? { replace } : undefined) }],
+    clock,
+    logger: quiet,
+  })
+  const end = await runToEnd(runtime, clock)
+  expect(end).toMatchObject({ value: [{ status: 'success', value: 'cancelled', attempts: 2 }] })
+  expect(runs).toBe(1)
+})
+
+test('TIME-4 DUR-9: a retry runs nested calls again that an older version cancelled with their parent', async () => {
+  const { clock, store, file } = freshSqlite()
+  let hang = true
+  const slow = readOnlyTool('slow', () => (hang ? new Promise<string>(() => {}) : 'read'))
+  const parent = readOnlyTool(
+    'parent',
+    { timeout: '1s', retry: { attempts: 2, base: '1h', cap: '1h' } },
+    async (_, ctx) => {
+      const end = await ctx.call(slow, {})
+      if (end.status !== 'success') throw new Error(`the child was ${end.status}`)
+      return end.value
+    },
+  )
+  const runtime = await createRuntime({ store, tools: [parent, slow], clock, logger: quiet })
+  const run = runtime.session('s').run([{ id: 'a', name: 'parent' }])
+  await clock.advance('2s')
+  await clock.advance('2s')
+  const older = new DatabaseSync(file)
+  const { changes } = older
+    .prepare(`UPDATE calls SET outcome = ? WHERE tool = 'slow' AND outcome LIKE '%"withParent":true%'`)
+    .run('{"status":"cancelled","cancellation":{"message":"The call above it was stopped","source":"cancellation"}}')
+  older.close()
+  expect(changes).toBe(1)
+  hang = false
+  const end = await after(run, clock, 7_200_000)
+  expect(end).toMatchObject({ value: [{ status: 'success', value: 'read', attempts: 2 }] })
+  await runtime.close({ grace: 0 })
 })

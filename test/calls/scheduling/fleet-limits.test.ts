@@ -99,6 +99,34 @@ describe.each(['memory', 'sqlite'] as const)('several workers on %s', (kind: Sto
     expect(await store.holds()).toEqual([])
   })
 
+  test('SCHED-3: a call that finds one limit full and then another runs when both have room', async () => {
+    const { tool: few, seen, go } = gated('few', { limits: { concurrent: 1 }, concurrency: 'parallel' })
+    const { tool: any, seen: others, go: goOther } = gated('any', { concurrency: 'parallel' })
+    const limits = { perTenant: 2 }
+    const workers = [await worker([few, any], { limits }), await worker([few, any], { limits })] as const
+    await clock.advance('11s') // the workers know of each other
+    const first = run(workers[0], 's1', 'first', 'few')
+    const other = run(workers[0], 's2', 'other', 'any')
+    await settle()
+    const next = run(workers[0], 's3', 'next', 'any') // waits for the tenant's limit, ahead of the last call
+    await settle()
+    const last = run(workers[1], 's4', 'last', 'few') // waits for the tool's limit, then for the tenant's
+    await settle()
+    expect([...seen.began, ...others.began]).toEqual(['first', 'other'])
+    go()
+    await first
+    await settle()
+    expect([...seen.began, ...others.began]).toEqual(['first', 'other', 'next'])
+    goOther()
+    await other
+    await settle()
+    expect(seen.began).toEqual(['first', 'last'])
+    go()
+    goOther()
+    expect(await Promise.all([next, last])).toMatchObject([{ status: 'success' }, { status: 'success' }])
+    expect(await store.holds()).toEqual([])
+  })
+
   test('SCHED-3: the limits of a session and a tenant count the calls of all workers', async () => {
     const { tool: any, seen, go } = gated('any', { concurrency: 'parallel' })
     const limits = { perSession: 3, perTenant: 4 }

@@ -143,6 +143,25 @@ onEveryStore('waits', (ground) => {
     await runtime.close()
   })
 
+  test("WAIT-4: the tool's cancel skips a wait that the outside cancelled with the same words", async () => {
+    const both: string[] = []
+    const two = rerunTool('two', { cancel: ({ name }) => void both.push(name) }, async (_, ctx) => {
+      const [closed, open] = [await ctx.later({ name: 'closed' }), await ctx.later({ name: 'open' })]
+      keys.set(ctx.session, closed.key)
+      await closed.value.catch(() => keys.set('cancelled twice: closed', closed.key))
+      return open.value
+    })
+    const { runtime } = await ground.worker({ tools: [two] })
+    const session = 'cancelled twice'
+    const run = runtime.session(session).run([{ id: 'a', name: 'two' }])
+    await runtime.resolve(await keyOf(session), { cancelled: 'Stop' })
+    await keyOf('cancelled twice: closed')
+    await runtime.session(session).cancel('Stop')
+    expect(await run).toMatchObject([{ status: 'cancelled', cancellation: { message: 'Stop' } }])
+    expect(both).toEqual(['open'])
+    await runtime.close()
+  })
+
   test.for(['throws', 'hangs'])(
     "WAIT-4: a tool's cancel that %s is logged and does not change the outcome",
     async (how) => {

@@ -2,7 +2,7 @@
 // retried until it is accepted, because the caller may no longer be there to retry it.
 
 import { isStoreOrLeaseLost } from '../../../core/errors.ts'
-import type { CancelReason } from './write-cancel.ts'
+import type { CancelReason } from '../../engine.ts'
 import type { LocalExecution } from '../local-execution.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { EngineState } from '../engine-state.ts'

@@ -5,16 +5,18 @@ import { eventOf, type EventSubject } from '../../../store/records/event.ts'
 import type { Change } from '../../../store/store.ts'
 import { cancelOfCall } from '../../../store/records/wait-resolution.ts'
 import { stepKeys } from '../../../store/journal-keys.ts'
+import type { CancelReason, Stop } from '../../engine.ts'
 
-export interface CancelReason {
-  readonly reason: string
-  readonly by: string | null
-}
+export const stopOfCancel = ({ reason, ...rest }: CancelReason): Stop => ({ cancel: reason, ...rest })
+export const cancelOfStop = ({ cancel, ...rest }: Extract<Stop, { cancel: string }>): CancelReason => ({
+  reason: cancel,
+  ...rest,
+})
 
 export function cancelChange(
   subject: EventSubject,
   at: number,
-  { reason, by }: CancelReason,
+  { reason, by, withParent }: CancelReason,
 ): Required<Pick<Change, 'steps' | 'events'>> {
   const { call } = subject
   const step: StepRecord = {
@@ -22,7 +24,7 @@ export function cancelChange(
     key: stepKeys.cancel,
     state: 'done',
     input: null,
-    value: JSON.stringify({ reason, by }),
+    value: JSON.stringify({ reason, by, withParent }),
     round: 1,
     at,
   }
@@ -41,8 +43,8 @@ export function recordedCancel(journal: {
   if (step) return parseCancel(step)
   // The cancel itself could not be written, but a wait was answered with it.
   for (const wait of journal.waits) {
-    const reason = cancelOfCall(wait)
-    if (reason !== null) return { reason, by: null }
+    const why = cancelOfCall(wait)
+    if (why !== null) return { ...why, by: null }
   }
   return null
 }

@@ -21,7 +21,7 @@ import {
 } from '../../../store/records/event.ts'
 import { addAttemptTime } from '../../../store/records/call-times.ts'
 import type { AttachmentRecord, Change, Guard, Written } from '../../../store/store.ts'
-import { NoSlotFree, type Stop } from '../../engine.ts'
+import { type CancelReason, NoSlotFree, type Stop } from '../../engine.ts'
 import {
   type AttachedToCommit,
   type PendingWrites,
@@ -29,7 +29,7 @@ import {
   nothingAttached,
   submittedCallOf,
 } from './merge-pending-writes.ts'
-import { type CancelReason, cancelChange, parseCancel } from '../cancellation/write-cancel.ts'
+import { cancelChange, parseCancel, stopOfCancel } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
 import { stepKeys } from '../../../store/journal-keys.ts'
 
@@ -99,22 +99,22 @@ export class LeasedCall {
     if (this.releaseState === 'under way') await this.awaitRelease()
     if (this.stopped || this.releaseState !== 'not yet') return false
     const written = this.write(this.fenced(cancelChange(this.#subject, this.host.clock.now(), why)))
-    this.#stop({ cancel: why.reason, by: why.by })
+    this.#stop(stopOfCancel(why))
     // If this write fails, the execution ends and the caller must retry the cancel.
     await written
     return true
   }
 
   /** Applies a cancel that another process has recorded. */
-  applyRemoteCancel({ reason, by }: CancelReason): boolean {
+  applyRemoteCancel(why: CancelReason): boolean {
     if (this.stopped || this.releaseState !== 'not yet') return false
-    this.#stop({ cancel: reason, by })
+    this.#stop(stopOfCancel(why))
     return true
   }
 
   /** Applies a cancel that was recorded before this execution started. */
-  restoreCancel({ reason, by }: CancelReason): void {
-    this.stopped = { cancel: reason, by }
+  restoreCancel(why: CancelReason): void {
+    this.stopped = stopOfCancel(why)
   }
 
   setReleaseState(how: LeasedCall['releaseState']): void {

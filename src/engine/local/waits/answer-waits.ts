@@ -17,15 +17,16 @@ import type { Change, Store } from '../../../store/store.ts'
 import { hashKey, looksLikeKey, sameHash } from '../../wait-key.ts'
 import {
   decodeResolution,
+  cancelOfCall,
   encodeCancelOfCall,
   encodeResolution,
   resolutionKind,
   timeoutResolution,
 } from '../../../store/records/wait-resolution.ts'
-import type { ExtraWrites, ResolveAnswer } from '../../engine.ts'
+import type { CancelReason, ExtraWrites, ResolveAnswer } from '../../engine.ts'
 import type { Drivers } from '../../drivers.ts'
 import { observedCall } from '../../observed-call.ts'
-import { type CancelReason, cancelChange, remoteCancelChange } from '../cancellation/write-cancel.ts'
+import { cancelChange, remoteCancelChange } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
 import type { Waiters } from './timers.ts'
 import { itemsOf } from '../../../store/collections.ts'
@@ -94,12 +95,13 @@ export class WaitAnswers {
       { cancelled: why.reason },
       call,
       cancelChange({ tenant, session, call: call.uid }, this.#host.clock.now(), why),
+      encodeCancelOfCall(why),
     )
   }
 
   /** Answers a wait of a call whose cancel is already recorded. */
   async cancel(wait: WaitRecord, call: CallRecord, why: CancelReason): Promise<boolean> {
-    return this.#write(wait, { cancelled: why.reason }, call, undefined, encodeCancelOfCall(why.reason))
+    return this.#write(wait, { cancelled: why.reason }, call, undefined, encodeCancelOfCall(why))
   }
 
   /** Cancels a call that another worker owns, or that no worker owns yet. */
@@ -124,6 +126,12 @@ export class WaitAnswers {
     )
     if (call) await this.#write(wait, timeoutResolution(wait), call)
     return isReadable
+  }
+
+  /** True if the wait ended because its call was cancelled, not by an external answer. */
+  async isCancelledWithCall(wait: string): Promise<boolean> {
+    const record = await this.#host.store.wait(wait)
+    return cancelOfCall(record as WaitRecord) !== null
   }
 
   /** The recorded answer of an answered wait. */

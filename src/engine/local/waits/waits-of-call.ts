@@ -9,6 +9,7 @@ import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
 import type { Wait, WaitSpec } from '../../engine.ts'
+import { cancelOfStop } from '../cancellation/write-cancel.ts'
 import { observedCall } from '../../observed-call.ts'
 import type { LeasedCall } from '../leases/leased-call.ts'
 import type { EngineState } from '../engine-state.ts'
@@ -162,12 +163,10 @@ export class CallWaits {
     const { answers } = this.#host
     const ended: Wait[] = []
     for (const record of this.#journal.waits) {
-      await answers.cancel(record, request, { reason: stopped.cancel, by: stopped.by })
-      const terminal = await answers.recordedAnswer(record.id)
-      // Skips waits that the external side cancelled itself (nothing is left to stop there) and waits that people
-      // answer, for which no key was handed out.
-      if ('cancelled' in terminal && terminal.cancelled === stopped.cancel && !waitTermsOf(record).asks)
-        ended.push(this.#toWait(record))
+      await answers.cancel(record, request, cancelOfStop(stopped))
+      // Skips waits that people answer, for which no key was handed out, and waits that the external side cancelled
+      // itself: nothing is left to stop there.
+      if (!waitTermsOf(record).asks && (await answers.isCancelledWithCall(record.id))) ended.push(this.#toWait(record))
     }
     return ended
   }
