@@ -7,6 +7,7 @@ import type { Socket } from 'node:net'
 import { fail, ToolFailure } from '../../core/outcome.ts'
 import { type Body, readBody } from './read-body.ts'
 import { connectTo } from './connect.ts'
+import { limitFlood } from './flood-limits.ts'
 import { hostOf } from './host-lists.ts'
 import { parseUrl, type WebRules } from './fetch-rules.ts'
 
@@ -151,9 +152,16 @@ function sendRequest(url: URL, { method, socket, userAgent, signal }: RequestOpt
     signal.addEventListener('abort', stop, { once: true })
     if (signal.aborted) stop()
     const cleanUp = (): void => signal.removeEventListener('abort', stop)
+    let answer: IncomingMessage | undefined
+    limitFlood(clientRequest, (failure) => {
+      cleanUp()
+      reject(failure)
+      answer?.destroy(failure)
+      clientRequest.destroy()
+    })
     clientRequest.once('response', (response) => {
       cleanUp()
-      response.on('error', () => {}) // the reader of the body gets the error
+      answer = response.on('error', () => {}) // the reader of the body gets the error
       resolve(response)
     })
     clientRequest.on('error', (cause) => {

@@ -3,6 +3,7 @@
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createSecure } from 'node:https'
 import { type AddressInfo, createServer as createPlain, type Socket } from 'node:net'
+import { createServer as createRawSecure } from 'node:tls'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { createRuntime } from 'pawl'
 import type { WebOptions } from '../../../src/toolbox/web/fetch-rules.ts'
@@ -57,6 +58,9 @@ export const httpsServer = (answer: RequestListener): Promise<Server> =>
 /** A raw TCP server. */
 export const plainServer = (answer: (socket: Socket) => void, host = '127.0.0.1'): Promise<Server> =>
   opened(createPlain(answer), host)
+/** A raw TLS server with a self-signed certificate for tls.example. */
+export const plainTlsServer = (answer: (socket: Socket) => void): Promise<Server> =>
+  opened(createRawSecure({ key, cert }, answer), '127.0.0.1')
 
 export interface Fetcher {
   readonly clock: ManualClock
