@@ -1,7 +1,7 @@
 // Tokens of providers that people connected, per tenant and principal. Tokens are always sealed and handed only to tool
 // bodies. Storing a token resumes the calls that wait for it.
 
-import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { hash } from 'node:crypto'
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
@@ -117,7 +117,9 @@ export function openConnections(host: ConnectionsHost): Connections {
       await store.commit({ guards: [], documents: [{ ...name, value: null }], events })
       return true
     },
-    async list({ tenant = 'default' } = {}) {
+    async list(of) {
+      checkOptions(of, listConnectionsOptions, 'connections.list()')
+      const { tenant = 'default' } = of ?? {}
       const found: ConnectionListed[] = []
       for await (const { value } of collections.connection.iterate(store, { tenant, session: '' })) {
         const { token: _, mark: __, ...listed } = collections.connection.parse(value) as StoredConnection
@@ -137,6 +139,10 @@ export const connectionOptions = {
   tenant: option.identifier,
   principal: option.either(option.identifier, option.oneOf(null)),
 } satisfies OptionTable<ConnectionOf>
+
+export const listConnectionsOptions = {
+  tenant: option.identifier,
+} satisfies OptionTable<NonNullable<Parameters<Connections['list']>[0]>>
 
 export const connectOptions = {
   token: option.required(option.hidden(option.nonEmptyString)),

@@ -74,7 +74,7 @@ const maxLimit = 1_000
 export const inboxOptions = {
   tenant: option.string,
   session: option.string,
-  kind: option.string,
+  kind: option.oneOf('approval', 'finding', 'connection', 'question'),
   after: option.string,
   limit: option.wholeNumber(1, maxLimit),
 } satisfies OptionTable<InboxQuery>

@@ -153,8 +153,15 @@ export const option = {
       max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,
       (value) => Number.isInteger(value) && (value as number) >= min && (value as number) <= max,
     ),
-  oneOf: (...values: readonly unknown[]): OptionCheck =>
-    check(alternatives(values.map(describe)), (value) => values.includes(value)),
+  oneOf: (...values: readonly unknown[]): OptionCheck => ({
+    expected: alternatives(values.map(describe)),
+    valid: (value) => values.includes(value),
+    part(value, path) {
+      const names = values.filter((each) => typeof each === 'string')
+      const [similar] = typeof value === 'string' ? similarNames(value, names, 1) : []
+      return similar === undefined ? undefined : `\`${path}\` is ${describe(value)}; did you mean '${similar}'?`
+    },
+  }),
   /** An object with the methods of a port, such as a logger or a clock. */
   withMethods: (...names: readonly string[]): OptionCheck =>
     check(

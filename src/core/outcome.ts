@@ -83,6 +83,7 @@ export type Outcome<T = Json> = {
 )
 
 export type OutcomeStatus = Outcome['status']
+export const outcomeStatuses: readonly OutcomeStatus[] = ['success', 'failure', 'cancelled', 'unknown']
 
 export function withoutReveals(outcome: Outcome): Outcome {
   if (outcome.status !== 'success' || outcome.reveals === undefined) return outcome

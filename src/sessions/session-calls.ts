@@ -5,11 +5,12 @@ import { checkOptions, option, type OptionTable } from '../core/check-options.ts
 import {
   type CallRecord,
   type CallState,
+  callStates,
   type StepRecord,
   type WaitRecord,
   parseCallOptions,
 } from '../store/records/call-record.ts'
-import type { Outcome, OutcomeStatus } from '../core/outcome.ts'
+import { type Outcome, type OutcomeStatus, outcomeStatuses } from '../core/outcome.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
@@ -95,7 +96,7 @@ const pageSize = 100
 const maxLimit = 1_000
 
 export const callsQueryOptions = {
-  status: option.string,
+  status: option.oneOf(...callStates, ...outcomeStatuses),
   tool: option.string,
   limit: option.wholeNumber(1, maxLimit),
   after: option.string,

@@ -20,7 +20,11 @@ import { decisionOptions } from '../../src/approvals/decision-input.ts'
 import { acceptOptions } from '../../src/approvals/definition-pins.ts'
 import { inboxOptions } from '../../src/approvals/inbox.ts'
 import { clientCallOptions } from '../../src/approvals/pending-client-calls.ts'
-import { connectionOptions as connectionOf, connectOptions } from '../../src/approvals/account-connections.ts'
+import {
+  connectionOptions as connectionOf,
+  connectOptions,
+  listConnectionsOptions,
+} from '../../src/approvals/account-connections.ts'
 import { listRulesOptions, revokeOptions } from '../../src/approvals/remembered-rules.ts'
 import { explainOptions } from '../../src/calls/authorization/explain-decision.ts'
 import { option, type OptionTable } from '../../src/core/check-options.ts'
@@ -113,6 +117,7 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['runtime.rules.list', listRulesOptions, (how: object) => runtime.rules.list({ tenant: 'x', ...how })],
   ['runtime.rules.revoke', revokeOptions, (how: object) => runtime.rules.revoke('x', { tenant: 'x', by: 'y', ...how })],
   ['runtime.connections.set', connectOptions, (how: object) => connect({ token: 'x', by: 'y', ...how })],
+  ['runtime.connections.list', listConnectionsOptions, (how) => runtime.connections.list(how)],
   ['runtime.connections.remove', connectionOf, (how: object) => runtime.connections.remove({ provider: 'p', ...how })],
   ['session.run', runOptions, (how) => session.run([], how)],
   ['session.call', callOptions, (how) => session.call(work, {}, how)],

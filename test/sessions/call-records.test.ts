@@ -11,6 +11,22 @@ const empty = z.object({})
 const start = Date.UTC(2026, 0, 1)
 
 onEachStore('call records', (bench) => {
+  test('CALL-4: an unknown status or kind is refused before anything is read, with the closest name', async () => {
+    const runtime = await bench.open([])
+    const { calls, tasks } = runtime.session('s')
+    const statuses =
+      "'received', 'queued', 'running', 'parked', 'settled', 'success', 'failure', 'cancelled' or 'unknown'"
+    await expect(calls.list({ status: 'bogus' as never })).rejects.toThrow(
+      `\`status\` is 'bogus'; it must be ${statuses}.`,
+    )
+    await expect(calls.list({ status: 'setled' as never })).rejects.toThrow(
+      "`status` is 'setled'; did you mean 'settled'?",
+    )
+    await expect(runtime.inbox({ kind: 'aproval' as never })).rejects.toThrow("did you mean 'approval'?")
+    await expect(runtime.inbox({ kind: 'client' as never })).rejects.toThrow('`kind` is')
+    await expect(tasks.list({ state: 'bogus' as never })).rejects.toThrow('Valid states: ')
+  })
+
   const keys: string[] = []
   const works = tool({
     name: 'works',

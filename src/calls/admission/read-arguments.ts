@@ -69,9 +69,12 @@ export function describeProblems(problems: readonly Problem[]): string {
 export const withoutQuotedInput = (problem: string): string =>
   problem.replace(/, found [^]*$/, '').replaceAll(/(?<=\bthe number )\S+(?= cannot be held exactly)/g, 'there')
 
+/** The whitespace of JSON only: a byte order mark or a no-break space is unparseable text, not an absent input. */
+const notBlank = /[^ \t\n\r]/
+
 function readText(text: string, limits: ArgumentLimits): ReadArguments {
   const refuse = (problem: string, raw = text): ReadArguments => ({ ok: false, raw, problem })
-  if (text.trim() === '') return { ok: true, raw: text, wire: '{}', sorted: true }
+  if (!notBlank.test(text)) return { ok: true, raw: text, wire: '{}', sorted: true }
   // The record is UTF-8 and cannot hold a lone surrogate.
   if (!text.isWellFormed()) return refuse(`The text ${loneSurrogate}`, text.toWellFormed())
   const bytes = text.length > limits.bytes ? text.length : Buffer.byteLength(text)

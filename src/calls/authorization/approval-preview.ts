@@ -47,7 +47,8 @@ function checkPreview(result: PreviewGiven): Preview | undefined {
   if (typeof summary !== 'string' || summary.trim() === '') return undefined
   const known = format === 'markdown' || format === 'diff' ? format : 'text'
   return {
-    summary: truncate(escapeInvisible(summary), maxSummary),
+    // One line, so that no part of an argument can look like a sentence of its own.
+    summary: truncate(escapeInvisible(summary).replaceAll(/[\n\t]/g, escapeCharacter), maxSummary),
     ...(typeof details === 'string' ? { details: truncate(escapeInvisible(details), maxDetails), format: known } : {}),
   }
 }
@@ -75,10 +76,8 @@ const keyName = (key: string): string =>
 
 /** Escapes characters that hide, reorder or move others, so that the person reads exactly what would run. */
 const escapeInvisible = (text: string): string =>
-  text.replaceAll(
-    /[\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|(?![\n\t])\p{Cc}/gu,
-    (hidden) => `\\u{${hidden.codePointAt(0)?.toString(16)}}`,
-  )
+  text.replaceAll(/[\p{Cf}\p{Zl}\p{Zp}\u115F\u1160\u3164\uFFA0]|(?![\n\t])\p{Cc}/gu, escapeCharacter)
+const escapeCharacter = (hidden: string): string => `\\u{${hidden.codePointAt(0)?.toString(16)}}`
 
 /** Values of fields with such names are not shown in summaries. */
 const isSecretName = (key: string): boolean =>

@@ -10,7 +10,8 @@
 import type { AskTerms } from './approval-wait-terms.ts'
 import type { TaskTerms } from './task-terms.ts'
 
-export type CallState = 'received' | 'queued' | 'running' | 'parked' | 'settled'
+export const callStates = ['received', 'queued', 'running', 'parked', 'settled'] as const
+export type CallState = (typeof callStates)[number]
 
 /** Legal next states. `running` follows itself when a recovery starts the body again. */
 export const legalMoves: Readonly<Record<CallState, readonly CallState[]>> = {

@@ -49,7 +49,10 @@ export function parseAnswer(answer: unknown, maxBytes: number): Resolution | { r
         ? 'The answer has no value, failure or cancelled'
         : `The answer has ${kinds.join(' and ')}; only one is allowed`,
     )
-  const { value = null, failure: failed, cancelled } = given
+  const { value, failure: failed, cancelled } = given
+  // Falsy values are values; undefined is not, because JSON has no form for it.
+  if (value === undefined && failed === undefined && cancelled === undefined)
+    return invalid(`\`${kinds[0]}\` is undefined, which JSON cannot hold`)
   try {
     if (failed) return checkSize({ failure: { code: failed.code, message: failed.message } })
     return checkSize(cancelled === undefined ? { value } : { cancelled })

@@ -16,7 +16,7 @@ import { type ApprovalFacts, type Tool, tool } from '../../tools/tool.ts'
 import { standardPath } from '../processes/find-program.ts'
 import { runShell, type ShellBounds, type ShellEnd } from './run-shell.ts'
 import { type OutputLevel, outputLevels, shortenOutput, showOutput } from './format-output.ts'
-import { openWorkingFolder } from './working-folder.ts'
+import { openWorkingFolder, workspacePath } from './working-folder.ts'
 
 export interface ShellOptions {
   /** Returns the session's real folder, the same as `files: { folder }` of the runtime. Commands start there. */
@@ -126,15 +126,22 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     })
   }
 
-  const execute = async (input: BashInput, ctx: ToolContext): Promise<BashResult> => {
-    const { commands, working_dir: where = '/', output = defaultOutput } = input
-    const inBackground = ctx.task !== null
-    const timeoutMs = timeoutFor(input, inBackground)
+  /** Returns the timeout. Throws a failure for the model if the arguments cannot run, whatever is in the workspace. */
+  const checkInput = (input: BashInput, inBackground: boolean): number => {
+    const { commands, working_dir: where } = input
+    if (where !== undefined) workspacePath(where)
     if (Buffer.byteLength(commands) > maxCommandBytes || commands.includes('\0'))
       throw fail(`commands must be text of at most ${maxCommandBytes} bytes; write a script to a file and run that`, {
         code: 'invalid_arguments',
         class: 'invalid_request',
       })
+    return timeoutFor(input, inBackground)
+  }
+
+  const execute = async (input: BashInput, ctx: ToolContext): Promise<BashResult> => {
+    const { commands, working_dir: where = '/', output = defaultOutput } = input
+    const inBackground = ctx.task !== null
+    const timeoutMs = checkInput(input, inBackground)
     const root = options.folder({ tenant: ctx.tenant, session: ctx.session })
     if (root === undefined)
       throw fail('bash needs a real folder, and this session keeps its files in the store', {
@@ -179,6 +186,9 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
       summary: `Run in bash${where === undefined ? '' : ` in ${where}`}`,
       details: commands,
     }),
+    // Checked before approval, so that a person is not asked about commands that would be rejected. Whether the
+    // directory exists is checked when the commands start: an earlier call of the batch may create it.
+    prepare: (input, ctx) => void checkInput(input, ctx.task !== null),
     onCrash: 'stop',
     timeout: maxTimeoutMs + 60_000,
     background: { timeout: backgroundMs + 60_000, grace: backgroundGraceMs + 1_000, recovery: 'owner_bound' },

@@ -19,8 +19,8 @@ export interface WorkingFolder {
 
 const { O_DIRECTORY, O_RDONLY } = constants
 
-const invalidWorkingDir = (): ToolFailure =>
-  fail('working_dir must be a directory inside the workspace', {
+const invalidWorkingDir = (more = ''): ToolFailure =>
+  fail(`working_dir must be a directory inside the workspace${more}`, {
     code: 'working_dir_invalid',
     class: 'invalid_request',
   })
@@ -61,9 +61,16 @@ export async function openWorkingFolder(folder: string, requested: string): Prom
 const isWithin = (path: string, root: string): boolean =>
   path === root || path.startsWith(root === sep ? sep : root + sep)
 
-/** `x`, `/x` and `/workspace/x` are the same path, as for the file tools. */
-function workspacePath(requested: string): string {
-  if (requested.includes('\0')) throw invalidWorkingDir()
+/** Control, format and line separator characters: a path with these reads differently from what it is. */
+const hiddenCharacters = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u
+
+/**
+ * `x`, `/x` and `/workspace/x` are the same path, as for the file tools. Throws if the path can never be a directory
+ * inside the workspace.
+ */
+export function workspacePath(requested: string): string {
+  if (hiddenCharacters.test(requested))
+    throw invalidWorkingDir('; it must not contain line breaks, control characters or invisible characters')
   const parts = requested.split('/').filter((part) => part !== '' && part !== '.')
   if (parts.includes('..')) throw invalidWorkingDir()
   if (requested.startsWith('/') && parts[0] === 'workspace') parts.shift()

@@ -7,7 +7,7 @@ import type { Json } from '../../core/tool-value.ts'
 import { narrate } from '../../tools/narration/narration-templates.ts'
 import { jsonSchema, type JsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
-import { withFileErrors } from '../files/file-tool-errors.ts'
+import { displayPath, withFileErrors } from '../files/file-tool-errors.ts'
 import { withResponse } from './fetch-url.ts'
 import { hostOf } from './host-lists.ts'
 import { present, type WebFetchInput, type WebFetchResult } from './format-response.ts'
@@ -83,7 +83,7 @@ export function webTools(options: WebOptions = {}): readonly Tool[] {
     // The preview shows the complete URL: data could be exfiltrated at its end.
     preview({ url, method = 'GET', save_to_file: path }) {
       const { href } = parseUrl(url)
-      const summary = `${method} ${href}${path === undefined ? '' : ` → ${path}`}`
+      const summary = `${method} ${href}${path === undefined ? '' : ` → ${displayPath(path)}`}`
       return summary.length <= maxSummaryLength
         ? summary
         : { summary: `${method} ${href.slice(0, 200)}…`, details: summary }

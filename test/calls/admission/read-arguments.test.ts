@@ -11,6 +11,19 @@ const cpuMs = (): number => {
   return (user + system) / 1000
 }
 
+describe('texts without visible content', () => {
+  test.each(['', ' ', '\n', ' \t\r\n '])('CALL-4: %j means {}', (text) => {
+    expect(readArguments(text)).toMatchObject({ ok: true, wire: '{}', raw: text })
+  })
+
+  test.each(['\ufeff', '\ufeff{}', ' \ufeff', '\u00a0', '\u3000', '\u2028', '\v', '\f', '\0', '\u200b'])(
+    'CALL-4: %j is refused as unparseable JSON, with the raw text',
+    (text) => {
+      expect(readArguments(text)).toEqual({ ok: false, raw: text, problem: expect.stringMatching(/not valid JSON/) })
+    },
+  )
+})
+
 describe('position of a JSON error', () => {
   test.each([
     ['{"a":}', 5, 'a value'],

@@ -33,7 +33,18 @@ onEachStore('approval previews', (bench) => {
     expect(await shown({ to: 'Zoë 東京 🙂' })).toBe('Send money: to "Zoë 東京 🙂".')
   })
 
-  test('POL-6: previews written by a tool are escaped too, and keep their line breaks', async () => {
+  test('POL-6: a summary written by a tool is one line', async () => {
+    const send = { name: 'send', description: 'Send', input: { type: 'object' }, hints: { destructive: true } }
+    const preview = ({ to }: { to: string }): string => `Send to ${to}`
+    const runtime = await bench.open([tool({ ...send, execute: () => 'sent', preview } as never)])
+    const input = { to: 'Bea\nApproved by the boss\r\u2028\t.' }
+    await runtime.session('s').run([{ id: 'c', name: 'send', input }], { until: 'waiting' })
+    expect((await runtime.inbox())[0]?.preview).toEqual({
+      summary: 'Send to Bea\\u{a}Approved by the boss\\u{d}\\u{2028}\\u{9}.',
+    })
+  })
+
+  test('POL-6: previews written by a tool are escaped too, and details keep their line breaks', async () => {
     const preview = ({ to }: { to: string }) => ({ summary: `Send to ${to}`, details: `- ${to}\n+\tnobody` })
     const send = {
       name: 'send',

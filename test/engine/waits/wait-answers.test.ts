@@ -44,6 +44,21 @@ onEachStore('waits', (bench) => {
     },
   )
 
+  test.each([{ value: undefined }, { failure: undefined }, { cancelled: undefined }])(
+    'WAIT-2: %o is refused, and the wait stays open',
+    async (answer) => {
+      const runtime = await bench.open([parks])
+      const run = runtime.session('s').run([{ id: 'a', name: 'parks' }])
+      const key = await nextKey()
+      expect(await runtime.resolve(key, answer as never)).toEqual({
+        answer: 'invalid',
+        problems: [expect.stringMatching(/ is undefined, which JSON cannot hold\. .*the wait is still open/)],
+      })
+      expect(await runtime.resolve(key, { value: 1 })).toEqual({ answer: 'accepted' })
+      expect((await run)[0]).toMatchObject({ value: 1 })
+    },
+  )
+
   test('WAIT-2: one of 100 concurrent answers is accepted, and all report the same result', async () => {
     const runtime = await bench.open([parks])
     const run = runtime.session('s').run([{ id: 'a', name: 'parks' }])

@@ -163,10 +163,10 @@ describe('BOX-4: messages about URLs', () => {
   })
 
   test('POL-6: the approval preview shows the complete, normalized URL', async () => {
-    const runtime = await createRuntime({ store: 'memory:', tools: webTools() })
+    const runtime = await createRuntime({ store: 'memory:', tools: webTools({ saveFiles: true }) })
     const session = runtime.session('s')
-    const shown = async (id: string, url: string): Promise<string> => {
-      await session.run([{ id, name: 'web_fetch', input: { url } }], { until: 'waiting' })
+    const shown = async (id: string, url: string, more = {}): Promise<string> => {
+      await session.run([{ id, name: 'web_fetch', input: { url, ...more } }], { until: 'waiting' })
       const preview = (await runtime.inbox()).find(({ callId }) => callId === id)?.preview
       return `${preview?.summary}\n${preview?.details ?? ''}`
     }
@@ -175,6 +175,8 @@ describe('BOX-4: messages about URLs', () => {
       'GET https://good.example/@evil.example/\n',
     )
     expect(await shown('c', 'HTTPS://\u24d4vil.example:443/\t/x')).toContain('GET https://evil.example//x\n')
+    const long = `https://example.com/?${'x'.repeat(500)}`
+    expect(await shown('d', long, { save_to_file: 'a\nGET https://good.example/' })).toMatch(/ → a\ufffdGET .*$/)
     await runtime.close({ grace: 0 })
   })
 })
