@@ -626,7 +626,7 @@ describe('schemas and values of excessive size or cost', () => {
           ]),
         ),
       },
-      /a chain of more than 200 references/,
+      /a chain of more than 100 references/,
     ],
   ])('TOOL-6: %s is refused', (_, schema, says) => {
     const [, ms] = timed(() => expect(() => compileSchema(schema as JsonSchema, 'Tool x')).toThrow(says))

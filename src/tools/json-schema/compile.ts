@@ -10,13 +10,18 @@ import { logicChecks, referenceChecks } from './combinators.ts'
 import type { KeywordCompiler } from './keyword-compiler.ts'
 import { objectChecks, unevaluatedProperties } from './objects.ts'
 import { linearPattern, type Pattern } from './pattern.ts'
+import { patternCost } from './pattern-cost.ts'
 import { References } from './references.ts'
 import { isObject, type Check, type Node, type Resource, ValidationRun, TooCostly } from './validation-state.ts'
 import { scalarChecks } from './scalars.ts'
 import { type Lookup, describeUnion, describeSchema } from './describe-schema.ts'
 
 /** Maximum chain of references and combinators that apply to the same value. */
-const maxChain = 200
+const maxChain = 100
+/** Estimated states of all patterns of a schema; compiling these takes some tens of milliseconds. */
+const maxPatternCost = 20_000
+/** References and combinators in all. A $dynamicRef counts once per schema that it may lead to. */
+const maxEdges = 50_000
 
 export interface CompiledJsonSchema {
   readonly json: JsonSchema
@@ -59,6 +64,8 @@ function compile(
   const nodes = new Map<Json, Node>()
   const pending: JsonSchema[] = []
   const patterns = new Map<string, Pattern | undefined>()
+  let patternsCost = 0
+  let edges = 0
   const warnings = new Set<string>()
   const lookup: Lookup = (schema) =>
     typeof schema.$ref === 'string' ? references.resolve(schema.$ref, schema).schema : undefined
@@ -80,6 +87,8 @@ function compile(
   const compilerFor = (schema: JsonSchema, node: Node): KeywordCompiler => {
     const sub = (part: Json): Node => nodeOf(part, isObject(part) ? references.resourceOf(part) : node.resource)
     const inPlace = (next: Node): Node => {
+      edges += 1
+      if (edges > maxEdges) refuse(references.pointerOf(schema), `it has more than ${maxEdges} references`)
       node.inPlace.push(next)
       return next
     }
@@ -114,6 +123,8 @@ function compile(
         const known = patterns.get(source)
         if (known) return known
         const place = `${references.pointerOf(schema)}/${keyword}`
+        patternsCost += patternCost(source)
+        if (patternsCost > maxPatternCost) refuse(place, 'its patterns are too many or repeat too much')
         const found = linearPattern(source)
         if ('invalid' in found) refuse(place, `it is not a regular expression (${found.invalid})`)
         const test = 'test' in found ? found.test : undefined
@@ -165,20 +176,29 @@ function refuseLoops(nodes: ReadonlyMap<JsonSchema, Node>, references: Reference
   const length = new Map<Node, number>()
   const onPath = new Set<Node>()
   for (const start of nodes.values()) {
-    const stack = [start]
-    for (let node = stack.at(-1); node; node = stack.at(-1)) {
-      const next = node.inPlace.find((one) => !length.has(one))
-      if (!onPath.has(node)) onPath.add(node)
-      if (next && onPath.has(next)) refuse(places.get(next) || '#', 'it refers to itself without end')
-      if (next) {
-        stack.push(next)
+    if (length.has(start)) continue
+    // Each edge is followed once: `next` is the index of the edge to follow, `longest` the longest chain below so far.
+    const stack = [{ node: start, next: 0, longest: 0 }]
+    onPath.add(start)
+    for (let top = stack.at(-1); top; top = stack.at(-1)) {
+      const target = top.node.inPlace[top.next]
+      if (target === undefined) {
+        stack.pop()
+        onPath.delete(top.node)
+        length.set(top.node, top.longest + 1)
         continue
       }
-      stack.pop()
-      onPath.delete(node)
-      const longest = 1 + Math.max(0, ...node.inPlace.map((one) => length.get(one) ?? 0))
-      if (longest > maxChain) refuse(places.get(node) ?? '', `it has a chain of more than ${maxChain} references`)
-      length.set(node, longest)
+      if (onPath.has(target)) refuse(places.get(target) || '#', 'it refers to itself without end')
+      const below = length.get(target)
+      if (below === undefined) {
+        onPath.add(target)
+        stack.push({ node: target, next: 0, longest: 0 })
+        continue
+      }
+      top.next += 1
+      top.longest = Math.max(top.longest, below)
+      if (top.longest >= maxChain)
+        refuse(places.get(top.node) ?? '', `it has a chain of more than ${maxChain} references`)
     }
   }
 }

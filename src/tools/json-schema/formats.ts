@@ -1,7 +1,9 @@
 // The formats that are enforced; others are annotations, as the standard says. Each test is linear in the length of the
-// text, which is untrusted.
+// text, which is untrusted; parts that are not, like labels of host names, have a maximum length.
 
 import { isIPv4, isIPv6 } from 'node:net'
+import { isHostname, isIdnHostname } from './hostname-formats.ts'
+import { isIri, isIriReference, isUri, isUriReference, isUriTemplate } from './uri-formats.ts'
 
 interface Format {
   readonly test: (text: string) => boolean
@@ -11,10 +13,6 @@ interface Format {
 
 const datePart = /^(\d{4})-(\d\d)-(\d\d)$/
 const timePart = /^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:z|([+-])(\d\d):(\d\d))$/i
-const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/i
-const scheme = /^[a-z][a-z0-9+.-]*:/i
-// RFC 3986: any other character must be percent-encoded.
-const uriText = /^(?:[\w\-.~:/?#[\]@!$&'()*+,;=]|%[0-9a-f]{2})*$/i
 const localPart = /^[a-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[a-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/i
 const quotedLocalPart = /^"(?:[\x20\x21\x23-\x5b\x5d-\x7e]|\\[\x20-\x7e])*"$/
 const duration =
@@ -50,31 +48,19 @@ function isTime(text: string): boolean {
 
 const isDateTime = (text: string): boolean =>
   isDate(text.slice(0, 10)) && /^t/i.test(text.slice(10)) && isTime(text.slice(11))
-const isHostname = (text: string): boolean => text.length <= 253 && text.split('.').every((part) => label.test(part))
-
-function isEmail(text: string): boolean {
+function isEmail(text: string, isLocal: (local: string) => boolean, isHost: (host: string) => boolean): boolean {
   const cut = text.lastIndexOf('@')
   const [local, host] = [text.slice(0, cut), text.slice(cut + 1)]
-  if (cut < 1 || local.length > 64 || !(localPart.test(local) || quotedLocalPart.test(local))) return false
-  if (!host.startsWith('[') || !host.endsWith(']')) return isHostname(host)
+  if (cut < 1 || Buffer.byteLength(local) > 64 || !isLocal(local)) return false
+  if (!host.startsWith('[') || !host.endsWith(']')) return isHost(host)
   const literal = host.slice(1, -1)
   return /^ipv6:/i.test(literal) ? isIPv6(literal.slice(5)) : isIPv4(literal)
 }
 
-function isUriReference(text: string): boolean {
-  if (!uriText.test(text)) return false
-  const hash = text.indexOf('#')
-  if (hash !== -1 && text.includes('#', hash + 1)) return false
-  const host = /^(?:[a-z][a-z0-9+.-]*:)?\/\/([^/?#]*)/i.exec(text)?.[1]
-  const outside = host === undefined ? text : text.replace(host, '')
-  if (/[[\]]/.test(outside)) return false
-  if (host === undefined) return scheme.test(text) || !/^[^/?#]*:/.test(text)
-  const address = host.slice(host.lastIndexOf('@') + 1)
-  const bracketed = /^\[([^\]]*)\](?::\d*)?$/.exec(address)
-  return bracketed
-    ? isIPv6(bracketed[1] as string) || /^v[0-9a-f]+\./i.test(bracketed[1] as string)
-    : /^[^[\]:]*(?::\d*)?$/.test(address)
-}
+const isLocalPart = (local: string): boolean => localPart.test(local) || quotedLocalPart.test(local)
+/** RFC 6531 adds every character beyond ASCII. */
+const isIdnLocalPart = (local: string): boolean =>
+  local.isWellFormed() && isLocalPart(local.replaceAll(/[\u0080-\u{10ffff}]/gu, 'a'))
 
 function isRegex(text: string): boolean {
   try {
@@ -89,12 +75,17 @@ export const formats: ReadonlyMap<string, Format> = new Map<string, Format>([
   ['time', { test: isTime, example: '09:30:00Z' }],
   ['date-time', { test: isDateTime, example: '2026-01-31T09:30:00Z' }],
   ['duration', { test: (text) => duration.test(text) && !/[PT]$/.test(text), example: 'P3DT4H' }],
-  ['email', { test: isEmail, example: 'ada@example.com' }],
+  ['email', { test: (text) => isEmail(text, isLocalPart, isHostname), example: 'ada@example.com' }],
+  ['idn-email', { test: (text) => isEmail(text, isIdnLocalPart, isIdnHostname), example: 'ada@bücher.example' }],
   ['hostname', { test: isHostname, example: 'example.com' }],
+  ['idn-hostname', { test: isIdnHostname, example: 'bücher.example' }],
   ['ipv4', { test: isIPv4, example: '192.0.2.1' }],
   ['ipv6', { test: (text) => isIPv6(text) && !text.includes('%'), example: '2001:db8::1' }],
-  ['uri', { test: (text) => scheme.test(text) && isUriReference(text), example: 'https://example.com/a' }],
+  ['uri', { test: isUri, example: 'https://example.com/a' }],
   ['uri-reference', { test: isUriReference, example: '/a?b=c' }],
+  ['iri', { test: isIri, example: 'https://example.com/é' }],
+  ['iri-reference', { test: isIriReference, example: '/é?b=c' }],
+  ['uri-template', { test: isUriTemplate, example: '/orders/{id}{?page}' }],
   ['uuid', { test: (text) => uuid.test(text), example: '0190f5c2-7b1c-7def-8a12-1234567890ab' }],
   ['regex', { test: isRegex, example: '^[a-z]+$' }],
   ['json-pointer', { test: (text) => pointer.test(text), example: '/a/0' }],

@@ -30,6 +30,7 @@ function requiredChecks(schema: Schema, make: KeywordCompiler): Check[] {
   return [
     (value, at, run) => {
       if (!isObject(value)) return true
+      run.spend(required.length >> 1)
       let ok = true
       for (const { key, say } of required) {
         if (!Object.hasOwn(value, key)) ok = run.fault({ up: at, key }, say, missing)
@@ -119,7 +120,12 @@ export function unevaluatedProperties(schema: Schema, make: KeywordCompiler): Ch
 function sizeChecks({ minProperties, maxProperties }: Schema): Check[] {
   const sized = (test: (size: number) => boolean, expectation: string): Check => {
     const say = (): string => `expected ${expectation}`
-    return (value, at, run) => !isObject(value) || test(Object.keys(value).length) || run.fault(at, say, value)
+    return (value, at, run) => {
+      if (!isObject(value)) return true
+      const size = Object.keys(value).length
+      run.spend(size >> 3)
+      return test(size) || run.fault(at, say, value)
+    }
   }
   const checks: Check[] = []
   if (typeof minProperties === 'number')
@@ -167,6 +173,7 @@ function dependencyChecks(dependencies: Json | undefined, make: KeywordCompiler)
       for (const { key, node, names, say } of all) {
         if (!Object.hasOwn(value, key)) continue
         if (node && !run.applyInPlace(node, value, at, seen)) ok = false
+        run.spend(1 + (names.length >> 1))
         for (const name of names)
           if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, missing)
       }

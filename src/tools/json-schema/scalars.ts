@@ -61,31 +61,33 @@ function oneOf(values: readonly Json[]): Test {
  * budget.
  */
 export function canonical(value: Json, run?: ValidationRun): string {
-  run?.spend(typeof value === 'string' ? 1 + (value.length >> 6) : 1)
+  run?.spend(typeof value === 'string' ? 1 + (value.length >> 4) : 1)
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
   const keys = Object.keys(value).toSorted()
+  run?.spend(keys.length)
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json, run)}`).join(',')}}`
 }
 
 function numberTests(schema: { [key: string]: Json }): Test[] {
   const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema
-  const tests: ((value: number) => boolean)[] = []
+  const tests: ((value: number, run: ValidationRun) => boolean)[] = []
   if (typeof minimum === 'number') tests.push((value) => value >= minimum)
   if (typeof maximum === 'number') tests.push((value) => value <= maximum)
   if (typeof exclusiveMinimum === 'number') tests.push((value) => value > exclusiveMinimum)
   if (typeof exclusiveMaximum === 'number') tests.push((value) => value < exclusiveMaximum)
-  if (typeof multipleOf === 'number') tests.push((value) => isMultiple(value, multipleOf))
+  if (typeof multipleOf === 'number') tests.push((value, run) => isMultiple(value, multipleOf, run))
   return tests.map(
     (test): Test =>
-      (value) =>
-        typeof value !== 'number' || test(value),
+      (value, run) =>
+        typeof value !== 'number' || test(value, run),
   )
 }
 
 /** Decimal arithmetic: 0.3 is a multiple of 0.1, which binary floating point would deny. */
-function isMultiple(value: number, of: number): boolean {
+function isMultiple(value: number, of: number, run: ValidationRun): boolean {
   if (Number.isSafeInteger(value) && Number.isSafeInteger(of)) return value % of === 0
+  run.spend(50) // up to 600 digits
   const [a, b] = [decimal(value), decimal(of)]
   const exponent = Math.min(a.exponent, b.exponent)
   return (a.digits * 10n ** BigInt(a.exponent - exponent)) % (b.digits * 10n ** BigInt(b.exponent - exponent)) === 0n
@@ -101,11 +103,19 @@ function stringTests(schema: { [key: string]: Json }, make: KeywordCompiler): Te
   const { minLength, maxLength, pattern, format } = schema
   const tests: ((value: string, run: ValidationRun) => boolean)[] = []
   if (typeof minLength === 'number')
-    tests.push((text) => text.length >= minLength && (text.length >= 2 * minLength || codePoints(text) >= minLength))
+    tests.push(
+      (text, run) => text.length >= minLength && (text.length >= 2 * minLength || codePoints(text, run) >= minLength),
+    )
   if (typeof maxLength === 'number')
-    tests.push((text) => text.length <= maxLength || (text.length <= 2 * maxLength && codePoints(text) <= maxLength))
+    tests.push(
+      (text, run) => text.length <= maxLength || (text.length <= 2 * maxLength && codePoints(text, run) <= maxLength),
+    )
   const test = typeof format === 'string' ? formats.get(format)?.test : undefined
-  if (test) tests.push(test)
+  if (test)
+    tests.push((text, run) => {
+      run.spend(text.length >> 4)
+      return test(text)
+    })
   if (typeof pattern === 'string') {
     const matches = make.pattern(pattern, 'pattern')
     tests.push((text, run) => {
@@ -122,7 +132,8 @@ function stringTests(schema: { [key: string]: Json }, make: KeywordCompiler): Te
 }
 
 /** Length in code points, as the standard requires. */
-function codePoints(text: string): number {
+function codePoints(text: string, run: ValidationRun): number {
+  run.spend(text.length >> 5)
   let count = 0
   for (let index = 0; index < text.length; index += 1) {
     count += 1

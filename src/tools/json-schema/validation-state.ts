@@ -98,7 +98,10 @@ export class ValidationRun {
     if (!seen) return apply(node, value, at, this, null)
     const own = new Evaluated()
     const ok = apply(node, value, at, this, own)
-    if (ok) seen.merge(own)
+    if (ok) {
+      this.spend((own.keys.size + own.single.size) >> 2)
+      seen.merge(own)
+    }
     return ok
   }
 
