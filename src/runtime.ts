@@ -33,6 +33,7 @@ import { narrator } from './sessions/narrate-events.ts'
 import { RecordReader } from './sessions/read-call-records.ts'
 import { Batches } from './sessions/run-batch.ts'
 import { endChoreDriver, taskEndChore } from './sessions/session-end.ts'
+import { openKnownSecrets } from './storage/values/known-secrets.ts'
 import { openSessionStorage } from './storage/session-storage.ts'
 import { openKeys } from './store/check-host-secrets.ts'
 import { encryptedStore } from './store/encrypted-store.ts'
@@ -79,14 +80,17 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
 
     const engine = new LocalEngine({ store, clock, ids, keys, logger, observer, leaseMs, works })
-    const foundation: Foundation = { clock, ids, logger, observer, store, keys, seal, redact, sizes, registry, engine }
+    const knownSecrets = openKnownSecrets({ store, redact })
+    closers.push(() => knownSecrets.close())
+    const services = { clock, ids, logger, observer, store, keys, seal, redact, knownSecrets, sizes }
+    const foundation: Foundation = { ...services, registry, engine }
 
     const queue = new Queue(clock, options.limits, engine)
     const hooks = [...settings.hooks, ...switches.hooks(registry)]
     const show = createProjection({ hooks, budget: settings.output, clock, logger, redact })
     const feed = new Feed(foundation, narrator(foundation))
     closers.push(() => feed.close())
-    const records = new RecordReader(store, settings.output, clock, redact)
+    const records = new RecordReader(foundation, settings.output)
     const storage = openSessionStorage(options, foundation)
     const validateAnswer = createAnswerValidator({ ...foundation, toolsets })
     const validateEdit = createEditValidator({ ...foundation, toolsets })
@@ -97,7 +101,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const background: SchedulesHost & TasksHost = {
       ...settings,
       ...foundation,
-      renderer: callRenderer(show, registry),
+      renderer: callRenderer(show, foundation),
       queue,
       movedCalls,
       closed: closed.signal,

@@ -25,7 +25,7 @@ export interface Approvals {
   openSecret(wait: string, sealed: string): Json
 }
 
-export function openApprovals(host: DecideHost & Pick<Foundation, 'redact'>): Approvals {
+export function openApprovals(host: DecideHost & Pick<Foundation, 'redact' | 'knownSecrets'>): Approvals {
   const { store, clock } = host
   return {
     inbox: (query) => inbox(host, query),

@@ -7,6 +7,7 @@ import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
 import { collections } from '../store/collections.ts'
@@ -80,14 +81,14 @@ export const inboxOptions = {
 } satisfies OptionTable<InboxQuery>
 
 export async function inbox(
-  { store, redact }: { store: Store; redact: Redactor },
+  { store, redact, knownSecrets }: Pick<Foundation, 'store' | 'redact' | 'knownSecrets'>,
   query: InboxQuery = {},
 ): Promise<InboxItem[]> {
   checkOptions(query, inboxOptions, 'inbox()')
   const { tenant, session, kind, after = '', limit = 100 } = query
   if (session !== undefined && tenant === undefined)
     throw new PawlError('config_invalid', '`session` is set without `tenant`. Pass both.')
-  const options = { kind, after, limit, redact }
+  const options = { kind, after, limit, redact, knownSecrets }
   if (tenant === undefined || session === undefined)
     return listItems(store, tenant === undefined ? {} : { tenant }, options)
   // Requests of the session's agents belong to the same inbox.
@@ -106,10 +107,16 @@ async function sessionWithAgents(store: Store, tenant: string, session: string):
   return found
 }
 
+interface ListOptions extends Pick<Foundation, 'redact' | 'knownSecrets'> {
+  readonly kind: InboxKind | undefined
+  readonly after: string
+  readonly limit: number
+}
+
 async function listItems(
   store: Store,
   scope: { tenant?: string; session?: string },
-  { kind, after, limit, redact }: { kind: InboxKind | undefined; after: string; limit: number; redact: Redactor },
+  { kind, after, limit, redact, knownSecrets }: ListOptions,
 ): Promise<InboxItem[]> {
   const of = { of: collections.inbox.of, ...scope }
   const found: InboxItem[] = []
@@ -122,6 +129,7 @@ async function listItems(
     for (const document of page) {
       const item = parseItem(document)
       if (kind !== undefined && item.kind !== kind) continue
+      await knownSecrets.ensure(document)
       if (found.push(toInboxItem(document, item, redact)) === limit) return found
     }
     const last = page.at(-1)

@@ -41,7 +41,7 @@ export interface Announcement {
 
 export type Announce = (announcement: Announcement) => void | Promise<void>
 
-interface AnnouncePorts extends Pick<Foundation, 'store' | 'keys' | 'clock' | 'logger'> {
+interface AnnouncePorts extends Pick<Foundation, 'store' | 'knownSecrets' | 'keys' | 'clock' | 'logger'> {
   readonly announce: Announce
   /** After this many worker deaths the delivery is given up. */
   readonly poisonAfter: number
@@ -56,6 +56,7 @@ export const announceDriver = (host: AnnouncePorts): Driver => ({
   selects: ({ request, options }) => request.tool === announceTool && !options.absent,
   async drive(execution) {
     const { wait: id } = parseAnnounced(execution.request.input)
+    await host.knownSecrets.ensure(execution.request.position)
     for (;;) {
       if (execution.deaths >= host.poisonAfter) return { settle: poison }
       await execution.awaitRetryDelay()

@@ -16,6 +16,8 @@ import { openReporter, type TaskReporter } from './task-execution/task-run.ts'
 export const callPipeline =
   (host: CallHost): Drive =>
   async (execution) => {
+    const learning = host.knownSecrets.ensure(execution.request.position)
+    if (learning) await learning
     const run = new CallRun(execution, host)
     setDeciding(run, false) // an earlier execution may have parked for a person
     const task = execution.options.task ? await openReporter(execution, host) : null

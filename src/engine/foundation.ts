@@ -2,8 +2,10 @@
 // imports the features below it directly.
 
 import type { Clock } from '../core/clock.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Observer } from '../core/observer.ts'
 import type { Ids } from '../core/ids.ts'
+import type { Scope } from '../core/scope.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import type { HostKeys } from '../security/host-secrets.ts'
 import type { Redactor } from '../security/redact.ts'
@@ -12,6 +14,14 @@ import type { Store } from '../store/store.ts'
 import type { Logger } from '../tools/context/tool-context.ts'
 import type { Registry } from '../tools/registry.ts'
 import type { Engine } from './engine.ts'
+
+/** Makes sure that the redactor knows the secrets of a session, before anything of it is shown, logged or recorded. */
+export interface KnownSecrets {
+  /** Reads the secrets of the session and of its parents, unless this process has read them. */
+  ensure(of: Scope): MaybePromise<void>
+  /** Reads them in any case: another process may have set one a moment ago. */
+  refresh(of: Scope): Promise<void>
+}
 
 export interface Foundation {
   readonly clock: Clock
@@ -23,6 +33,7 @@ export interface Foundation {
   readonly keys: HostKeys
   readonly seal: Seal
   readonly redact: Redactor
+  readonly knownSecrets: KnownSecrets
   readonly sizes: Sizes
   readonly registry: Registry
   readonly engine: Engine

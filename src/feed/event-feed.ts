@@ -6,7 +6,6 @@ import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Execution } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
-import { learnSecrets } from '../storage/values/secrets.ts'
 import { decode, fromRow, type Json } from '../core/tool-value.ts'
 import type { EventRecord } from '../store/records/event.ts'
 import { isUnreadable } from '../security/seal.ts'
@@ -90,7 +89,7 @@ const pageSize = 256
 const maxLive = 256
 
 export class Feed {
-  readonly #host: Pick<Foundation, 'store' | 'redact' | 'clock'>
+  readonly #host: Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'clock'>
   readonly #narrator: Narrator
   /** Set while a reader waits for a write. */
   #stopListening: (() => void) | null = null
@@ -98,7 +97,7 @@ export class Feed {
   #wakeups = new Set<() => void>()
   #closed = false
 
-  constructor(host: Pick<Foundation, 'store' | 'redact' | 'clock'>, narrator: Narrator) {
+  constructor(host: Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'clock'>, narrator: Narrator) {
     this.#host = host
     this.#narrator = narrator
   }
@@ -155,7 +154,7 @@ export class Feed {
     const wake = (): void => this.#wake()
     signal?.addEventListener('abort', wake, { once: true })
     try {
-      if (of) await learnSecrets(this.#host, of)
+      if (of) await this.#host.knownSecrets.refresh(of)
       const { erasures } = after ?? { erasures: (await this.#host.store.erased()).count }
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Subscribe before reading, so that a commit during the read triggers another read.
@@ -172,6 +171,7 @@ export class Feed {
         for (const event of events) {
           if (this.#closed || signal?.aborted) return
           position = event.position
+          await this.#host.knownSecrets.ensure(event)
           const feedEvent = await this.#toFeedEvent(event, formatCursor(position, erasures))
           yield narrate === undefined ? feedEvent : { ...feedEvent, ...(await this.#narrator(event, narrate)) }
         }

@@ -66,6 +66,7 @@ export async function deliver(
   const delivered = (task: string | null): NewEvent =>
     eventOf(sessionSubject(of), 'trigger.delivered', at, { trigger: subscription, event, key, task })
   if (row.message !== null) {
+    await host.knownSecrets.ensure(of)
     const noticeRow = {
       at,
       about: 'trigger',

@@ -31,6 +31,8 @@ export interface RedactedStream {
 export class Redactor {
   /** Whether there is any secret to look for. If not, texts need no scan. */
   active: boolean
+  /** How many learned secrets were dropped to stay within the limits. */
+  dropped = 0
   readonly #minLength: number
   /** Increases with each learned secret, so that open streams pick up new ones. */
   #generation = 0
@@ -74,6 +76,7 @@ export class Redactor {
       if (this.#learned.size <= maxLearned && this.#characters <= maxLearnedCharacters) break
       this.#learned.delete(oldest)
       this.#characters -= oldest.length
+      this.dropped++
     }
     if (this.#recent.length <= maxRecent) this.#recent.push(secret)
     this.#learnedChanged = true

@@ -6,7 +6,7 @@ import { type OutputBudget, readablePage, readOutput } from '../calls/output/tru
 import { redactOutcome } from '../calls/output/redact-outcome.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Outcome } from '../core/outcome.ts'
-import type { Redactor } from '../security/redact.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import type { Clock } from '../core/clock.ts'
 import { decode, isAttachment } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
@@ -29,21 +29,23 @@ export const outputPageOptions = { offset: option.number, limit: option.number }
   Parameters<Outputs['read']>[1]
 >
 
+type ReaderHost = Pick<Foundation, 'store' | 'clock' | 'redact' | 'knownSecrets'>
+
 export class RecordReader {
   readonly #store: Store
   readonly #budget: OutputBudget
   readonly #clock: Clock
-  readonly #redact: Redactor
+  readonly #host: ReaderHost
 
-  constructor(store: Store, budget: OutputBudget, clock: Clock, redact: Redactor) {
-    this.#redact = redact
-    this.#store = store
-    this.#clock = clock
+  constructor(host: ReaderHost, budget: OutputBudget) {
+    this.#host = host
+    this.#store = host.store
+    this.#clock = host.clock
     this.#budget = budget
   }
 
   calls(of: Scope): Calls {
-    const calls = callsOf(this.#store, of)
+    const calls = callsOf(this.#host, of)
     return {
       get: (call, at) => readStore(() => calls.get(call, at)),
       list: (query) => readStore(() => calls.list(query)),
@@ -79,7 +81,9 @@ export class RecordReader {
         if (!isOwn || call.outcome === null) throw new PawlError('output_unknown')
         const recorded = decode(call.outcome) as unknown as Outcome
         // Offsets count in the redacted text, which is what the model was shown.
-        const outcome = this.#redact.active ? redactOutcome(recorded, call.outcome, this.#redact) : recorded
+        const { redact, knownSecrets } = this.#host
+        await knownSecrets.ensure(of)
+        const outcome = redact.active ? redactOutcome(recorded, call.outcome, redact) : recorded
         if (limit === undefined) return readablePage(outcome, offset, this.#budget)
         return readOutput(outcome, { limit, ...(offset === undefined ? {} : { offset }) })
       },

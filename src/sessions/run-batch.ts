@@ -18,6 +18,7 @@ import type { Outcome } from '../core/outcome.ts'
 import type { Sizes } from '../core/size-limits.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import type { Scope } from '../core/scope.ts'
+import type { KnownSecrets } from '../engine/foundation.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Seal } from '../security/seal.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
@@ -60,6 +61,7 @@ export class Batches {
   readonly #ids: Ids
   readonly #seal: Seal
   readonly #redact: Redactor
+  readonly #knownSecrets: KnownSecrets
   readonly #moves: BackgroundMoves
   /** Open calls of this process, for cancelling a session. */
   readonly #openCalls = new Map<string, CallPosition>()
@@ -79,6 +81,7 @@ export class Batches {
     this.#ids = host.ids
     this.#seal = host.seal
     this.#redact = host.redact
+    this.#knownSecrets = host.knownSecrets
     this.#moves = new BackgroundMoves(host)
   }
 
@@ -319,7 +322,7 @@ export class Batches {
     }
   }
 
-  /** Returns a promise only if a hook projects the result or secrets are loaded first. */
+  /** Returns a promise only if a hook projects the result or secrets are read first. */
   #toCallOutcome(
     request: NewCall,
     order: number,
@@ -331,7 +334,8 @@ export class Batches {
     // The result of a nested call is read by a body, not by a model, so hooks do not project it.
     const hookFactsOf = batch.options.root === undefined ? () => hookFacts(call, request, batch.options) : null
     const show = (): MaybePromise<readonly ModelPart[]> => this.#show(ended, uid, batch.canReadOutput, hookFactsOf)
-    const parts = batch.options.loadSecrets ? batch.options.loadSecrets().then(show) : show()
+    const learning = batch.options.loadSecrets?.() ?? this.#knownSecrets.ensure(request.position)
+    const parts = learning ? learning.then(show) : show()
     const build = (modelParts: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended
       // A body gets the raw outcome; the caller of run() gets the redacted one.

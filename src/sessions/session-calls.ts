@@ -15,6 +15,9 @@ import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { UsageOf } from '../models/turn-interface.ts'
+import { redactMessages } from '../calls/output/redact-outcome.ts'
+import type { Foundation } from '../engine/foundation.ts'
+import type { Redactor } from '../security/redact.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/records/wait-resolution.ts'
 import { collections } from '../store/collections.ts'
@@ -102,9 +105,14 @@ export const callsQueryOptions = {
   after: option.string,
 } satisfies OptionTable<CallsQuery>
 
-export function callsOf(store: Store, of: Scope): Calls {
+/** The messages of the outcomes are redacted, like those that run() returns. */
+export function callsOf(
+  { store, redact, knownSecrets }: Pick<Foundation, 'store' | 'redact' | 'knownSecrets'>,
+  of: Scope,
+): Calls {
   return {
     async get(call, { batch = '', occurrence = 0 } = {}) {
+      await knownSecrets.ensure(of)
       const record = await findCall(store, of, call, batch, occurrence)
       if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
       const [steps, waits, usage] = await Promise.all([
@@ -113,7 +121,7 @@ export function callsOf(store: Store, of: Scope): Calls {
         readUsage(store, of, record.uid),
       ])
       return {
-        ...summary(record),
+        ...summary(record, redact),
         input: decode(record.args ?? record.input),
         steps: stepDetails(steps),
         waits: waitDetails(waits),
@@ -124,10 +132,11 @@ export function callsOf(store: Store, of: Scope): Calls {
       checkOptions(query, callsQueryOptions, 'calls.list()')
       const { status, tool, limit = 100, after = '' } = query ?? {}
       const found: CallSummary[] = []
+      await knownSecrets.ensure(of)
       for (let from = after; ;) {
         const records = await store.callsOf(of, { after: from, limit: pageSize })
         for (const record of records) {
-          const item = summary(record)
+          const item = summary(record, redact)
           if (tool !== undefined && item.name !== tool && record.tool !== tool) continue
           if (status !== undefined && item.state !== status && item.outcome?.status !== status) continue
           if (found.push(item) === limit) return found
@@ -162,7 +171,7 @@ async function findCall(
   return store.callAt({ tenant, session, batch: keyBatch, id: call.idempotencyKey, occurrence: 0 })
 }
 
-function summary(record: CallRecord): CallSummary {
+function summary(record: CallRecord, redact: Redactor): CallSummary {
   const { uid, principal, state, attempt: attempts, createdAt, startedAt, settledAt, outcome, options } = record
   const { batch, id, occurrence } = record.position
   const { callId = id, name = record.tool } = parseCallOptions(options)
@@ -179,7 +188,7 @@ function summary(record: CallRecord): CallSummary {
     createdAt,
     startedAt,
     settledAt,
-    outcome: outcome === null ? null : (decode(outcome) as unknown as Outcome),
+    outcome: outcome === null ? null : redactMessages(decode(outcome) as unknown as Outcome, redact),
   }
 }
 

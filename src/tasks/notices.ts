@@ -16,7 +16,6 @@ import { unlessUnreadable } from '../store/skip-unreadable.ts'
 import type { DocumentName, DocumentWrite } from '../store/store.ts'
 import type { Task } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, TaskReadPorts } from './ports.ts'
-import { learnSecrets } from '../storage/values/secrets.ts'
 import { readMovedTask, readTask, taskResult, modelSummary } from './read-task.ts'
 import { collections } from '../store/collections.ts'
 
@@ -44,7 +43,7 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
   const of = { tenant, session }
   const list = async (): Promise<Notice[]> => {
     const found: Notice[] = []
-    await learnSecrets(host, of)
+    await host.knownSecrets.refresh(of)
     for await (const { key, revision } of collections.taskWake.iterate(store, of)) {
       // One unreadable task must not hide the notices of the others.
       const task = await unlessUnreadable(() => readTask(host, of, key))

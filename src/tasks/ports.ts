@@ -35,7 +35,7 @@ export interface TaskCallRequest {
 }
 
 /** Dependencies of the functions that read tasks. */
-export interface TaskReadPorts extends Pick<Foundation, 'store' | 'redact'> {
+export interface TaskReadPorts extends Pick<Foundation, 'store' | 'redact' | 'knownSecrets'> {
   readonly renderer: CallRenderer
 }
 

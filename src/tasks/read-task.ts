@@ -43,7 +43,7 @@ export const readMovedTask = (host: TaskReadPorts, of: Scope, uid: string): Prom
 
 /** Undefined if the call of the task was pruned. */
 export async function taskFromDocument(
-  { store, redact }: TaskReadPorts,
+  { store, redact, knownSecrets }: TaskReadPorts,
   stored: StoredDocument,
   pendingAsks: PendingAsks = new PendingAsks(store),
 ): Promise<Task | undefined> {
@@ -54,6 +54,7 @@ export async function taskFromDocument(
     store.document(collections.taskRun.name(stored, stored.key)),
   ])
   if (!call) return undefined
+  await knownSecrets.ensure(stored)
   const waits = call.state === 'settled' ? [] : await store.waitsOf(call.uid)
   const outcome = call.outcome === null ? null : redactMessages(decode(call.outcome) as unknown as Outcome, redact)
   const ran = run ? collections.taskRun.parse(run.value) : newRun

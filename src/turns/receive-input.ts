@@ -4,7 +4,6 @@
 import { isWoken } from '../store/records/conversation.ts'
 import type { Outcome } from '../core/outcome.ts'
 import { callsIn } from '../models/message.ts'
-import { learnSecrets } from '../storage/values/secrets.ts'
 import { isInBackground } from '../tasks/is-background.ts'
 import { arrivals, hasNewUserMessage } from './conversation/arrived-messages.ts'
 import { deliverNotice } from './conversation/deliver-notice.ts'
@@ -16,7 +15,7 @@ import { nothingToAnswer, tooManyAnswers } from './turn-failures.ts'
 /** Appends the user's message and pending input. Returns a failure if the turn's frame no longer exists. */
 export async function beginTurn(run: TurnRun): Promise<Outcome | null> {
   const { execution, host, tools } = run
-  await learnSecrets(host, execution.request.position)
+  await host.knownSecrets.refresh(execution.request.position)
   // Loading has a short timeout, and a failed provider connection is logged there.
   await Promise.allSettled(tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
   run.mayRetract &&= await mayHaveAsked(run)

@@ -12,7 +12,6 @@ import type { CallPart, ResultPart } from '../models/message.ts'
 import type { CallAsk, CallOutcome, OpenCall } from '../sessions/call-request.ts'
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import type { Batch } from '../sessions/collect-outcomes.ts'
-import { learnSecrets } from '../storage/values/secrets.ts'
 import type { DocumentWrite } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { hasNewUserMessage } from './conversation/arrived-messages.ts'
@@ -114,7 +113,7 @@ async function runBatch(
     ...(within === null ? {} : { within }),
     onFailure: 'continue',
     signal,
-    loadSecrets: coalesced(() => learnSecrets(host, position)),
+    loadSecrets: coalesced(() => host.knownSecrets.refresh(position)),
     receivesNotices: true,
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })

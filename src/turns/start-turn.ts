@@ -84,6 +84,7 @@ function turnHandle(
   const started = startOnEngine(host, newCall, first)
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
+    await host.knownSecrets.refresh(newCall.position) // an agent on another worker may have set a secret
     return { ...(redactMessages(ended, host.redact) as unknown as Outcome<TurnValue>), turn: id }
   })
   const cancel = async (reason: string, by?: string): Promise<boolean> =>

@@ -113,6 +113,7 @@ const host = {
   toolsets: { toolsetFor: () => tools },
   observer: null,
   redact: new Redactor([]),
+  knownSecrets: { ensure: () => {}, refresh: () => Promise.resolve() },
   registry: { away: [] },
   apps: null,
   approvals: {

@@ -20,7 +20,7 @@ import { findCopiedMarks, hiddenMark, mayHideFields, maskArgs, withoutReceived }
 
 const callbackTimeoutMs = 30_000
 
-export interface ValidationPorts extends Pick<Foundation, 'clock' | 'logger' | 'redact'> {
+export interface ValidationPorts extends Pick<Foundation, 'clock' | 'logger' | 'redact' | 'knownSecrets'> {
   readonly toolsets: PinnedToolsets
 }
 
@@ -67,6 +67,7 @@ export const createEditValidator =
     // process that wrote it may have known other secrets. The item may be stored before `call.args` is, hence the
     // fallback to the input.
     const original = decode(call.args ?? call.input)
+    await ports.knownSecrets.ensure(call.position)
     const masked = ports.redact.deep(maskArgs(tool, decode(itemArgs), tools))
     const copiedMarks: string[] = []
     const input = isEqual(masked, original)

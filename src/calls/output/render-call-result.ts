@@ -2,12 +2,12 @@
 
 import type { HookFacts } from '../admission/hook-definition.ts'
 import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
+import type { Foundation } from '../../engine/foundation.ts'
 import type { ProjectOutcome } from './outcome-for-model.ts'
 import { type CallRecord, parseCallOptions } from '../../store/records/call-record.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import { decode } from '../../core/tool-value.ts'
 import { readOutputName } from '../../tools/read-output-tool.ts'
-import type { Registry } from '../../tools/registry.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 
 export interface CallRenderer {
@@ -16,9 +16,13 @@ export interface CallRenderer {
   text(call: CallRecord): Promise<string>
 }
 
-export function callRenderer(show: ProjectOutcome, registry: Registry): CallRenderer {
+export function callRenderer(
+  show: ProjectOutcome,
+  { registry, knownSecrets }: Pick<Foundation, 'registry' | 'knownSecrets'>,
+): CallRenderer {
   const toolsOf = ({ position }: CallRecord): Toolset => registry.toolsetFor(position.tenant, position.session)
   const parts: CallRenderer['parts'] = async (call, canReadOn) => {
+    await knownSecrets.ensure(call.position)
     const text = call.outcome ?? 'null'
     return show({ outcome: decode(text) as unknown as Outcome, text }, call.uid, canReadOn, () =>
       factsOf(call, toolsOf(call)),

@@ -80,15 +80,6 @@ export function openSecrets(
   }
 }
 
-/** Passes all secrets of a session to the redactor, including those that other workers set. */
-export async function learnSecrets(
-  { store, redact }: Pick<Foundation, 'store' | 'redact'>,
-  { tenant, session }: Scope,
-): Promise<void> {
-  for await (const { value } of collections.secret.iterate(store, { tenant, session }))
-    redact.learn(parseRow(value).text)
-}
-
 const statOf = (name: string, { at, by = 'host', tools }: Row): SecretStat => ({
   name,
   setAt: at,

@@ -11,7 +11,6 @@ import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 import type { DocumentWrite } from '../../store/store.ts'
-import { learnSecrets } from '../../storage/values/secrets.ts'
 import { acknowledgeRows, movedCallNotice, openNotices } from '../../tasks/notices.ts'
 import { readTask } from '../../tasks/read-task.ts'
 import type { TurnHost } from '../ports.ts'
@@ -44,7 +43,7 @@ export async function arrivals(
   // Usually nothing has arrived; one read finds that out.
   const found = await host.store.nonEmptyCollections([...pendingInput, secretCollection], { tenant, session })
   // A secret may have been set since, and the new input may contain it.
-  if (found.includes(secretCollection)) await learnSecrets(host, { tenant, session })
+  if (found.includes(secretCollection)) await host.knownSecrets.refresh({ tenant, session })
   if (!found.some((list) => list !== secretCollection)) return []
   return [
     ...(await owedResults(host, execution, canReadOutput)),

@@ -8,7 +8,6 @@ import { PawlError } from '../../core/errors.ts'
 import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
 import type { Messages } from '../../models/turn-interface.ts'
-import { learnSecrets } from '../../storage/values/secrets.ts'
 import type { TurnHost } from '../ports.ts'
 import { readMessage } from './history.ts'
 import { shownMessage } from './mask-message.ts'
@@ -36,7 +35,7 @@ export function openMessages(host: TurnHost, { tenant, session }: Scope): Messag
     async list(page) {
       checkOptions(page, pageOptions, 'messages.list()', 'turn_invalid')
       const { after = 0, limit = 200 } = page ?? {}
-      await learnSecrets(host, of)
+      await host.knownSecrets.refresh(of)
       const rows = await store.documentsOf({
         of: collections.message.of,
         ...of,
@@ -68,7 +67,7 @@ export function openMessages(host: TurnHost, { tenant, session }: Scope): Messag
       messageWatcher.notify(of)
     },
     async waiting() {
-      await learnSecrets(host, of)
+      await host.knownSecrets.refresh(of)
       const found = []
       for await (const { value } of collections.messageSent.iterate(store, of)) {
         const { id, text, when } = collections.messageSent.parse(value)

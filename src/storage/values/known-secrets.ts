@@ -1,0 +1,71 @@
+// Which sessions' secrets the redactor of this process knows. Everything that shows, logs or records text of a session
+// asks it first, so a secret that another process has set is redacted too. A session costs one read per process.
+
+import { lengthPrefixed } from '../../core/ids.ts'
+import { type MaybePromise, chain } from '../../core/maybe-promise.ts'
+import type { Scope } from '../../core/scope.ts'
+import type { Foundation, KnownSecrets } from '../../engine/foundation.ts'
+import { collections } from '../../store/collections.ts'
+import { parseRow } from './value-rows.ts'
+
+/** Older sessions are read again when they are used again. */
+const maxSessions = 10_000
+
+/** What was current when the secrets of a session were read. If either changed, they are read again. */
+interface ReadState {
+  readonly remoteWrites: number
+  readonly dropped: number
+}
+
+export interface OpenKnownSecrets extends KnownSecrets {
+  close(): void
+}
+
+export function openKnownSecrets({ store, redact }: Pick<Foundation, 'store' | 'redact'>): OpenKnownSecrets {
+  const sessions = new Map<string, ReadState | Promise<void>>()
+  /** Counts hints about writes of other processes: one of them may have set a secret. */
+  let remoteWrites = 0
+  const stopListening = store.onHint(({ outside }) => void (outside && remoteWrites++))
+
+  const { secret, sessionParent } = collections
+  /** Learns the secrets of the session, and of its parents: an agent reads what its parent passes on. */
+  const learn = async ({ tenant, session }: Scope): Promise<void> => {
+    const visited = new Set<string>()
+    for (let next: string | undefined = session; next !== undefined && !visited.has(next);) {
+      visited.add(next)
+      const of: Scope = { tenant, session: next }
+      for await (const { value } of secret.iterate(store, of)) redact.learn(parseRow(value).text)
+      next = (await sessionParent.read(store, of))?.session
+    }
+  }
+  /** Synchronous if the store is and the session has neither secrets nor a parent. */
+  const read = ({ tenant, session }: Scope): MaybePromise<void> =>
+    chain(store.nonEmptyCollections([secret.of, sessionParent.of], { tenant, session }), (found) =>
+      found.length === 0 ? undefined : learn({ tenant, session }),
+    )
+
+  const ensure = ({ tenant, session }: Scope): MaybePromise<void> => {
+    if (session === '') return
+    const key = lengthPrefixed(tenant, session)
+    const known = sessions.get(key)
+    if (known instanceof Promise) return known
+    if (known && known.remoteWrites === remoteWrites && known.dropped === redact.dropped) return
+    // Taken before the read: a write during it causes another read.
+    const before = remoteWrites
+    const done = (): void => {
+      sessions.delete(key)
+      sessions.set(key, { remoteWrites: before, dropped: redact.dropped })
+      const [oldest] = sessions.keys()
+      if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest)
+    }
+    const reading = read({ tenant, session })
+    if (!(reading instanceof Promise)) return done()
+    const pending = reading.then(done, (error: unknown) => {
+      sessions.delete(key)
+      throw error
+    })
+    sessions.set(key, pending)
+    return pending
+  }
+  return { ensure, refresh: async (of) => read(of), close: stopListening }
+}
