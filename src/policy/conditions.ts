@@ -9,7 +9,7 @@
 // schema or in `prepare`, which run before policy.
 
 import type { RE2JS } from 're2js'
-import { loadRe2 } from '../tools/re2.ts'
+import { compilePattern } from '../tools/patterns/compile-pattern.ts'
 import { optionProblem, type OptionTable } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import { type Json, toRecordedForm } from '../core/tool-value.ts'
@@ -34,7 +34,8 @@ export interface Condition {
   /** A substring of a string, or an item of an array. */
   readonly includes?: Json
   /**
-   * A regular expression that matches anywhere in a string. It runs in linear time: no look-around, no back-references.
+   * A regular expression of ECMAScript with the `u` flag that matches anywhere in a string. It runs in linear time: no
+   * look-around, no back-references. To ignore case, write `(?i:…)`.
    */
   readonly matches?: string
   /** Whether the field is present. A null is present. */
@@ -258,10 +259,9 @@ const nonEmptyText = (operand: Json, refuse: Refuse): string =>
   typeof operand === 'string' && operand !== '' ? operand : refuse('', 'is not a non-empty string')
 
 function compileRegExp(pattern: string, refuse: Refuse): RE2JS {
-  try {
-    const engine = loadRe2()
-    return engine.compile(engine.translateRegExp(pattern))
-  } catch {
-    return refuse('', 'is not a regular expression that runs in linear time (no look-around, no back-references)')
-  }
+  const compiled = compilePattern(pattern)
+  if ('engine' in compiled) return compiled.engine
+  return 'invalid' in compiled
+    ? refuse('', `is not a regular expression: ${compiled.invalid}`)
+    : refuse('', `is not a regular expression that runs in linear time: ${compiled.unsupported}`)
 }

@@ -3,7 +3,7 @@
 
 import { spawnName } from '../core/task-state.ts'
 import { encode, type Json } from '../core/tool-value.ts'
-import { loadRe2 } from './re2.ts'
+import { compilePattern } from './patterns/compile-pattern.ts'
 import { pathText, type Problem } from './validation-problem.ts'
 import type { JsonSchema } from './schema.ts'
 import type { Tool } from './tool.ts'
@@ -136,12 +136,8 @@ function maskProperties(masking: Masking, schema: Schema, value: { readonly [key
 
 /** Runs in linear time, because the pattern may be untrusted. A pattern the engine cannot compile counts as a match. */
 function keyMatches(pattern: string, key: string): boolean {
-  try {
-    const linear = loadRe2()
-    return linear.compile(linear.translateRegExp(pattern)).test(key)
-  } catch {
-    return true
-  }
+  const compiled = compilePattern(pattern)
+  return 'engine' in compiled ? compiled.engine.test(key) : true
 }
 
 /** Resolves a local reference. Undefined for forms that are not followed here, such as anchors. */

@@ -1,7 +1,16 @@
 // A session's secrets are redacted by a process in which no body has read them: after a restart, in a process that only
 // reads, and in an agent's session.
 
-import { createRuntime, fail, type Logger, type Runtime, type RuntimeOptions, tool, type Tool } from 'pawl'
+import {
+  createRuntime,
+  fail,
+  type Logger,
+  type Runtime,
+  type RuntimeOptions,
+  tool,
+  type Tool,
+  type ToolContext,
+} from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
 import { freshMemory } from '../kit/stores/fresh-store.ts'
@@ -118,9 +127,9 @@ test('AGENT-1 DUR-12: an agent on another worker redacts the secrets of its pare
   await first.session('s').secrets.set('key', secret)
   await first.close()
   const model = scriptedModel(['Done.'])
-  const delegate = leaky('delegate', async (_: unknown, ctx: never) => {
-    const { turn } = ctx as { turn(request: object): Promise<{ status: string }> }
-    return (await turn({ model: 'scripted', message: `use ${secret}`, tools: [] })).status
+  const delegate = leaky('delegate', async (_: unknown, ctx: ToolContext) => {
+    const { status } = await ctx.turn({ model: 'scripted', message: `use ${secret}`, tools: [] })
+    return status
   })
   const runtime = await opened({ store, models: [model], tools: [delegate] })
   await runtime.session('s').run([{ id: 'a', name: 'delegate' }])
