@@ -209,6 +209,7 @@ export class Feed {
       return { ...event, body: this.#host.redact.deep(event.body), cursor } as FeedEvent
     const text = await this.#outcomeOf(event.call)
     if (!text) return { ...event, cursor }
+    const { redact } = this.#host
     const outcome = decode(text) as unknown as Outcome
     // Only the model may see a secret that a tool reveals to it, so readers of the feed do not.
     if (outcome.status === 'success' && outcome.reveals)
@@ -216,7 +217,8 @@ export class Feed {
     return {
       ...event,
       cursor,
-      outcome: this.#host.redact.text(text) === text ? outcome : this.#host.redact.deep(outcome),
+      // Escapes in the recorded form may hide a secret, so only a form without them shows that there is none.
+      outcome: !text.includes('\\') && redact.text(text) === text ? outcome : redact.deep(outcome),
     }
   }
 

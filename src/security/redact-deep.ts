@@ -6,20 +6,29 @@ import { isAttachment, maxDepth, mintAttachment } from '../core/tool-value.ts'
 
 type RedactText = (text: string) => string
 
+interface Redact {
+  readonly text: RedactText
+  readonly number: RedactText
+}
+
 /** Slightly deeper than a recorded value may be. Anything deeper is replaced by `tooDeep`. */
 const maxRedactDepth = maxDepth + 16
 const tooDeep = '[too deep to be shown]'
 
-export function redactDeep<T>(value: T, redact: RedactText): T {
-  return walk(value, redact, new Map(), 0) as T
+/** `redactNumber`: for the decimal text of a number; default: like any text. */
+export function redactDeep<T>(value: T, redact: RedactText, redactNumber: RedactText = redact): T {
+  return walk(value, { text: redact, number: redactNumber }, new Map(), 0) as T
 }
 
-function walk(value: unknown, redact: RedactText, seen: Map<object, unknown>, depth: number): unknown {
-  if (typeof value === 'string') return redact(value)
+function walk(value: unknown, redact: Redact, seen: Map<object, unknown>, depth: number): unknown {
+  if (typeof value === 'string') return redact.text(value)
+  if (typeof value === 'number' || typeof value === 'bigint') return walkNumber(value, redact)
   if (typeof value !== 'object' || value === null) return value
   if (isAttachment(value)) {
     const { name } = value.ref
-    return name === undefined || redact(name) === name ? value : mintAttachment({ ...value.ref, name: redact(name) })
+    return name === undefined || redact.text(name) === name
+      ? value
+      : mintAttachment({ ...value.ref, name: redact.text(name) })
   }
   if (seen.has(value)) return seen.get(value)
   if (depth > maxRedactDepth) return tooDeep
@@ -35,8 +44,17 @@ function walk(value: unknown, redact: RedactText, seen: Map<object, unknown>, de
   }
 }
 
+/** A number whose decimal text contains a secret is replaced by the redacted text. */
+function walkNumber(value: number | bigint, redact: Redact): unknown {
+  const shown = String(value)
+  // Most numbers are shorter than any secret.
+  if (shown.length < 4) return value
+  const clean = redact.number(shown)
+  return clean === shown ? value : clean
+}
+
 /** The copy is registered before its items are walked, so that a cycle points at the copy. */
-function walkList(list: readonly unknown[], redact: RedactText, seen: Map<object, unknown>, depth: number): unknown {
+function walkList(list: readonly unknown[], redact: Redact, seen: Map<object, unknown>, depth: number): unknown {
   const copy: unknown[] = []
   seen.set(list, copy)
   let changed = false
@@ -48,12 +66,12 @@ function walkList(list: readonly unknown[], redact: RedactText, seen: Map<object
   return copyIfChanged(list, copy, changed, seen)
 }
 
-function walkObject(from: object, redact: RedactText, seen: Map<object, unknown>, depth: number): unknown {
+function walkObject(from: object, redact: Redact, seen: Map<object, unknown>, depth: number): unknown {
   const copy: Record<string, unknown> = {}
   seen.set(from, copy)
   let changed = false
   for (const [key, item] of Object.entries(from)) {
-    const name = redact(key)
+    const name = redact.text(key)
     const next = walk(item, redact, seen, depth + 1)
     changed ||= next !== item || name !== key
     Object.defineProperty(copy, name, { value: next, enumerable: true, configurable: true, writable: true })
@@ -62,7 +80,7 @@ function walkObject(from: object, redact: RedactText, seen: Map<object, unknown>
 }
 
 /** Redacts message, stack, causes and all own properties. */
-function walkError(error: Error, redact: RedactText, seen: Map<object, unknown>, depth: number): unknown {
+function walkError(error: Error, redact: Redact, seen: Map<object, unknown>, depth: number): unknown {
   const copy = Object.create(Object.getPrototypeOf(error) as object) as Record<string, unknown>
   seen.set(error, copy)
   let changed = false
@@ -89,14 +107,14 @@ function copyIfChanged(from: object, copy: object, changed: boolean, seen: Map<o
 }
 
 /** A URL, headers, bytes or any class instance: replaced by its redacted printed form if that contains a secret. */
-function redactOpaque(value: object, redact: RedactText): unknown {
+function redactOpaque(value: object, redact: Redact): unknown {
   const shown = ArrayBuffer.isView(value)
     ? Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString()
     : inspect(value, { depth: 8, maxStringLength: null })
-  const clean = redact(shown)
+  const clean = redact.text(shown)
   if (clean !== shown) return clean
   const json = jsonOf(value)
-  return json !== undefined && redact(json) !== json ? redact(json) : value
+  return json !== undefined && redact.text(json) !== json ? redact.text(json) : value
 }
 
 function jsonOf(value: object): string | undefined {

@@ -1,9 +1,12 @@
 // Redaction by value: the host names its secrets, and they are removed wherever text is shown to a model or a person or
-// logged, in every encoding: plain, base64 (at any byte offset), base64url, hex, URL-encoded, JSON-escaped. Values that
-// tool bodies receive are not changed.
+// logged, in every encoding: plain, base64 (at any byte offset), base64url, hex, URL-encoded, JSON-escaped; each also
+// broken into lines or written with HTML entities; single lines of a key; digits as a number. Values that tool bodies
+// receive are not changed.
 
 import { option } from '../core/check-options.ts'
-import { SecretMatcher, MatchStream } from './secret-matcher.ts'
+import { decodeText } from './decoded-text.ts'
+import { MatchStream, redactedMark } from './match-stream.ts'
+import { SecretMatcher } from './secret-matcher.ts'
 import { redactDeep } from './redact-deep.ts'
 
 /** Redacting shorter secrets would remove words from ordinary text. */
@@ -113,7 +116,12 @@ export class Redactor {
 
   /** Redacts all texts in a value. Returns the value itself if it contains no secret. */
   deep<T>(value: T): T {
-    return redactDeep(value, (text) => this.text(text))
+    const redactNumber = (digits: string): string => {
+      const clean = this.text(digits)
+      // A short secret occurs in ordinary numbers by chance, so only the whole number counts.
+      return this.#minLength < minSecretLength && clean !== redactedMark ? digits : clean
+    }
+    return redactDeep(value, (text) => this.text(text), redactNumber)
   }
 
   /** If the host's function throws, its last answer is used. */
@@ -161,8 +169,26 @@ function encodingsOf(secret: string, minLength: number): string[] {
     ...base64Encodings(bytes),
     ...urlEncodings(secret),
     ...jsonEncodings(secret),
+    ...secretLines(secret),
   ]
-  return all.filter((each) => each.length >= minLength)
+  // The decoded text of a match-stream has no line breaks and entities, so a secret that has some is matched without.
+  const decoded = all.map(decodeText).filter((each, index) => each !== all[index])
+  return [...all, ...decoded].filter((each) => each.length >= minLength)
+}
+
+/** A shorter line may be an ordinary word; only the last line of a key is often short. */
+const minLineLength = 16
+const maxLines = 256
+
+/**
+ * The lines of a key, each a secret of its own: tools number, quote and filter lines. Lines with spaces are left out,
+ * because they may be ordinary text, and so are the lines that frame a key.
+ */
+function secretLines(secret: string): string[] {
+  const lines = secret.split(/[\r\n]+|(?:\\[rn])+/, maxLines).map((line) => line.trim())
+  if (lines.length < 2) return []
+  const least = secret.includes('-----BEGIN ') ? minSecretLength : minLineLength
+  return lines.filter((line) => line.length >= least && !/[\s"]|^-----/.test(line))
 }
 
 /**

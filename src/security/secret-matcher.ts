@@ -1,9 +1,7 @@
-// Finds any of a set of texts in a stream of characters in one linear pass (Aho-Corasick). redact.ts uses it.
+// Finds any of a set of texts in a stream of characters in one linear pass (Aho-Corasick). match-stream.ts uses it.
 //
 // The trie takes hundreds of bytes per character, so only the first characters of long texts are in it. Where such a
 // beginning is found, that text alone is matched further (Knuth-Morris-Pratt).
-
-export const redactedMark = '[redacted]'
 
 /** Only this many characters of a text are in the trie. The rest of a longer text is matched separately. */
 const headLength = 32
@@ -116,68 +114,60 @@ export class SecretMatcher {
 
 const noLongTexts: readonly LongText[] = []
 
-interface Span {
-  readonly from: number
-  readonly to: number
-}
-
-/** Replaces matches in a text that may arrive in pieces. */
-export class MatchStream {
+/** One pass of some matchers over a sequence of characters. */
+export class MatchScan {
   readonly #matchers: readonly SecretMatcher[]
   /** Current state of each matcher. */
   readonly #states: number[]
   /** Long texts being matched: as a set for lookup, and as a list for fast iteration. */
   readonly #activeLongTexts = new Set<LongText>()
   #longMatches: LongMatch[] = []
-  /** Text that was read but not returned yet, and its offset in the whole stream. */
-  #buffer = ''
-  #start = 0
-  /** Ranges to replace, ordered and disjoint. */
-  #spans: Span[] = []
 
-  /** Overlapping matches of any matcher are replaced together. */
-  constructor(...matchers: readonly SecretMatcher[]) {
+  constructor(matchers: readonly SecretMatcher[]) {
     this.#matchers = matchers
     this.#states = matchers.map(() => 0)
   }
 
-  /** Redacts a complete text. Returns the same string if nothing matches. */
-  whole(text: string): string {
-    this.#read(text)
-    return this.#spans.length === 0 ? text : this.end()
+  /** How many of the last characters may be the beginning of a match. */
+  get pending(): number {
+    let pending = 0
+    for (let which = 0; which < this.#matchers.length; which++) {
+      const depth = (this.#matchers[which] as SecretMatcher).depth(this.#states[which] as number)
+      if (depth > pending) pending = depth
+    }
+    for (const { matched } of this.#longMatches) if (matched > pending) pending = matched
+    return pending
   }
 
-  push(piece: string): string {
-    this.#read(piece)
-    const depths = this.#matchers.map((matcher, which) => matcher.depth(this.#states[which] as number))
-    const pending = Math.max(...depths, ...this.#longMatches.map(({ matched }) => matched))
-    return this.#flush(this.#start + this.#buffer.length - pending)
+  /** Reads a character. Returns the length of the longest match that ends with it, or 0. */
+  read(unit: number): number {
+    let longest = this.#longMatches.length > 0 ? this.#advanceLongMatches(unit) : 0
+    const matchers = this.#matchers
+    const states = this.#states
+    for (let which = 0; which < matchers.length; which++) {
+      const matcher = matchers[which] as SecretMatcher
+      const state = (states[which] = matcher.step(states[which] as number, unit))
+      const length = matcher.ends(state)
+      if (length > longest) longest = length
+      for (const long of matcher.longTextsAt(state) ?? noLongTexts) this.#startLongMatch(long)
+    }
+    return longest
   }
 
-  end(): string {
+  /** Continues from where another scan with the same matchers is. */
+  copy(from: MatchScan): void {
+    this.reset()
+    for (const [which, state] of from.#states.entries()) this.#states[which] = state
+    for (const each of from.#longMatches) {
+      this.#longMatches.push({ ...each })
+      this.#activeLongTexts.add(each.long)
+    }
+  }
+
+  reset(): void {
     this.#states.fill(0)
     this.#activeLongTexts.clear()
     this.#longMatches = []
-    return this.#flush(this.#start + this.#buffer.length)
-  }
-
-  #read(piece: string): void {
-    const matchers = this.#matchers
-    const states = this.#states
-    let at = this.#start + this.#buffer.length
-    for (let index = 0; index < piece.length; index++) {
-      const unit = piece.charCodeAt(index)
-      at++
-      if (this.#longMatches.length > 0) this.#advanceLongMatches(unit, at)
-      for (let which = 0; which < matchers.length; which++) {
-        const matcher = matchers[which] as SecretMatcher
-        const state = (states[which] = matcher.step(states[which] as number, unit))
-        const length = matcher.ends(state)
-        if (length > 0) this.#addSpan(at - length, at)
-        for (const long of matcher.longTextsAt(state) ?? noLongTexts) this.#startLongMatch(long)
-      }
-    }
-    this.#buffer += piece
   }
 
   #startLongMatch(long: LongText): void {
@@ -187,7 +177,8 @@ export class MatchStream {
   }
 
   /** Drops a long text when fewer characters than its head match: from there the trie finds it again. */
-  #advanceLongMatches(unit: number, at: number): void {
+  #advanceLongMatches(unit: number): number {
+    let longest = 0
     let dropped = false
     for (const each of this.#longMatches) {
       const { text, fallbacks } = each
@@ -196,42 +187,10 @@ export class MatchStream {
       while (matched > 0 && text.charCodeAt(matched) !== unit) matched = fallbacks[matched] as number
       if (text.charCodeAt(matched) === unit) matched++
       each.matched = matched
-      if (matched === text.length) this.#addSpan(at - matched, at)
+      if (matched === text.length && matched > longest) longest = matched
       if (matched < headLength) dropped = this.#activeLongTexts.delete(each.long)
     }
     if (dropped) this.#longMatches = this.#longMatches.filter(({ matched }) => matched >= headLength)
-  }
-
-  /** Adds a range and merges it with those it overlaps. */
-  #addSpan(from: number, to: number): void {
-    let first = from
-    for (let last = this.#spans.at(-1); last && last.to >= first; last = this.#spans.at(-1)) {
-      first = Math.min(first, last.from)
-      this.#spans.pop()
-    }
-    this.#spans.push({ from: first, to })
-  }
-
-  /** Returns the text before `until`. No range that ends before it can still grow. */
-  #flush(until: number): string {
-    let out = ''
-    let at = this.#start
-    let flushed = 0
-    for (const { from, to } of this.#spans) {
-      if (to > until) break
-      out += this.#slice(at, from) + redactedMark
-      at = to
-      flushed++
-    }
-    this.#spans = this.#spans.slice(flushed)
-    const end = Math.max(at, Math.min(until, this.#spans[0]?.from ?? until))
-    out += this.#slice(at, end)
-    this.#buffer = this.#buffer.slice(end - this.#start)
-    this.#start = end
-    return out
-  }
-
-  #slice(from: number, to: number): string {
-    return this.#buffer.slice(from - this.#start, to - this.#start)
+    return longest
   }
 }

@@ -126,9 +126,10 @@ const maxSummaryLength = 500
 
 /** One line about the outcome. */
 function summaryOf(outcome: Outcome, redact: Redactor): string {
+  const json = (value: unknown): string => JSON.stringify(redact.active ? redact.deep(value) : value)
   const text =
     outcome.status === 'success'
-      ? (outcome.summary ?? (typeof outcome.value === 'string' ? outcome.value : JSON.stringify(outcome.value)))
+      ? (outcome.summary ?? (typeof outcome.value === 'string' ? outcome.value : json(outcome.value)))
       : outcome.status === 'failure'
         ? outcome.failure.message
         : outcome.status === 'cancelled'

@@ -81,6 +81,69 @@ describe('DUR-12: secrets are redacted in every encoding', () => {
   })
 })
 
+describe('DUR-12: secrets in lines, entities, numbers and truncated texts', () => {
+  const key = `-----BEGIN KEY-----\n${'QUJD/0VGR+hJSktMTU5PUFFSU1RVVldYWVphYmNkZWY='
+    .repeat(4)
+    .match(/.{1,64}/g)
+    ?.join('\n')}\n-----END KEY-----`
+  const own = new Redactor([secret, '4915550123', key])
+
+  test('a number that contains a secret of digits is replaced, other numbers are not', () => {
+    expect(own.deep({ a: 4915550123, b: -14915550123.5, c: 4915550124, d: 4915550123n, e: [7, 1e21] })).toEqual({
+      a: '[redacted]',
+      b: '-1[redacted].5',
+      c: 4915550124,
+      d: '[redacted]',
+      e: [7, 1e21],
+    })
+  })
+
+  test('each line of a key is redacted by itself, with any indentation and line end', () => {
+    for (const end of ['\n', '\r\n', '\n    ', '\\n', '\r\n\t'])
+      expect(own.text(`x ${key.replaceAll('\n', end)} y`)).toBe('x [redacted] y')
+    const lines = key.split('\n').slice(1, -1)
+    expect(lines.length).toBeGreaterThan(1)
+    for (const line of lines) expect(own.text(`7| ${line}`)).toBe('7| [redacted]')
+    expect(own.text('-----BEGIN KEY-----')).toBe('-----BEGIN KEY-----')
+  })
+
+  test('entities and line breaks are redacted across chunks of any size', () => {
+    const entities = Array.from(secret, (each) => `&#${each.codePointAt(0)};`).join('')
+    const wrapped = Buffer.from(`${secret} ${secret}`).toString('base64').replaceAll(/.{10}/g, '$&\r\n  ')
+    const text = `a & b &am ${entities} \\ &amp; ${wrapped} end`
+    for (let size = 1; size < 60; size++) {
+      const stream = own.stream()
+      let out = ''
+      for (let at = 0; at < text.length; at += size) out += stream.push(text.slice(at, at + size))
+      expect(out + stream.end()).toMatch(/^a & b &am \[redacted\] \\ &amp; \[redacted\]\S{0,3}\[redacted\]\S* end$/)
+    }
+  })
+
+  test('the beginning of a secret before an ellipsis is redacted', () => {
+    expect(own.text(`got "${secret.slice(0, 9)}"…`)).toBe('got "[redacted]"…')
+    expect(own.text(`${secret.slice(0, 9)}… and ${secret.slice(0, 5)}…`)).toBe(`[redacted]… and ${secret.slice(0, 5)}…`)
+  })
+
+  test('hostile texts are redacted in linear time', () => {
+    const hostile = [
+      '&',
+      '&#1',
+      '&amp;',
+      '\\',
+      '\\n',
+      '"',
+      '…',
+      '\r\n \t',
+      key.slice(0, 60),
+      key.slice(20, 60),
+      'Q&#85;',
+    ]
+    const begun = performance.now()
+    for (const unit of hostile) own.text(unit.repeat(500_000 / unit.length))
+    expect(performance.now() - begun).toBeLessThan(10_000)
+  })
+})
+
 describe('DUR-12: redaction of arbitrary values', () => {
   const clean = <T>(value: T): T => redactDeep(value, (text) => redactor.text(text))
 

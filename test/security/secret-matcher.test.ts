@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { SecretMatcher, MatchStream } from '../../src/security/secret-matcher.ts'
+import { MatchStream } from '../../src/security/match-stream.ts'
+import { SecretMatcher } from '../../src/security/secret-matcher.ts'
 import { Redactor } from '../../src/security/redact.ts'
 
 /** Seeded: every run draws the same numbers. */

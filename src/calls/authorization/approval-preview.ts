@@ -22,14 +22,14 @@ export async function previewOf(stage: StageContext, input: ValidatedInput): Pro
   const { tool, execution, host } = stage
   const { preview } = tool
   const masked = (args: Json): Json => maskArgs(tool, args, () => host.toolsets.toolsetFor(execution.request))
-  const fallback = { summary: defaultSummary(tool, masked(input.args)) }
+  // Redact before truncating and escaping: the redactor does not recognize a truncated secret.
+  const redacted = <T>(value: T): T => (host.redact.active ? host.redact.deep(value) : value)
+  const fallback = { summary: defaultSummary(tool, redacted(masked(input.args))) }
   if (!preview) return fallback
   try {
     const run = preview as (input: Json, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>
-    return (
-      checkPreview(await runCallback('preview', stage, () => run(masked(input.copy().args), approvalFacts(stage)))) ??
-      fallback
-    )
+    const given = await runCallback('preview', stage, () => run(masked(input.copy().args), approvalFacts(stage)))
+    return checkPreview(redacted(given)) ?? fallback
   } catch (error) {
     if (error instanceof CallbackAbandoned && error.reason !== 'callback') throw error
     host.logger.error('`preview` failed; the arguments are shown instead', {

@@ -15,7 +15,7 @@ import { PawlError } from '../../core/errors.ts'
 import { spawnName } from '../../core/task-state.ts'
 import { decode, encode, isAttachment, type Json } from '../../core/tool-value.ts'
 import { approvalFingerprint } from '../../policy/approval-fingerprint.ts'
-import { redactedMark } from '../../security/secret-matcher.ts'
+import { redactedMark } from '../../security/match-stream.ts'
 import { findCopiedMarks, hiddenMark, mayHideFields, maskArgs, withoutReceived } from '../../tools/hidden-arguments.ts'
 
 const callbackTimeoutMs = 30_000
