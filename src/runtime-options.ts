@@ -90,7 +90,7 @@ export interface RuntimeOptions {
   readonly poisonAfter?: number
   /** How many calls run at once, how many may queue, and rate limits. */
   readonly limits?: Limits
-  /** Maximum sizes of arguments, results, steps, events, attachments, batches and journals. */
+  /** Maximum sizes of arguments, results, steps, events, attachments, batches and journals, and the depth of nesting. */
   readonly sizes?: Partial<Sizes>
   /** Which calls are allowed. With several layers the strictest decision wins. */
   readonly policy?: PolicyDefinition | readonly PolicyDefinition[]

@@ -4,7 +4,7 @@ import { option } from './check-options.ts'
 
 interface SizeRow {
   readonly most: number
-  readonly unit: 'bytes' | 'characters' | 'calls' | 'entries'
+  readonly unit: 'bytes' | 'characters' | 'calls' | 'entries' | 'levels'
   /** The measured value, and the effect of exceeding the limit. Printed in docs/reference/sizes.md. */
   readonly description: string
 }
@@ -53,6 +53,11 @@ export const sizeTable = {
     most: 10_000,
     unit: 'entries',
     description: 'Steps, sleeps, waits and recorded times of an attempt. Above it ctx throws journal_full.',
+  },
+  nesting: {
+    most: 32,
+    unit: 'levels',
+    description: 'Nested calls, one inside the body of the other. Above it the call fails with nested_too_deep.',
   },
 } as const satisfies Record<string, SizeRow>
 

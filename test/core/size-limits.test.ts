@@ -25,6 +25,7 @@ describe('the size table', () => {
       trouble: 65_536,
       batch: 10_000,
       journal: 10_000,
+      nesting: 32,
     })
     expect(resolveSizes({ batch: 3 })).toEqual({ ...resolveSizes(), batch: 3 })
     for (const { description } of Object.values(sizeTable)) expect(description).toMatch(/Above it /)

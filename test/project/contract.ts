@@ -127,7 +127,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Intake is acknowledged: \`run(…)\` and \`turn(…)\` return handles whose \`accepted\` resolves when the request is durable; a kill right after it loses nothing.`,
   },
   'CALL-14': {
-    state: 'not yet',
+    state: { missing: 'administering the session from a body, and reading it in `prepare`' },
     says: `A body can administer its session under policy: read messages, values, usage and the tool catalogue, switch tools and capabilities, open and end child sessions; \`prepare\` can read them. Nested calls have a depth limit.`,
   },
   'SCHED-1': {

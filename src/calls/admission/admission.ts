@@ -3,6 +3,7 @@
 
 import type { Driven, ToSettle } from '../../engine/engine.ts'
 import { chain, type MaybePromise } from '../../core/maybe-promise.ts'
+import { failure } from '../../core/outcome.ts'
 import { isUnanswered } from '../../store/records/approval-request.ts'
 import { outcomeOf } from '../../store/records/wait-resolution.ts'
 import { approvalEnd, noteOfEdit, type Permit } from '../authorization/approval-request.ts'
@@ -33,6 +34,7 @@ type Stage = (run: CallRun) => StageEnd
 export const admissionStages: readonly Stage[] = [
   endIfCancelled, // cancelled before the body began: it never runs
   applyPriorDecision, // a person denied it, or the request expired
+  limitNesting, // bodies call bodies; each level needs memory and stack
   findTool,
   detectPoison, // too many workers died while running it
   checkInput, // before hooks, schema, prepare; or the recorded input
@@ -63,6 +65,18 @@ function endIfCancelled({ execution }: CallRun): ToSettle | null {
 function applyPriorDecision({ execution }: CallRun): ToSettle | null {
   if (!execution.claimed || !execution.approvals.any) return null
   return approvalEnd(execution) ?? unresolvedFinding(execution)
+}
+
+/** Each nested body starts on the stack of its parent, so endless recursion would overflow it. */
+function limitNesting({ execution, host }: CallRun): ToSettle | null {
+  const { root, above } = execution.options
+  if (root === undefined) return null
+  const depth = 1 + (above?.length ?? 0)
+  const { nesting: limit } = host.sizes
+  // The limit may have been lowered since the body began.
+  if (depth <= limit || execution.attempt > 0 || execution.interrupted || execution.landed) return null
+  const message = `The call is nested ${depth} levels deep; the limit is ${limit}. It was not run. Check whether a tool calls itself without an end.`
+  return { settle: failure({ class: 'resource_limit', code: 'nested_too_deep', message }) }
 }
 
 function findTool(run: CallRun): StageEnd {
