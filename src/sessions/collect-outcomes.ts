@@ -7,6 +7,7 @@ import type { Toolset } from '../tools/toolset.ts'
 import type { CallAsk, CallOutcome } from './call-request.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { HookFacts } from '../calls/admission/hook-definition.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { type Outcome, abortsTurn, failure } from '../core/outcome.ts'
 import { decode } from '../core/tool-value.ts'
@@ -196,7 +197,11 @@ export const stopsBatch = (outcome: Outcome, options: BatchOptions): boolean =>
   outcome.status === 'failure' && (options.onFailure === 'stop' || abortsTurn(outcome) !== null)
 
 /** The reported end of a call, including one that never started. */
-export type CallEnd = Pick<SettledCall, 'attempts' | 'outcome' | 'times'> & { readonly text?: string }
+export type CallEnd = Pick<SettledCall, 'attempts' | 'outcome' | 'times'> & {
+  readonly text?: string
+  /** The recorded request, which may differ from this one in `meta`. Absent if nothing is recorded. */
+  readonly request?: Pick<CallRecord, 'options'>
+}
 
 export const endWithoutStart = (outcome: Outcome): CallEnd => ({ attempts: 0, outcome, times: noTimes })
 

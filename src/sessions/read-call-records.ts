@@ -18,7 +18,7 @@ import type { Batch } from './collect-outcomes.ts'
 import { type Recording, recordingOf } from './export-recording.ts'
 import { PendingAsks } from '../tasks/pending-questions.ts'
 import type { NewCall } from '../engine/engine.ts'
-import { waitTermsOf } from '../store/records/call-record.ts'
+import { recordedMeta, waitTermsOf } from '../store/records/call-record.ts'
 import { milliseconds } from '../core/duration.ts'
 import { placeholder } from './placeholder-result.ts'
 import { collections } from '../store/collections.ts'
@@ -185,8 +185,9 @@ async function findBusyCall(batch: Batch, store: Store, from: number): Promise<n
 /** Describes an open call by its record. The wait key is not included: only the body may hand it out. */
 async function openCall({ calls, requests }: Batch, order: number, store: Store): Promise<OpenCall> {
   const { id: callId, name, meta } = calls[order] as CallAsk
-  const identity = meta === undefined ? { callId, name } : { callId, name, meta }
   const record = await store.callAt((requests[order] as NewCall).position)
+  const metaField = record ? recordedMeta(record.options) : meta === undefined ? {} : { meta }
+  const identity = { callId, name, ...metaField }
   const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
   const nestedAsk = record && !wait ? await new PendingAsks(store).of(record) : null
   if (nestedAsk) {

@@ -10,7 +10,7 @@ import type { Queue } from '../calls/scheduling/queue.ts'
 import { redactMessages } from '../calls/output/redact-outcome.ts'
 import type { ProjectOutcome } from '../calls/output/outcome-for-model.ts'
 import type { CancelReason, Engine, Execution, NewCall, StartResult } from '../engine/engine.ts'
-import { type CallPosition, type CallRecord, parseCallOptions } from '../store/records/call-record.ts'
+import { type CallPosition, type CallRecord, parseCallOptions, recordedMeta } from '../store/records/call-record.ts'
 import { noTimes } from '../store/records/call-times.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Ids, lengthPrefixed } from '../core/ids.ts'
@@ -19,6 +19,7 @@ import type { Sizes } from '../core/size-limits.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import type { Scope } from '../core/scope.ts'
 import type { KnownSecrets } from '../engine/foundation.ts'
+import type { Store } from '../store/store.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Seal } from '../security/seal.ts'
 import type { BackgroundHost } from '../tasks/ports.ts'
@@ -51,6 +52,7 @@ interface BatchesHost extends BackgroundHost {
 
 export class Batches {
   readonly #engine: Engine
+  readonly #store: Store
   readonly #queue: Queue
   readonly #toolsets: PinnedToolsets
   readonly #show: ProjectOutcome
@@ -72,6 +74,7 @@ export class Batches {
 
   constructor(host: BatchesHost) {
     this.#engine = host.engine
+    this.#store = host.store
     this.#queue = host.queue
     this.#toolsets = host.toolsets
     this.#show = host.show
@@ -300,8 +303,12 @@ export class Batches {
     const entry = batch.orderEntries[order]
     if (entry) this.#queue.batches.leave(entry.primary ?? entry)
     batch.removeRunning(uid)
-    const shown = this.#toCallOutcome(request, order, batch, { attempts: 0, outcome: handle, times: noTimes }, '')
-    Promise.resolve(shown).then(
+    const show = async (): Promise<CallOutcome> => {
+      const recorded = await this.#store.callAt(request.position)
+      const end = { attempts: 0, outcome: handle, times: noTimes, ...(recorded ? { request: recorded } : {}) }
+      return this.#toCallOutcome(request, order, batch, end, '')
+    }
+    show().then(
       (outcome) => batch.recordOutcome(order, outcome),
       (error: unknown) => batch.fail(error),
     )
@@ -354,6 +361,8 @@ export class Batches {
         waitingMs,
         parts: modelParts,
       }
+      const options = ended.request?.options
+      if (options !== undefined) return options === null ? shown : { ...shown, ...recordedMeta(options) }
       return call.meta === undefined ? shown : { ...shown, meta: call.meta }
     }
     return chain(parts, build)

@@ -9,6 +9,7 @@ import {
   type StepRecord,
   type WaitRecord,
   parseCallOptions,
+  recordedMeta,
 } from '../store/records/call-record.ts'
 import { type Outcome, type OutcomeStatus, outcomeStatuses } from '../core/outcome.ts'
 import { decode, type Json } from '../core/tool-value.ts'
@@ -34,6 +35,8 @@ export interface CallSummary {
   readonly idempotencyKey?: string
   /** The tool name the model used. */
   readonly name: string
+  /** As given with the first request. */
+  readonly meta?: Json
   readonly principal: string | null
   readonly state: CallState
   /** How many times the body was started. */
@@ -182,6 +185,7 @@ function summary(record: CallRecord, redact: Redactor): CallSummary {
     ...identity,
     occurrence,
     name,
+    ...recordedMeta(options),
     principal,
     state,
     attempts,

@@ -1,7 +1,7 @@
 // Reads tasks: the current state of one is assembled from its call, its task row and the progress of its run.
 
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
-import type { CallRecord } from '../store/records/call-record.ts'
+import { type CallRecord, recordedMeta } from '../store/records/call-record.ts'
 import {
   logPath,
   movedId,
@@ -114,6 +114,7 @@ function buildTask(id: string, row: TaskRow, { redact, call, outcome, run, state
     finishedAt: call.settledAt,
     updatedAt: Math.max(createdAt, run.updatedAt, call.startedAt ?? 0, call.settledAt ?? 0),
     call: uid,
+    ...redact.deep(recordedMeta(call.options)),
     links: {
       ...links,
       ...run.links,

@@ -7,6 +7,7 @@
 // written once. A worker that dies leaves `received`, `queued` or `running` behind; the next claimer reads from the
 // state how far the call had come.
 
+import type { Json } from '../../core/tool-value.ts'
 import type { AskTerms } from './approval-wait-terms.ts'
 import type { TaskTerms } from './task-terms.ts'
 
@@ -117,6 +118,13 @@ export interface CallOptions {
 const noOptions: CallOptions = {}
 export const parseCallOptions = (text: string | null): CallOptions =>
   text === null ? noOptions : (JSON.parse(text) as CallOptions)
+
+/** The recorded `meta` of a call. Options without it are not parsed: this runs at the end of every call. */
+export function recordedMeta(options: string | null): { readonly meta?: Json } {
+  if (!options?.includes('"meta":')) return {}
+  const { meta } = parseCallOptions(options)
+  return meta === undefined ? {} : { meta: meta as Json }
+}
 
 /** The mutable part of a call. Always written as a whole, by the holder of the fence. */
 export interface CallProgress {

@@ -46,6 +46,8 @@ export interface Task {
   readonly updatedAt: number
   /** Id of its call in events. */
   readonly call: string
+  /** The `meta` of its call, if it began as one that had some. */
+  readonly meta?: Json
   readonly links: TaskStarters & TaskLinks
 }
 
