@@ -270,7 +270,8 @@ function toDriven(result: BodyResult, execution: Execution, host: CallHost): Dri
     if ('threw' in result) throw result.threw
     const wait = returnedWait(result.returned, execution.request.uid)
     if (wait) return { park: wait }
-    if (result.returned instanceof RequiredConnection) return connectionRequiredOutcome(result.returned.provider)
+    if (result.returned instanceof RequiredConnection)
+      return connectionRequiredOutcome(result.returned.provider, execution.options)
     const outcome = successOf(result.returned)
     // Encoded here, so that a value without a recorded form is reported as an error of the body.
     return { settle: outcome, text: encode(outcome) }

@@ -2,7 +2,7 @@
 // there is none; then the call waits until a person connects the provider, and the body runs again. Tokens are never
 // recorded with a call: they are removed from results before settling.
 
-import type { Driven, ToSettle, Wait } from '../../engine/engine.ts'
+import type { Driven, Execution, ToSettle, Wait } from '../../engine/engine.ts'
 import { decisionOf } from '../../store/records/approval-request.ts'
 import { isStoreOrLeaseLost } from '../../core/errors.ts'
 import { failure, revealsSecrets, withoutReveals } from '../../core/outcome.ts'
@@ -20,6 +20,9 @@ import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { buildInboxItem } from './inbox-item.ts'
 import type { CallEnvironment } from '../context/call-environment.ts'
 import { type UsedConnections, withoutUsedSecrets } from './used-connections.ts'
+import { collections } from '../../store/collections.ts'
+import type { CallOptions } from '../../store/records/call-record.ts'
+import { movedId } from '../../store/records/task-record.ts'
 import { waitNames } from '../../store/journal-keys.ts'
 
 /** Time for a person to connect; the same as for approvals. */
@@ -74,7 +77,7 @@ export async function requestConnection(
   const { position, principal } = request
   let number = 1
   while (approvals.find(waitNames.connection(number))) number++
-  if (options.unattended || execution.stopped || number > maxRequests) return connectionRequiredOutcome(provider)
+  if (options.unattended || execution.stopped || number > maxRequests) return unconnectedOutcome(execution, provider)
   const fingerprint = approvalFingerprint({
     tenant: position.tenant,
     call: request.uid,
@@ -116,7 +119,7 @@ export function connectionDecision({ execution, host }: StageContext): MaybeProm
       if (isPastDeadline(execution, host)) return notStarted('total')
       return host.approvals
         .connection({ tenant: position.tenant, principal }, provider)
-        .then((found) => (found ? null : connectionRequiredOutcome(provider)))
+        .then((found) => (found ? null : unconnectedOutcome(execution, provider)))
     }
     const decided = decisionOf(wait.resolution)
     return decided?.decision === 'deny' ? declinedOutcome(provider, decided.votes.at(-1)?.reason) : null
@@ -124,9 +127,28 @@ export function connectionDecision({ execution, host }: StageContext): MaybeProm
   return null
 }
 
-/** The outcome for the model if no person can connect the provider. */
-export const connectionRequiredOutcome = (provider: string): ToSettle => ({
-  settle: { status: 'success', value: { connection_required: provider } },
+/**
+ * The outcome if no person connects the provider. A model reads it and goes on. A background run has no model to read
+ * it: a success would report work as done that was not.
+ */
+export const connectionRequiredOutcome = (provider: string, { task, inTask }: CallOptions): ToSettle =>
+  task || inTask !== undefined
+    ? backgroundFailure(provider)
+    : { settle: { status: 'success', value: { connection_required: provider } } }
+
+/** The same for a call that may have been moved to the background, by this or another process. */
+async function unconnectedOutcome({ options, request, attached }: Execution, provider: string): Promise<ToSettle> {
+  const moved = await attached.read(collections.task.name(request.position, movedId(options.root ?? request.uid)))
+  return moved === null ? connectionRequiredOutcome(provider, options) : backgroundFailure(provider)
+}
+
+const backgroundFailure = (provider: string): ToSettle => ({
+  settle: failure({
+    class: 'permission_denied',
+    code: 'connection_required',
+    message: `The tool needs a connection to ${provider}, and no person has connected it. Connect it, then start the task again.`,
+    source: 'policy',
+  }),
 })
 
 const declinedOutcome = (provider: string, reason: string | undefined): ToSettle => ({
