@@ -3,7 +3,15 @@
 export type { CallAsk, CallOutcome, OpenCall } from './sessions/call-request.ts'
 export type { CallHandle, Session } from './sessions/session.ts'
 export type { RunOptions, RunUntil, SessionOptions } from './sessions/session-options.ts'
-export type { CallDetails, Calls, CallsQuery, CallSummary } from './sessions/session-calls.ts'
+export type {
+  CallDetails,
+  CallRef,
+  Calls,
+  CallsQuery,
+  CallSummary,
+  CancelCallAnswer,
+  CancelCallOptions,
+} from './sessions/session-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
 export type { FeedEvent, LiveEvent } from './feed/event-feed.ts'
 export type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'

@@ -96,4 +96,20 @@ const batch = session.run([{ id: '7', name: 'fetches', timeout: '1h' }], { signa
 stop.abort()
 assert.equal((await batch)[0]?.status, 'cancelled')
 // #endregion
+
+// #region cancelOne
+const two = session.run(
+  [
+    { id: '8', name: 'fetches', timeout: '1h' },
+    { id: '9', name: 'fetches', timeout: '1h' },
+  ],
+  { batch: 'msg_3' },
+)
+const asked = { batch: 'msg_3', reason: 'Found elsewhere', by: 'user:ada' }
+assert.deepEqual(await session.calls.cancel('8', asked), { answer: 'cancelled' })
+assert.deepEqual(await session.calls.cancel('none'), { answer: 'unknown' })
+await session.cancel('The user left') // all open calls of the session
+assert.ok((await two).every(({ status }) => status === 'cancelled'))
+assert.deepEqual(await session.calls.cancel('8', asked), { answer: 'already_settled' })
+// #endregion
 await runtime.close()

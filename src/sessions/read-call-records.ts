@@ -44,7 +44,7 @@ export class RecordReader {
     this.#budget = budget
   }
 
-  calls(of: Scope): Calls {
+  calls(of: Scope): Omit<Calls, 'cancel'> {
     const calls = callsOf(this.#host, of)
     return {
       get: (call, at) => readStore(() => calls.get(call, at)),

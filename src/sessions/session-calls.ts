@@ -85,16 +85,48 @@ export interface CallsQuery {
   readonly after?: string
 }
 
+/** A call by its id in a batch, by its uid, or by its idempotency key. */
+export type CallRef = string | { readonly uid: string } | { readonly idempotencyKey: string }
+
+export interface CancelCallOptions {
+  /** Recorded, and read by the model. Default: 'The call was cancelled'. */
+  readonly reason?: string
+  /** Who cancels the call. Recorded. */
+  readonly by?: string
+  /** The batch of a call that is named by its id. Default: ''. */
+  readonly batch?: string
+  /** Selects one of several calls with the same id in a batch. Default: 0. */
+  readonly occurrence?: number
+}
+
+export type CancelCallAnswer =
+  /** The cancel is recorded. The call ends within its grace period; a result that arrives before that still counts. */
+  | { readonly answer: 'cancelled' }
+  /** The call had ended before. */
+  | { readonly answer: 'already_settled' }
+  /** The session has no such call. */
+  | { readonly answer: 'unknown' }
+
 export interface Calls {
   /**
    * The call with this id (batch defaults to '', occurrence to 0), uid or idempotency key; undefined if there is none.
    */
-  get(
-    call: string | { readonly uid: string } | { readonly idempotencyKey: string },
-    at?: { readonly batch?: string; readonly occurrence?: number },
-  ): Promise<CallDetails | undefined>
+  get(call: CallRef, at?: { readonly batch?: string; readonly occurrence?: number }): Promise<CallDetails | undefined>
   /** Calls of this session, oldest first. */
   list(query?: CallsQuery): Promise<CallSummary[]>
+  /**
+   * Cancels one call and leaves the other calls of its batch or turn alone. Any process may cancel a call: one that is
+   * queued, runs on another worker, waits for people, or has not started. Its nested calls are cancelled with it.
+   * Cancelling a call twice is harmless: the first reason counts.
+   *
+   * Name a call of `run` by its id and batch. Calls of turns and nested calls are easiest to name by the uid that
+   * events and `list` give.
+   * @example
+   * await session.calls.cancel('c1', { batch: 'msg_7', reason: 'No longer needed', by: 'user:ada' })
+   * const [slow] = await session.calls.list({ tool: 'search', status: 'running' })
+   * if (slow) await session.calls.cancel({ uid: slow.uid })
+   */
+  cancel(call: CallRef, options?: CancelCallOptions): Promise<CancelCallAnswer>
 }
 
 /** Rows per read; some may not match the query. */
@@ -112,7 +144,7 @@ export const callsQueryOptions = {
 export function callsOf(
   { store, redact, knownSecrets }: Pick<Foundation, 'store' | 'redact' | 'knownSecrets'>,
   of: Scope,
-): Calls {
+): Omit<Calls, 'cancel'> {
   return {
     async get(call, { batch = '', occurrence = 0 } = {}) {
       await knownSecrets.ensure(of)
@@ -164,7 +196,7 @@ async function readUsage(store: Store, of: Scope, uid: string): Promise<UsageOf 
 async function findCall(
   store: Store,
   of: Scope,
-  call: Parameters<Calls['get']>[0],
+  call: CallRef,
   batch: string,
   occurrence: number,
 ): Promise<CallRecord | undefined> {

@@ -12,6 +12,7 @@ import type { CancelReason, ResolveAnswer } from '../engine/engine.ts'
 import type { ClientCall, ClientCallAt } from '../approvals/pending-client-calls.ts'
 import type { Approvals } from '../approvals/approvals.ts'
 import type { Answer } from '../store/records/wait-resolution.ts'
+import { cancelCall } from './cancel-call.ts'
 import { endSession, type SessionEnd } from './session-end.ts'
 import { isUnderTask } from '../tasks/is-background.ts'
 import { type Notices, openNotices } from '../tasks/notices.ts'
@@ -275,7 +276,10 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       return (parts.events ??= host.feed.reader(scope))
     },
     get calls() {
-      return (parts.calls ??= host.records.calls(scope))
+      return (parts.calls ??= {
+        ...host.records.calls(scope),
+        cancel: (call, how) => cancelCall(host, scope, call, how),
+      })
     },
     get tasks() {
       return (parts.tasks ??= sessionTasks(openTasks(host, caller)))

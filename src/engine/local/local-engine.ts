@@ -144,7 +144,9 @@ export class LocalEngine implements Engine {
   }
 
   async recorded(position: CallPosition): Promise<CallRecord | undefined> {
-    const leased = (await this.#activeCalls.at(position))?.execution?.leased
+    const active = await this.#activeCalls.at(position)
+    await active?.recording
+    const leased = active?.execution?.leased
     // An empty write flushes the lazy writes before it.
     if (leased?.releaseState === 'not yet') await leased.write(leased.fenced({ events: [] })).catch(() => {})
     return this.#host.store.callAt(position)

@@ -56,7 +56,8 @@ export class Cancellations {
   async #cancel(uid: string, why: CancelReason): Promise<boolean> {
     const { store, answers, drivers } = this.#host
     const execution = this.#activeCalls.byUid.get(uid)?.execution
-    if (execution) {
+    // An execution that has lost the call records nothing more, so its cancel would be lost as well.
+    if (execution && !(execution.stopped && 'over' in execution.stopped)) {
       const written = execution.leased.cancel(why)
       written.catch(() => {}) // awaited below, after the waits
       // Cancel the waits at the same time, so that no answer is accepted that the body would not see.
