@@ -12,6 +12,7 @@ import type { Guard, StoredDocument, DocumentName, Store, DocumentWrite } from '
 import type { Logger } from '../tools/context/tool-context.ts'
 import { differenceOf } from '../tools/definition-difference.ts'
 import type { Definition, Pins } from '../tools/pinned-definition.ts'
+import { eventOf, storeSubject, type EventBodies } from '../store/records/event.ts'
 import { collections } from '../store/collections.ts'
 
 /** A remote tool whose definition differs from the accepted one. */
@@ -76,6 +77,7 @@ interface Pin {
  */
 type QuarantinedDefinition = Omit<Pin, 'by' | 'at'> & { readonly word: string; readonly since: number }
 
+type DefinitionChange = EventBodies['definition.changed']
 type PinCollection = 'pin' | 'quarantine'
 type Versioned = { readonly v: 1 }
 
@@ -111,9 +113,9 @@ export class PinStore implements Pins, Quarantine {
         const changed = await this.#read<QuarantinedDefinition>('quarantine', provider, word)
         if (changed.value?.fingerprint === fingerprint) return false
         const row: QuarantinedDefinition = { ...about, word, since: changed.value?.since ?? this.#clock.now() }
-        return (await this.#commit([...pins, changed], [{ ...changed.name, value: JSON.stringify(row) }]))
-          ? false
-          : undefined
+        const documents = [{ ...changed.name, value: JSON.stringify(row) }]
+        const event = { provider, tool: word, change: 'quarantined', fingerprint } as const
+        return (await this.#commit([...pins, changed], documents, [event])) ? false : undefined
       }
       const first: Pin = { ...about, by: null, at: this.#clock.now() }
       const documents = pins.filter(({ value }) => !value).map((pin) => ({ ...pin.name, value: JSON.stringify(first) }))
@@ -121,7 +123,13 @@ export class PinStore implements Pins, Quarantine {
       const changed = await this.#readAll<QuarantinedDefinition>('quarantine', provider, aliasesOf(about))
       const cleared = changed.filter(({ value }) => value).map((each) => ({ ...each.name, value: null }))
       if (documents.length + cleared.length === 0) return true
-      return (await this.#commit([...pins, ...changed], [...documents, ...cleared])) ? true : undefined
+      const events: DefinitionChange[] = [
+        ...(documents.length > 0 ? [{ provider, tool, change: 'pinned' as const, fingerprint }] : []),
+        ...changed.flatMap(({ word, value }) =>
+          value ? [{ provider, tool: word, change: 'restored' as const, fingerprint }] : [],
+        ),
+      ]
+      return (await this.#commit([...pins, ...changed], [...documents, ...cleared], events)) ? true : undefined
     })
   }
 
@@ -173,7 +181,8 @@ export class PinStore implements Pins, Quarantine {
           .map(({ name }) => ({ ...name, value: JSON.stringify(next) })),
         ...[...released, changed].map(({ name }) => ({ ...name, value: null })),
       ]
-      return (await this.#commit([pin, ...pins, changed], documents)) ? true : undefined
+      const event = { provider, tool, change: 'accepted', fingerprint, by } as const
+      return (await this.#commit([pin, ...pins, changed], documents, [event])) ? true : undefined
     })
     this.#logger.info('A changed definition of a remote tool was accepted', { provider, tool, fingerprint, by })
   }
@@ -199,8 +208,14 @@ export class PinStore implements Pins, Quarantine {
   }
 
   /** Commits only if every document read is unchanged. */
-  async #commit(found: readonly DocumentRead<Versioned>[], documents: readonly DocumentWrite[]): Promise<boolean> {
-    return (await this.#store.commit({ guards: found.map(({ guard }) => guard), documents, events: [] })).ok
+  async #commit(
+    found: readonly DocumentRead<Versioned>[],
+    documents: readonly DocumentWrite[],
+    changes: readonly DefinitionChange[],
+  ): Promise<boolean> {
+    const at = this.#clock.now()
+    const events = changes.map((change) => eventOf(storeSubject, 'definition.changed', at, change))
+    return (await this.#store.commit({ guards: found.map(({ guard }) => guard), documents, events })).ok
   }
 
   /** Repeats `once` while it returns undefined (a concurrent commit won). */

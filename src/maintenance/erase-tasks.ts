@@ -60,15 +60,20 @@ async function keepsMonitor(store: Store, of: Scope, id: string, before: number)
   return true
 }
 
-/** Deletes events emitted to this session only; their payload belongs to the session. */
-export async function eraseEmittedEvents(store: Store, { tenant, session }: Scope): Promise<void> {
-  for await (const event of collections.occurrence.iterate(store, { tenant, session: '' }))
-    if ((collections.occurrence.parse(event.value) as { only: string | null }).only === session)
-      await store.commit({ guards: [], documents: [deletionOf(event)], events: [] })
+/** Deletes events emitted to this session only; their payload belongs to the session. Returns how many. */
+export async function eraseEmittedEvents(store: Store, { tenant, session }: Scope): Promise<number> {
+  let erased = 0
+  for await (const event of collections.occurrence.iterate(store, { tenant, session: '' })) {
+    if ((collections.occurrence.parse(event.value) as { only: string | null }).only !== session) continue
+    await store.commit({ guards: [], documents: [deletionOf(event)], events: [] })
+    erased++
+  }
+  return erased
 }
 
 /** Deletes events emitted before `before` that have no pending delivery and whose emitting call has settled. */
-export async function pruneEmittedEvents(store: Store, before: number, tenant: string | undefined): Promise<void> {
+export async function pruneEmittedEvents(store: Store, before: number, tenant: string | undefined): Promise<number> {
+  let pruned = 0
   const tenantFilter = tenant === undefined ? {} : { tenant }
   const undelivered = new Set<string>()
   for await (const { value } of collections.due.iterate(store, tenantFilter)) {
@@ -82,7 +87,9 @@ export async function pruneEmittedEvents(store: Store, before: number, tenant: s
     const emitter = call === undefined ? undefined : await unlessUnreadable(() => store.call(call))
     if (emitter && emitter.state !== 'settled') continue
     await store.commit({ guards: [], documents: [deletionOf(event)], events: [] })
+    pruned++
   }
+  return pruned
 }
 
 async function deletionsOfTask(store: Store, of: Scope, id: string, uid: string): Promise<DocumentWrite[]> {

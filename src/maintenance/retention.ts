@@ -8,6 +8,8 @@ import { PawlError } from '../core/errors.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
 import type { ScopeFilter, Store, Unsettled } from '../store/store.ts'
 import { iterateAgentSessions } from '../store/iterate-agent-sessions.ts'
+import { eventOf, storeSubject } from '../store/records/event.ts'
+import type { Clock } from '../core/clock.ts'
 import { collections } from '../store/collections.ts'
 import type { Engine } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
@@ -84,22 +86,37 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
     )
   }
   const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
-  await pruneRules(store, before, tenant)
+  let documents = await pruneRules(store, before, tenant)
   const erased = await erasePages(
     store,
     { settledBefore: before, ...(tenant === undefined ? {} : { of: { tenant } }) },
     limit,
   )
-  await pruneTasks(store, before, tenant)
-  await pruneEmittedEvents(store, before, tenant)
+  documents += await pruneTasks(store, before, tenant)
+  documents += await pruneEmittedEvents(store, before, tenant)
+  await recordDeletion(store, clock, 'prune', erased, documents)
   return erased
+}
+
+/** The deletion itself is many small commits, so its event follows. After a crash, the command is run again. */
+async function recordDeletion(
+  store: Store,
+  clock: Clock,
+  by: 'prune' | 'erase',
+  { calls, events, attachments }: Erased,
+  documents: number,
+): Promise<void> {
+  if (calls + events + attachments + documents === 0) return
+  const body = { by, calls, events, attachments, documents }
+  await store.commit({ guards: [], events: [eventOf(storeSubject, 'records.deleted', clock.now(), body)] })
 }
 
 /**
  * Deletes remembered rules that expired or were revoked before `before`. Otherwise every approval request would read
  * them.
  */
-async function pruneRules(store: Store, before: number, tenant: string | undefined): Promise<void> {
+async function pruneRules(store: Store, before: number, tenant: string | undefined): Promise<number> {
+  let pruned = 0
   for await (const page of collections.rule.pages(store, tenant === undefined ? {} : { tenant }, pageSize)) {
     const expired = page.filter(({ value }) => {
       const { until, revoked } = collections.rule.parse(value) as { until: number; revoked?: { at: number } }
@@ -107,7 +124,9 @@ async function pruneRules(store: Store, before: number, tenant: string | undefin
     })
     const documents = expired.map(deletionOf)
     if (documents.length > 0) await store.commit({ guards: [], documents, events: [] })
+    pruned += documents.length
   }
+  return pruned
 }
 
 export async function erase(host: RetentionHost, options: EraseOptions): Promise<EraseResult> {
@@ -124,11 +143,15 @@ export async function erase(host: RetentionHost, options: EraseOptions): Promise
     scopes.push(each)
   }
   let erased: Erased = { calls: 0, events: 0, attachments: 0, more: false }
+  let documents = 0
   // Agent sessions first: the parent session lists them until they are erased.
   for (const each of scopes.toReversed()) {
     erased = addErased(erased, await erasePages(host.store, { of: each }, Number.POSITIVE_INFINITY))
-    if (each.session !== undefined) await eraseEmittedEvents(host.store, { tenant: each.tenant, session: each.session })
+    const { tenant: owner, session: emittedTo } = each
+    if (emittedTo !== undefined)
+      documents += await eraseEmittedEvents(host.store, { tenant: owner, session: emittedTo })
   }
+  await recordDeletion(host.store, host.clock, 'erase', erased, documents)
   const traces = !(await host.store.scrub())
   // A session in which a call has started since was not erased.
   for (const each of scopes)

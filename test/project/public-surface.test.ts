@@ -57,6 +57,8 @@ const eventWords: Readonly<Record<EventType, true>> = {
   'value.changed': true,
   'secret.changed': true,
   'connection.changed': true,
+  'definition.changed': true,
+  'records.deleted': true,
   'message.sent': true,
   'message.added': true,
   'turn.answered': true,

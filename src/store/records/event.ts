@@ -130,6 +130,31 @@ export interface EventBodies {
   'secret.changed': { readonly name: string; readonly change: 'set' | 'deleted' }
   /** Recorded for the tenant, in session ''. Neither the principal nor the token is in any event. */
   'connection.changed': { readonly provider: string; readonly change: 'set' | 'removed' }
+  /**
+   * The definition of a provider's tool: `pinned` when first seen, `quarantined` because it differs from the pinned one,
+   * `accepted` by a person, `restored` because the provider returned the pinned one again. Recorded for the whole
+   * store, in tenant '' and session ''.
+   */
+  'definition.changed': {
+    readonly provider: string
+    readonly tool: string
+    readonly change: 'pinned' | 'quarantined' | 'accepted' | 'restored'
+    readonly fingerprint: string
+    /** The person who accepted it. */
+    readonly by?: string
+  }
+  /**
+   * Records were deleted: by retention (`prune`), or a session or tenant (`erase`). Written when the deletion is
+   * complete, in tenant '' and session ''. It names nothing, because the names were to be deleted.
+   */
+  'records.deleted': {
+    readonly by: 'prune' | 'erase'
+    readonly calls: number
+    readonly events: number
+    readonly attachments: number
+    /** Rules, tasks and emitted events. */
+    readonly documents: number
+  }
   /** A user message that the open or next turn will read; `message.added` follows then. */
   'message.sent': { readonly message: string; readonly when: 'next' | 'after' }
   /** A message was added to the conversation; its content is stored under its number. */
@@ -188,6 +213,9 @@ export const sessionSubject = ({ tenant, session }: Scope): EventSubject => ({
   session,
   call: '',
 })
+
+/** Subject of an event about the whole store. */
+export const storeSubject: EventSubject = { tenant: '', session: '', call: '' }
 
 export function eventOf<T extends EventType>(
   { tenant, session, call }: EventSubject,
