@@ -113,7 +113,9 @@ function show({ outcome, said, done }: End): void {
       'although a process was killed',
       'although two processes were killed',
     ][killed]
-    screen.line(`    ${styleText('green', '✓')} every effect exactly once, ${despite}`)
+    const paid = ledger.some(({ what }) => what === 'refund')
+    if (!paid) screen.line(`    ${styleText('green', '✓')} no refund without approval`)
+    screen.line(`    ${styleText('green', '✓')} ${paid ? 'every effect' : 'everything else'} exactly once, ${despite}`)
   }
   screen.line(`\n  ${styleText('dim', 'Code: examples/desk. Guide: docs/guide.')}\n`)
   process.exitCode = wrong.length === 0 ? 0 : 1

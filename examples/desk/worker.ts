@@ -9,19 +9,22 @@ import type { Answer, WorkerMessage } from './messages.ts'
 import { exportOrders, lookUp, refund, takes } from './tools.ts'
 
 const startedAt = Date.now()
+const send = (message: WorkerMessage): void => void process.send?.(message)
+const noteLine = (sign: string, text: string): string => `${margin}${sign} ${text}\n`
+/** Shows warnings and errors, such as a call that is recovered. */
+const logLine = (message: string, { tool }: { tool?: unknown } = {}): void =>
+  send({ text: noteLine(styleText('magenta', '↺'), typeof tool === 'string' ? `${message}: ${tool}` : message) })
 const model = await deskModel()
 const runtime = await createRuntime({
   store: `sqlite:${process.env.STORE}`,
   tools: [lookUp, refund, exportOrders],
   models: [model],
   lease: '2s',
+  logger: { debug() {}, info() {}, warn: logLine, error: logLine },
 })
 const session = runtime.session('desk-1', { principal: 'user:ada' })
 // Without the parent there is no terminal: exit.
 process.once('disconnect', () => process.exit())
-
-const send = (message: WorkerMessage): void => void process.send?.(message)
-const noteLine = (sign: string, text: string): string => `${margin}${sign} ${text}\n`
 
 /** The streamed text of the current answer, and output that is held back until the answer is complete. */
 let streamed = ''

@@ -248,6 +248,8 @@ export interface Execution {
    * running the step.
    */
   recordedStep(key: string): StepEnd | null
+  /** Keys of the recorded steps and sleeps of the body; empty if this engine cannot list them. */
+  recordedSteps(): readonly string[]
   /** Returns the recorded end of the step, or runs the body and records its end. Resolves when the end is durable. */
   runStep(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd>
   /**

@@ -6,7 +6,7 @@ import { isTerminal } from '../core/task-state.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
-import { sessionSubject } from '../store/records/event.ts'
+import { type NewEvent, sessionSubject } from '../store/records/event.ts'
 import { noticeAdded, noticeOf } from '../store/records/notice.ts'
 import { noticeKey } from '../store/records/task-record.ts'
 import type { Guard, StoredDocument } from '../store/store.ts'
@@ -18,6 +18,7 @@ import { scheduleTransition, type ScheduleWrites } from './schedule-events.ts'
 import { maxCatchUp, type Plan, planSlots } from './due-slots.ts'
 import type { SchedulesHost } from './ports.ts'
 import { startTask } from '../tasks/start-task.ts'
+import type { Logger } from '../tools/context/tool-context.ts'
 import { collections } from '../store/collections.ts'
 
 /** `left`: the row stays, for another worker or for later. `done`: this `due` row needs no more work. */
@@ -85,12 +86,26 @@ export async function fireSchedule(host: SchedulesHost, due: StoredDocument, id:
 
 /** Commits without retry: a rejection means that another worker processed the row. */
 async function commitOnce(
-  { store }: SchedulesHost,
+  { store, logger }: SchedulesHost,
   guards: readonly Guard[],
   written: ScheduleWrites,
 ): Promise<FireResult> {
-  await store.commit({ guards, ...written })
+  const { ok } = await store.commit({ guards, ...written })
+  if (ok) logMissed(logger, written.events)
   return 'done'
+}
+
+/** One line per schedule and commit. Slots that failed are logged with their error. */
+function logMissed(logger: Logger, events: readonly NewEvent[]): void {
+  const missed = events.flatMap((event) => (event.type === 'schedule.missed' ? [event] : []))
+  for (const outcome of ['missed', 'overlap'] as const) {
+    const slots = missed.flatMap(({ body }) => (body.outcome === outcome ? [body.slot] : []))
+    const [first] = missed
+    if (!first || slots.length === 0) continue
+    const about = { schedule: first.body.schedule, session: first.session, slots: slots.length, last: slots.at(-1) }
+    if (outcome === 'missed') logger.warn('A schedule missed slots: no worker fired them in time', about)
+    else logger.info('A schedule skipped a slot: its last run has not ended', about)
+  }
 }
 
 const mergeWrites = (one: ScheduleWrites, other: ScheduleWrites): ScheduleWrites => ({
@@ -115,11 +130,14 @@ async function start(
       const fired: ScheduleSlot = { slot, firedAt: at, outcome: 'started', task }
       const after = advanceSchedule(row, plan, at, fired, overlap === 'parallel' ? [] : [...running, task])
       const transition = await scheduleTransition(host.store, owner, id, { before: row, after, at })
-      const also = { guards, ...mergeWrites(monitorFiredWrites(owner, row, slot, at), transition) }
-      const taken = await isTaken(
+      const writes = mergeWrites(monitorFiredWrites(owner, row, slot, at), transition)
+      const also = { guards, ...writes }
+      const result = await startResult(
         startTask(host, owner, taskSpec(row, task), { ...taskOrigin(row, id, slot, running), also }),
       )
-      if (!taken) return 'done'
+      if (result === 'taken') continue
+      if (result === 'started') logMissed(host.logger, writes.events)
+      return 'done'
     }
     // If another worker just fired the slot under the second id, the guards reject this commit.
     return await advance({ slot, firedAt: at, outcome: 'failed', why: 'Other tasks have the ids of its task.' })
@@ -132,12 +150,13 @@ async function start(
   }
 }
 
-/** Whether another task already has the id. */
-async function isTaken(starting: ReturnType<typeof startTask>): Promise<boolean> {
+/** `taken`: another task has the id. `refused`: another worker processed the row. */
+async function startResult(starting: ReturnType<typeof startTask>): Promise<'started' | 'taken' | 'refused'> {
   try {
-    return (await starting)?.existed === true
+    const started = await starting
+    return started === null ? 'refused' : started.existed ? 'taken' : 'started'
   } catch (error) {
-    if (error instanceof PawlError && error.code === 'task_conflict') return true
+    if (error instanceof PawlError && error.code === 'task_conflict') return 'taken'
     throw error
   }
 }

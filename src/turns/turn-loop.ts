@@ -73,6 +73,8 @@ async function driveTurn(
   stop: TurnStop,
 ): Promise<ToSettle> {
   if (execution.deaths >= host.poisonAfter) return settlePoisoned(execution, host) // too many workers died running it
+  if (execution.interrupted && execution.deaths > 0)
+    host.logger.warn('A turn continues after its worker died', logFieldsOf(execution))
   await execution.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const claimed = await claimSession(execution, host, queue, stop) // one turn at a time in a session
   if (!claimed) {
@@ -138,7 +140,16 @@ function freeSession({ attached, request }: Execution, { wakes }: TurnHost, { bo
   )
 }
 
-async function settlePoisoned({ deaths, request, attached }: Execution, { store, wakes }: TurnHost): Promise<ToSettle> {
+const logFieldsOf = ({ request: { uid, position }, deaths }: Execution) => ({
+  turn: position.id,
+  session: position.session,
+  call: uid,
+  deaths,
+})
+
+async function settlePoisoned(execution: Execution, { store, wakes, logger }: TurnHost): Promise<ToSettle> {
+  const { deaths, request, attached } = execution
+  logger.error('Turn poisoned: too many workers died while running it. It will not run again', logFieldsOf(execution))
   attached.writeDocuments(...(await lostTurnUsage(store, request.position, request.uid)))
   // A woken turn is not woken again: it would fail the same way.
   if (!isWoken(request.position.id)) attached.writeDocuments(...wakes.rows(request.position, request.uid))

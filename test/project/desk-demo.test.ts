@@ -46,6 +46,9 @@ test('SESS-1: npm start -- --yes survives two kills, and each effect happens onc
   expect(shown).toMatch(overRefund)
   expect(shown.indexOf('✓ Refunded order A1')).toBeGreaterThan(shown.search(overRefund))
   expect(shown).toContain('████████ 8 of 8')
+  // Progress starts where it stood when the process was killed.
+  const progress = [...shown.matchAll(/(\d) of 8/g)].map(([, page]) => Number(page))
+  expect(progress).toEqual(progress.toSorted((a, b) => a - b))
   expect(shown).toContain('Done: 42.00 € are on their way, and your orders are in /exports/ada.csv.')
   expect(times(shown)).toEqual(['1×', '1×', '2×', '8×'])
   expect(shown).toContain('every effect exactly once, although two processes were killed')
@@ -70,6 +73,9 @@ test.for([
     expect(shown).toContain(ends)
     expect(times(shown)).toEqual(books)
     expect(shown.match(/kill -9 \d+/g)).toHaveLength(kills)
+    const denied = books[0] === '0×'
+    expect(shown.includes('every effect exactly once')).toBe(!denied)
+    expect(/✓ no refund without approval\n *✓ everything else exactly once/.test(shown)).toBe(denied)
     expect(shown.includes('no answer from the keyboard: the request is denied')).toBe(nobody)
     expect(code).toBe(0)
   },

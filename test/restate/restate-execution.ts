@@ -234,6 +234,10 @@ export class RestateInvocation implements Execution {
     return await body()
   }
 
+  recordedSteps(): readonly string[] {
+    return []
+  }
+
   recordedStep(): null {
     return null // the journal returns a recorded step when it is run again
   }

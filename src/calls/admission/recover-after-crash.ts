@@ -18,6 +18,7 @@ import { noteMovedRecovery } from '../task-execution/notice-of-moved-call.ts'
 import { outcomeOfThrown } from '../attempts/error-to-outcome.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
+import { logFieldsOf } from '../log-fields.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
 export type RecoveryAction = 'start' | 'rerun' | 'reconcile' | 'unknown'
@@ -42,8 +43,7 @@ export function checkPoisoned({ execution, host, tool }: StageContext): ToSettle
   if (deaths < host.poisonAfter * restingDeathFactor && !landed && execution.isSuspended) return null
   const evidence = { deaths, attempt, startedAt: interrupted?.startedAt ?? null }
   host.logger.error('Call poisoned: too many workers died while running it. It will not run again', {
-    call: execution.request.uid,
-    tool: tool.name,
+    ...logFieldsOf(execution, tool),
     ...evidence,
   })
   // The body must not run twice, so its effect is unknown.
@@ -55,10 +55,14 @@ export function checkPoisoned({ execution, host, tool }: StageContext): ToSettle
 
 /** Null if the body must run, for the first time or again; otherwise the end of the call without running it. */
 export function recoverInterrupted(stage: StageContext, input: ValidatedInput): MaybePromise<ToSettle | null> {
-  const { execution, tool } = stage
-  const { interrupted } = execution
+  const { execution, tool, host } = stage
+  const { interrupted, deaths } = execution
   if (!interrupted) return null
-  switch (recoveryAction(interrupted, strictestOnCrash(execution, tool), tool.reconcile !== undefined)) {
+  const action = recoveryAction(interrupted, strictestOnCrash(execution, tool), tool.reconcile !== undefined)
+  // A worker that closed has handed the call over; it did not die.
+  if (deaths > 0)
+    host.logger.warn('A call continues after its worker died', { ...logFieldsOf(execution, tool), action, deaths })
+  switch (action) {
     case 'start':
       return null
     case 'rerun':

@@ -18,6 +18,7 @@ import { mayStillBeRunning, notStarted, withMayStillRun } from './outcome-when-s
 import type { Failure, FailureClass, Outcome } from '../../core/outcome.ts'
 import { defaultRetry } from '../../tools/tool-options.ts'
 import type { Tool } from '../../tools/tool.ts'
+import { logFieldsOf } from '../log-fields.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
 /** `rejected`: the call ends without another attempt. `missing`: the body needs a connection to a provider. */
@@ -102,6 +103,13 @@ function classify(result: AttemptResult, run: CallRun): MaybePromise<Driven | nu
   if (isLate(run, retry.delayMs)) return notStarted('total', run.mayStillRun)
   slot.release()
   const code = last.settle.status === 'failure' ? last.settle.failure.code : ''
+  const about = {
+    ...logFieldsOf(execution, tool),
+    attempt: execution.attempt,
+    code,
+    delayMs: Math.round(retry.delayMs),
+  }
+  run.host.logger.info('An attempt failed; the call is retried', about)
   return execution.scheduleRetry(retry.delayMs, code).then(() => null)
 }
 

@@ -6,6 +6,7 @@
 // is opened under the next number. A denial, an answer or an expired request ends the call whatever the current policy
 // says.
 
+import { logFieldsOf } from '../log-fields.ts'
 import type { ApprovalWait, Execution, ToSettle, Wait } from '../../engine/engine.ts'
 import { type DecisionRecord, decisionOf, type Vote } from '../../store/records/approval-request.ts'
 import { failure } from '../../core/outcome.ts'
@@ -160,9 +161,11 @@ export async function requestApproval(
   if (remainingMs <= 0) return notStarted('total')
   const subject = { kind: 'approval' as const, reason: decision.reason, of: required, fingerprint, votes }
   const { item, terms } = await buildInboxItem(stage, input, subject, {}, { tool: tool.fingerprint })
-  return {
-    park: await execution.openWait({ name: waitNames.approval(state.next), deadlineMs: remainingMs, terms, item }),
-  }
+  const name = waitNames.approval(state.next)
+  const park = await execution.openWait({ name, deadlineMs: remainingMs, terms, item })
+  const about = { ...logFieldsOf(execution, tool), wait: park.id, until: park.deadline }
+  host.logger.info('A call waits for approval', about)
+  return { park }
 }
 
 /** Returns the recorded wait of that name. */

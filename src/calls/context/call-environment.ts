@@ -6,6 +6,7 @@ import type { Tool } from '../../tools/tool.ts'
 import type { UsedConnections } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
 import type { AttemptControl } from '../scheduling/nested-calls.ts'
+import type { Replay } from './replay.ts'
 
 export interface CallEnvironment {
   readonly host: CallHost
@@ -25,6 +26,8 @@ export interface CallEnvironment {
   readonly connections: UsedConnections
   /** The same; null if the body has read none. Secrets among them are redacted from recorded values. */
   readonly usedConnections: UsedConnections | null
+  /** Set if this attempt repeats recorded steps. */
+  readonly replay: Replay | null
   /** Throws if the method is used inside a step or after the attempt ended. */
   assertUsable(what: string): void
   /** Counts one journal entry. Throws journal_full above the limit. */

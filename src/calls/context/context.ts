@@ -14,6 +14,7 @@ import { scope } from '../async-context.ts'
 import type { UsedConnections } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
 import type { AttemptControl } from '../scheduling/nested-calls.ts'
+import { Replay } from './replay.ts'
 import { models } from './ask-models.ts'
 import { attachments } from './attachments.ts'
 import type { CallEnvironment } from './call-environment.ts'
@@ -48,6 +49,7 @@ export class Context implements CallEnvironment {
   #connections: UsedConnections | null = null
   #listeners: Set<() => void> | null = null
   #entries = 0
+  #replay: Replay | null | undefined
 
   constructor(
     execution: Execution,
@@ -95,6 +97,12 @@ export class Context implements CallEnvironment {
   /** Connections and secrets that the body has read; null if it has read none. */
   get usedConnections(): UsedConnections | null {
     return this.#connections
+  }
+
+  /** Looked up when the body first reports progress, sleeps or runs a step: nothing of this attempt is recorded yet. */
+  get replay(): Replay | null {
+    if (this.#replay === undefined) this.#replay = Replay.of(this.execution)
+    return this.#replay
   }
 
   /** Aborts the signal of the body. */

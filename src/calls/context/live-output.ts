@@ -9,6 +9,8 @@ import { reporterOf } from '../task-execution/task-run.ts'
 import type { CallEnvironment } from './call-environment.ts'
 
 const everyMs = 100
+/** A body that no longer takes a recorded step would never catch up: its progress is shown again after this time. */
+const maxReplayMs = 5_000
 
 export function log({ execution, tool, host }: CallEnvironment): Pick<ToolContext, 'log'> {
   const { callId, request, attempt } = execution
@@ -37,22 +39,36 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
   const streams = new Map<string, RedactedStream>()
   const maxCharacters = host.sizes.event
   const task = reporterOf(execution)
+  const { replay } = context
+  let cancelReplayTimer: (() => void) | null = null
 
   const flush = (): void => {
-    if (progress) host.feed.publish(execution, 'call.progress', progress)
-    progress = null
+    if (!replay?.isActive) {
+      if (progress) host.feed.publish(execution, 'call.progress', progress)
+      progress = null
+    }
     for (const chunk of output) host.feed.publish(execution, 'call.output', chunk)
     output = []
+  }
+  const flushLater = (): void => {
+    cancelTimer ??= host.clock.timer(everyMs, () => {
+      cancelTimer = null
+      if (!context.ended && (progress || output.length > 0)) flushSoon()
+    })
   }
   /** Sends the first event immediately and those within the interval together at its end. */
   const flushSoon = (): void => {
     if (cancelTimer) return
     flush()
-    cancelTimer = host.clock.timer(everyMs, () => {
-      cancelTimer = null
-      if (!context.ended && (progress || output.length > 0)) flushSoon()
-    })
+    flushLater()
   }
+  if (replay?.isActive)
+    replay.onEnd = () => {
+      cancelReplayTimer?.()
+      if (progress) task?.progress(progress)
+      // Later, because the body is about to report how far it was after the last recorded step.
+      flushLater()
+    }
   /** Truncates after redaction: half of a secret would not be recognized. */
   const add = (text: string, stream: string): void => {
     if (text !== '') task?.output(text, stream)
@@ -71,6 +87,7 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
   context.onStopRequested(() => {
     if (!context.ended) return
     cancelTimer?.()
+    cancelReplayTimer?.()
     for (const [stream, redacted] of streams) add(redacted.end(), stream)
     flush()
   })
@@ -86,6 +103,10 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
           typeof label === 'string' && label.length > maxCharacters
             ? { ...shown, label: label.slice(0, maxCharacters).toWellFormed() }
             : shown
+        if (replay?.isActive) {
+          cancelReplayTimer ??= host.clock.timer(maxReplayMs, () => replay.end())
+          return
+        }
         task?.progress(progress)
       } catch (error) {
         if (error instanceof PawlError) throw error

@@ -43,6 +43,7 @@ export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
     const input = withInput ? encode(rest[0]) : null
     if (input !== null && !fits(input, host.sizes.step)) throw stepTooLarge(id, 'input', input, host)
     const spec = { key: stepKeys.step(id), input, once: options?.once ?? false }
+    context.replay?.reach(spec.key)
     const { callId, request } = execution
     const about = { tool: tool.name, callId, call: request.uid, logger: host.logger, step: id }
     const end = await execution.runStep(spec, () =>

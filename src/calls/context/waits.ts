@@ -29,6 +29,7 @@ export function waits(context: CallEnvironment): Pick<ToolContext, 'sleep' | 'la
       context.requireRerun('ctx.sleep')
       context.countEntry()
       const key = stepKeys.sleep(++sleeps)
+      context.replay?.reach(key)
       await context.whileWaiting(() => execution.sleep(key, ms, context.signal))
     },
     async later<T>(options: LaterOptions = {}): Promise<Later<T>> {

@@ -211,8 +211,10 @@ export class LocalExecution implements Execution {
   }
 
   recordedStep(key: string): StepEnd | null {
-    const found = this.#journal.step(key)
-    return found?.state === 'done' ? { done: found.value as string } : null
+    return this.#journal.recordedStep(key)
+  }
+  recordedSteps(): readonly string[] {
+    return this.#journal.bodySteps()
   }
 
   async runStep(spec: StepSpec, body: () => Promise<StepEnd>): Promise<StepEnd> {

@@ -15,7 +15,7 @@ import { rejectChangedInput } from '../../replay-difference.ts'
 import type { StepEnd, StepSpec, ToSettle } from '../../engine.ts'
 import { hasOpenWait } from './worker-deaths.ts'
 import { parseReceiveResult } from '../../../store/records/signals.ts'
-import { stepKeys } from '../../../store/journal-keys.ts'
+import { stepKeys, stepPrefix } from '../../../store/journal-keys.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../../core/outcome.ts'
 import { encode } from '../../../core/tool-value.ts'
 import { questionAnswerOf, isDecisionKind } from '../../../store/records/approval-request.ts'
@@ -24,6 +24,7 @@ import type { Logger } from '../../../tools/context/tool-context.ts'
 import { decodeResolution } from '../../../store/records/wait-resolution.ts'
 
 const retryKey = /^retry:\d+$/
+const bodySleep = /^sleep:\d+$/
 
 export class JournalCache {
   #steps: Map<string, StepRecord> | null
@@ -42,6 +43,17 @@ export class JournalCache {
 
   step(key: string): StepRecord | undefined {
     return this.#steps?.get(key)
+  }
+
+  recordedStep(key: string): StepEnd | null {
+    const found = this.step(key)
+    return found?.state === 'done' ? { done: found.value as string } : null
+  }
+
+  /** Keys of the recorded steps and sleeps of the body. */
+  bodySteps(): string[] {
+    const keys = [...(this.#steps?.values() ?? [])].flatMap(({ key, state }) => (state === 'done' ? [key] : []))
+    return keys.filter((key) => key.startsWith(stepPrefix) || bodySleep.test(key))
   }
 
   /** The recorded end of a step, or null if it must run in `round`. Throws if a `once` step has an unknown end. */
