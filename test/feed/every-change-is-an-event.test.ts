@@ -337,7 +337,7 @@ describe('every change is an event', () => {
   let commits: Change[]
   beforeEach(async () => {
     const clock = manualClock()
-    const store = memoryStore({ clock }) as Store
+    const store = memoryStore({ clock })
     commits = []
     const watched: Store = {
       ...store,
