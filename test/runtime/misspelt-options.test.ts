@@ -40,6 +40,7 @@ import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.
 import { scheduleOptions } from '../../src/schedules/schedules.ts'
 import { subscribeOptions } from '../../src/schedules/triggers.ts'
 import { outputPageOptions } from '../../src/sessions/read-call-records.ts'
+import { cancelCallOptions } from '../../src/sessions/cancel-call.ts'
 import { callsQueryOptions } from '../../src/sessions/session-calls.ts'
 import { endOptions } from '../../src/sessions/session-end.ts'
 import { callOptions, runOptions, sessionOptions } from '../../src/sessions/session-options.ts'
@@ -127,6 +128,7 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['session.events', feedOptions, (how) => session.events(how)],
   ['session.messages.list', pageOptions, (how) => session.messages.list(how)],
   ['session.messages.send', sendOptions, (how) => session.messages.send('x', how)],
+  ['session.calls.cancel', cancelCallOptions, (how) => session.calls.cancel('a', how)],
   ['session.calls.list', callsQueryOptions, (how) => session.calls.list(how)],
   ['session.outputs.read', outputPageOptions, (how) => session.outputs.read('x', how)],
   ['session.tasks.start', startTaskOptions, (how: object) => session.tasks.start({ tool: 'work', ...how })],
