@@ -56,7 +56,8 @@ describe('guide', () => {
       encoding: 'utf8',
       timeout: 200_000,
     })
-    expect(child.stderr).toBe('')
+    // Some examples kill a worker; the default logger says that its calls were recovered.
+    expect(child.stderr.replaceAll(/^pawl: A call continues after its worker died \{\n.*?^\}\n/gms, '')).toBe('')
     expect(child.status).toBe(0)
   })
 })
