@@ -10,6 +10,13 @@ import { turnErrors } from './turn-errors.ts'
 import { valueErrors } from './session-value-errors.ts'
 
 export const errorTable = {
+  node_unsupported: {
+    http: 500,
+    retry: false,
+    summary: 'This version of Node is not supported.',
+    next: 'Use Node 22.18 or newer.',
+    detailOnly: true,
+  },
   config_invalid: {
     http: 500,
     retry: false,

@@ -5,6 +5,7 @@ import type { Hook } from '../calls/admission/hook-definition.ts'
 import { outputBudget, type OutputBudget } from '../calls/output/truncate.ts'
 import { type Clock, systemClock } from '../core/clock.ts'
 import { milliseconds } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
 import type { Ids } from '../core/ids.ts'
 import { type Observer, safeObserver } from '../core/observer.ts'
 import { resolveSizes, type Sizes } from '../core/size-limits.ts'
@@ -51,7 +52,16 @@ export interface Settings extends ReturnType<typeof readModels> {
   readonly compaction: Compaction | null
 }
 
+/** Without this check an old Node fails at a random place, such as a missing module. */
+function checkNodeVersion(): void {
+  const { node } = process.versions
+  const [major = 0, minor = 0] = node.split('.').map(Number)
+  if (major < 22 || (major === 22 && minor < 18))
+    throw new PawlError('node_unsupported', `Pawl needs Node 22.18 or newer; this is Node ${node}.`)
+}
+
 export function readSettings(options: RuntimeOptions): Settings {
+  checkNodeVersion()
   checkRuntimeOptions(options)
   const { clock = systemClock, poisonAfter = 3, worker: works = true, encrypt: sealAll = false } = options
   const redact = new Redactor(options.secrets ?? [], redactWaitKeys)

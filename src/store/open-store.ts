@@ -47,9 +47,7 @@ export async function openStore({ store, commit }: StoreChoice, clock: Clock): P
 }
 
 async function openPostgres(connection: string | PgPool, commit: 'power' | 'process', clock: Clock): Promise<Store> {
-  const postgres = await import('./postgres/postgres-store.ts').catch((cause: unknown) => {
-    throw new PawlError('config_invalid', "A 'postgres://' store needs the package 'pg': npm install pg.", { cause })
-  })
+  const postgres = await import('./postgres/postgres-store.ts')
   return postgres.postgresStore({
     connection: connection as Parameters<typeof postgres.postgresStore>[0]['connection'],
     commit,

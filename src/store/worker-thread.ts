@@ -1,8 +1,8 @@
-// A worker thread with request/response messages. Used by the SQLite and PostgreSQL stores. The thread keeps the
-// process alive only while a request is pending. Every request is answered or rejected, even when the thread dies.
+// Starts worker threads, and a worker thread with request/response messages, which the SQLite and PostgreSQL stores use.
+// It keeps the process alive only while a request is pending. Every request is answered or rejected, even when the
+// thread dies.
 
-import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
 
 interface Answer {
   readonly id: number
@@ -10,11 +10,16 @@ interface Answer {
   readonly threw?: unknown
 }
 
-/** URL of a module next to the caller's: `.ts` when run from source, `.js` when built. */
-export function siblingModule(url: string, name: string): URL {
-  const { pathname } = new URL(url)
-  return new URL(`./${name}${extname(pathname)}`, url)
-}
+/**
+ * The program of a thread. From source it is the URL of the `.ts` file beside the caller's. The build
+ * (scripts/embed-threads.mjs) replaces each call of this function by the bundled JavaScript of that file as a string,
+ * because bundlers of applications leave such files out.
+ */
+export const threadProgram = (url: string, name: string): URL | string => new URL(`./${name}.ts`, url)
+
+/** The thread does not inherit the program's loaders and inspector flags. */
+export const startThread = (program: URL | string, options: WorkerOptions): Worker =>
+  new Worker(program, { ...options, execArgv: [], eval: typeof program === 'string' })
 
 export class Thread {
   readonly #worker: Worker
@@ -28,9 +33,8 @@ export class Thread {
   /** Resolves when the thread is ready or has died. */
   readonly #started: Promise<void>
 
-  constructor(file: URL, data: unknown) {
-    // The thread must not inherit the program's loaders and inspector flags.
-    this.#worker = new Worker(file, { workerData: data, execArgv: [], name: 'pawl' })
+  constructor(program: URL | string, data: unknown) {
+    this.#worker = startThread(program, { workerData: data, name: 'pawl' })
     this.#worker.unref()
     const started = Promise.withResolvers<void>()
     this.#started = started.promise

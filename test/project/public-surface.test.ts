@@ -157,6 +157,7 @@ test('the event types are pinned, and each is documented in the guide', () => {
 test('the error codes are pinned', () => {
   expect(Object.keys(errorTable)).toMatchInlineSnapshot(`
     [
+      "node_unsupported",
       "config_invalid",
       "tool_invalid",
       "tool_duplicate",

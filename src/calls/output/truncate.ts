@@ -108,9 +108,13 @@ let estimate: Estimate | undefined
 
 /** Loaded when a budget first uses tokens. Uses require() because truncation is synchronous. */
 function estimator(): Estimate {
-  estimate ??= (createRequire(import.meta.url)('tokenx') as { estimateTokenCount: Estimate }).estimateTokenCount
+  estimate ??= loadTokenx().estimateTokenCount
   return estimate
 }
+
+/** Only a bundle has `require`. Bundlers follow it and not createRequire(), so there the package is in the bundle. */
+const loadTokenx = (): { estimateTokenCount: Estimate } =>
+  (typeof require === 'undefined' ? createRequire(import.meta.url)('tokenx') : require('tokenx')) as never
 
 /** 0 if the budget has no token limit. */
 const tokensOf = (outcome: Outcome, parts: readonly ModelPart[], budget: OutputBudget): number =>

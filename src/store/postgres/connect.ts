@@ -1,12 +1,13 @@
 // Makes the first connection to a database and migrates the schema. Called by postgres-store.ts.
 
-import pg from 'pg'
+import type pg from 'pg'
 import { PawlError } from '../../core/errors.ts'
+import type { Pg } from './load-pg.ts'
 import { migrate } from './schema.ts'
 
 /** Connects once and migrates. Failures become a PawlError that names the cause. */
-export async function prepareSchema(settings: pg.ClientConfig, schema: string): Promise<void> {
-  const client = new pg.Client(settings)
+export async function prepareSchema({ Client }: Pg, settings: pg.ClientConfig, schema: string): Promise<void> {
+  const client = new Client(settings)
   client.on('error', () => {}) // the failing query reports it
   try {
     await client.connect()

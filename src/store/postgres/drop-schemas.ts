@@ -1,9 +1,11 @@
 // Drops Pawl schemas with everything in them. For tests.
 
-import pg from 'pg'
+import type pg from 'pg'
+import { loadPg } from './load-pg.ts'
 
 export async function dropSchemas(connection: string | pg.ClientConfig, schemas: readonly string[]): Promise<void> {
-  const client = new pg.Client(connection)
+  const { Client } = await loadPg()
+  const client = new Client(connection)
   client.on('error', () => {}) // the failing query reports it
   try {
     await client.connect()

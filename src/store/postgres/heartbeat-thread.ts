@@ -1,8 +1,9 @@
 // The PostgreSQL store's thread: renews leases while the event loop is blocked. Connects when it first needs to.
 // Started by postgres-store.ts.
 
+import { createRequire } from 'node:module'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
-import pg from 'pg'
+import type pg from 'pg'
 import { startHeartbeat, LeaseHeartbeat } from '../lease-heartbeat.ts'
 
 export interface HeartbeatRequest {
@@ -11,7 +12,14 @@ export interface HeartbeatRequest {
   readonly memory: SharedArrayBuffer
 }
 
-const settings = workerData as pg.ClientConfig
+/** `from` is the URL of the store's module. The thread has no file of its own from which it could resolve `pg`. */
+export interface HeartbeatSetup {
+  readonly from: string
+  readonly settings: pg.ClientConfig
+}
+
+const { from, settings } = workerData as HeartbeatSetup
+const { Client } = createRequire(from)('pg') as typeof pg
 const port = parentPort as MessagePort
 /** Lower limit of the connection and query timeout, which is otherwise one lease: a slow server is not a dead one. */
 const minTimeoutMs = 5_000
@@ -19,7 +27,7 @@ let connected: Promise<pg.Client> | null = null
 
 async function connect(leaseMs: number): Promise<pg.Client> {
   const timeoutMs = Math.max(leaseMs, minTimeoutMs)
-  const client = new pg.Client({ ...settings, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs })
+  const client = new Client({ ...settings, connectionTimeoutMillis: timeoutMs, query_timeout: timeoutMs })
   client.on('error', () => (connected = null))
   await client.connect()
   return client

@@ -6,16 +6,17 @@
 
 import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { PawlError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { GroupCommit, type Write } from '../group-commit.ts'
 import type { Store, Written } from '../store.ts'
-import { siblingModule, Thread } from '../worker-thread.ts'
+import { Thread, threadProgram } from '../worker-thread.ts'
 import { Retention } from './retention.ts'
 import { ChangeListener } from './change-listener.ts'
 import { claim } from './claim.ts'
 import { prepareSchema } from './connect.ts'
+import { loadPg } from './load-pg.ts'
 import { type Plan, planGroup } from './plan-group-commit.ts'
 import {
   attachmentOf,
@@ -35,7 +36,7 @@ import {
   waitOf,
 } from './rows.ts'
 import { counts } from './schema.ts'
-import type { HeartbeatRequest } from './heartbeat-thread.ts'
+import type { HeartbeatRequest, HeartbeatSetup } from './heartbeat-thread.ts'
 import { BatchReader } from './batch-reads.ts'
 import { wrapErrors } from './errors.ts'
 import { bigintsAsNumbers } from './bigint-parser.ts'
@@ -84,11 +85,12 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
     query_timeout: config.query_timeout ?? 20_000,
     keepAlive: true,
   }
-  const settings: pg.ClientConfig = { ...plain, types: { getTypeParser: bigintsAsNumbers } }
-  await prepareSchema(settings, schema)
-  const readers = new pg.Pool({ ...settings, max: 4 })
+  const driver = await loadPg()
+  const settings: pg.ClientConfig = { ...plain, types: { getTypeParser: bigintsAsNumbers(driver) } }
+  await prepareSchema(driver, settings, schema)
+  const readers = new driver.Pool({ ...settings, max: 4 })
   // There is one write queue per process, so one connection is enough.
-  const writers = new pg.Pool({ ...settings, max: 1 })
+  const writers = new driver.Pool({ ...settings, max: 1 })
   // A connection that breaks while idle is replaced; a query on a broken connection reports the error itself.
   for (const pool of [readers, writers]) {
     pool.on('error', () => {})
@@ -136,7 +138,7 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
   }
   const group = new GroupCommit(clock, write)
   const listener = await ChangeListener.open({
-    connect: () => new pg.Client(settings),
+    connect: () => new driver.Client(settings),
     version: async () => (await one(({ version }: { version: number }) => version, 'SELECT version FROM log', [])) ?? 0,
     pendingWrite: () =>
       sending.then(
@@ -178,7 +180,8 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
   let thread: Thread | undefined
   const keepAlive: NonNullable<Store['keepAlive']> = (worker, { leaseMs, memory }) => {
     try {
-      thread ??= new Thread(siblingModule(import.meta.url, 'heartbeat-thread'), plain)
+      const setup: HeartbeatSetup = { from: import.meta.url, settings: plain }
+      thread ??= new Thread(threadProgram(import.meta.url, 'heartbeat-thread'), setup)
       thread.tell({ worker: escapeName(worker), leaseMs, memory } satisfies HeartbeatRequest)
     } catch {
       // Threads are unavailable, or the settings contain functions, which cannot be cloned: then only the event loop

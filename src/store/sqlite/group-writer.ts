@@ -11,7 +11,7 @@ import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { LeaseHeartbeat } from '../lease-heartbeat.ts'
 import type { Change, Written } from '../store.ts'
-import { siblingModule, Thread } from '../worker-thread.ts'
+import { Thread, threadProgram } from '../worker-thread.ts'
 import {
   busyTimeoutMs,
   errorOf,
@@ -222,7 +222,7 @@ export class GroupWriter {
   #startThread(): Thread | null {
     if (this.#thread === undefined) {
       try {
-        this.#thread = new Thread(siblingModule(import.meta.url, 'writer-thread'), this.#setup)
+        this.#thread = new Thread(threadProgram(import.meta.url, 'writer-thread'), this.#setup)
       } catch {
         this.#thread = null
       }

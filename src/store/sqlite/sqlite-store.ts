@@ -23,12 +23,13 @@ import {
 } from 'node:fs'
 import { randomBytes } from 'node:crypto'
 import { dirname } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
+import type { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../records/call-record.ts'
 import { GroupCommit } from '../group-commit.ts'
 import type { AttachmentRecord, Store } from '../store.ts'
+import { connect } from './connect.ts'
 import { EventReader } from './events.ts'
 import { type Lock, isCertainlyDead, takeLock } from './worker-liveness.ts'
 import { Retention } from './retention.ts'
@@ -284,7 +285,7 @@ function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSy
   try {
     // SQLite would open a read-only file for reading and leave side files that cannot be written either.
     if (existsSync(file)) accessSync(file, constants.W_OK)
-    db = new DatabaseSync(file, { timeout: busyTimeoutMs })
+    db = connect(file, busyTimeoutMs)
     migrate(db, file)
     switchToWal(db)
     db.exec(`PRAGMA synchronous = ${synchronous(commit)}`)

@@ -3,7 +3,7 @@
 // worker. A stopped process keeps its lock; then the lease decides.
 
 import { existsSync, rmSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
+import { connect } from './connect.ts'
 
 const lockFile = (file: string, worker: string): string => `${file}-worker-${worker}`
 
@@ -14,7 +14,7 @@ export interface Lock {
 /** Takes a worker's lock; null if its holder is alive. Uses SQLite's file locking, so it works wherever SQLite does. */
 export function takeLock(file: string, worker: string): Lock | null {
   const path = lockFile(file, worker)
-  const db = new DatabaseSync(path, { timeout: 0 })
+  const db = connect(path, 0)
   try {
     db.exec('PRAGMA journal_mode = MEMORY; PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE')
   } catch {

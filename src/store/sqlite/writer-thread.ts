@@ -1,11 +1,11 @@
 // The SQLite store's thread, with its own connection: writes groups of changes, checkpoints the WAL after answering,
 // and renews leases while the event loop is blocked. Started by group-writer.ts.
 
-import { DatabaseSync } from 'node:sqlite'
 import { type MessagePort, parentPort, workerData } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
 import { startHeartbeat, LeaseHeartbeat } from '../lease-heartbeat.ts'
 import type { Written } from '../store.ts'
+import { connect } from './connect.ts'
 import {
   busyTimeoutMs,
   isLong,
@@ -19,7 +19,7 @@ import { Transactions } from './transaction.ts'
 
 const { file, synchronous } = workerData as Setup
 const port = parentPort as MessagePort
-const db = new DatabaseSync(file, { timeout: busyTimeoutMs })
+const db = connect(file, busyTimeoutMs)
 db.exec(`PRAGMA synchronous = ${synchronous}; PRAGMA wal_autocheckpoint = 0`)
 /** When the current group was sent. */
 let now = 0

@@ -2,9 +2,9 @@
 // so it runs in a worker that is killed at the deadline; the event loop never blocks. The pool is small; its threads
 // are reused, do not keep a program alive, and end after an idle time.
 
-import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { systemClock } from '../../core/clock.ts'
+import { startThread, threadProgram } from '../../store/worker-thread.ts'
 import type { SearchAnswer, SearchQuestion } from './search-lines.ts'
 
 export type SearchOutcome =
@@ -13,7 +13,7 @@ export type SearchOutcome =
   | { readonly late: number }
   /** The thread crashed, most often because it ran out of memory. */
   | { readonly broken: unknown }
-  /** The thread could not be started, for example because a bundler dropped its file. */
+  /** The thread could not be started. */
   | { readonly absent: unknown }
 
 const maxThreads = 2
@@ -35,9 +35,8 @@ class SearchThread {
   gone = false
 
   constructor() {
-    const file = new URL(`./search-thread-entry${extname(new URL(import.meta.url).pathname)}`, import.meta.url)
-    // Do not inherit flags of the program (loaders, inspectors).
-    this.#worker = new Worker(file, { execArgv: [], name: 'pawl-search', resourceLimits })
+    const program = threadProgram(import.meta.url, 'search-thread-entry')
+    this.#worker = startThread(program, { name: 'pawl-search', resourceLimits })
     const ready = Promise.withResolvers<void>()
     this.#ready = ready.promise
     this.#worker.once('message', () => ready.resolve())

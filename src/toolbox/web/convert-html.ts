@@ -1,9 +1,9 @@
 // Converts HTML to Markdown or text. A thread (html-thread-entry.ts) does it with bounded memory and a deadline; if that
 // fails, the tags are stripped here.
 
-import { extname } from 'node:path'
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import type { Clock } from '../../core/clock.ts'
+import { startThread, threadProgram } from '../../store/worker-thread.ts'
 
 export interface ConvertRequest {
   readonly html: string
@@ -85,19 +85,16 @@ async function convertInThread(
   signal: AbortSignal,
 ): Promise<Converted | undefined> {
   const { resolve, promise } = Promise.withResolvers<Converted | undefined>()
-  // `.ts` when run from source, `.js` when built. The thread inherits neither flags nor environment.
-  const file = new URL(`./html-thread-entry${extname(new URL(import.meta.url).pathname)}`, import.meta.url)
   let thread: Worker
   try {
-    thread = new Worker(file, {
+    thread = startThread(threadProgram(import.meta.url, 'html-thread-entry'), {
       workerData: page,
-      execArgv: [],
       env: {},
       resourceLimits: threadLimits,
       name: 'pawl web_fetch',
     })
   } catch {
-    return undefined // for example, a bundler dropped the file
+    return undefined // for example, there are too many threads
   }
   const stop = (): void => resolve(undefined)
   thread.once('message', resolve).on('error', stop).once('exit', stop)

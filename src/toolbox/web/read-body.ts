@@ -4,14 +4,8 @@
 import type { IncomingMessage } from 'node:http'
 import { pipeline } from 'node:stream/promises'
 import type { Transform } from 'node:stream'
-import {
-  constants,
-  createBrotliDecompress,
-  createGunzip,
-  createInflate,
-  createInflateRaw,
-  createZstdDecompress,
-} from 'node:zlib'
+// The whole module: importing `createZstdDecompress` by name fails on an old Node before Pawl can say what it needs.
+import zlib from 'node:zlib'
 import { fail, ToolFailure } from '../../core/outcome.ts'
 
 export interface Body {
@@ -53,13 +47,13 @@ export function parseCodings(header: string | undefined): string[] {
 }
 
 const decoders: Readonly<Record<string, (first: Buffer) => Transform>> = {
-  gzip: () => createGunzip(),
-  'x-gzip': () => createGunzip(),
+  gzip: () => zlib.createGunzip(),
+  'x-gzip': () => zlib.createGunzip(),
   // The standard requires a zlib header; some servers omit it.
   deflate: (first) =>
-    first.length === 0 || ((first[0] as number) & 0x0f) === 8 ? createInflate() : createInflateRaw(),
-  br: () => createBrotliDecompress(),
-  zstd: () => createZstdDecompress({ params: { [constants.ZSTD_d_windowLogMax]: zstdWindowLog } }),
+    first.length === 0 || ((first[0] as number) & 0x0f) === 8 ? zlib.createInflate() : zlib.createInflateRaw(),
+  br: () => zlib.createBrotliDecompress(),
+  zstd: () => zlib.createZstdDecompress({ params: { [zlib.constants.ZSTD_d_windowLogMax]: zstdWindowLog } }),
 }
 
 type Bytes = AsyncIterable<Buffer>

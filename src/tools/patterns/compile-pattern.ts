@@ -19,9 +19,13 @@ let engine: typeof RE2JS | undefined
  * because tools are defined synchronously.
  */
 function loadEngine(): typeof RE2JS {
-  engine ??= (createRequire(import.meta.url)('re2js') as { RE2JS: typeof RE2JS }).RE2JS
+  engine ??= load().RE2JS
   return engine
 }
+
+/** Only a bundle has `require`. Bundlers follow it and not createRequire(), so there the engine is in the bundle. */
+const load = (): { RE2JS: typeof RE2JS } =>
+  (typeof require === 'undefined' ? createRequire(import.meta.url)('re2js') : require('re2js')) as never
 
 export function compilePattern(source: string): CompiledPattern {
   let strict = source

@@ -1,7 +1,7 @@
 // The SQLite group writer: event loop and thread give the same answers, and groups survive the loss of the thread.
 
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -211,11 +211,5 @@ describe('in a child process', () => {
   test('DUR-6: where threads are not permitted, the event loop writes', async () => {
     const flags = ['--permission', '--allow-fs-read=*', '--allow-fs-write=*']
     expect(await said(flags, join(root, 'src'))).toEqual({ answers, threads: 0, events: 3 })
-  })
-  test('DUR-6: the built package writes through its thread', { timeout: 60_000 }, async () => {
-    const out = freshDir()
-    writeFileSync(join(out, 'package.json'), '{"type":"module"}')
-    await run(join(root, 'node_modules/.bin/tsc'), ['-p', 'tsconfig.build.json', '--outDir', out], { cwd: root })
-    expect(await said([], out)).toEqual({ answers, threads: 1, events: 3 })
   })
 })
