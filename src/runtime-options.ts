@@ -135,6 +135,11 @@ export interface RuntimeOptions {
    * until it returns without an error.
    */
   readonly announce?: Announce
+  /**
+   * Errors that a tool throws or rejects with outside its awaited body, such as in a timer, are logged and do not end
+   * the process. False: they end it, as in any program. Errors of the application are never touched. Default: true.
+   */
+  readonly containErrors?: boolean
   /** Receives log lines, without secrets. Default: warnings and errors go to the console. */
   readonly logger?: Logger
   /**
@@ -220,6 +225,7 @@ export const runtimeOptions = {
   output: outputOption,
   wake: wakeOption,
   announce: option.func,
+  containErrors: option.boolean,
   logger: option.withMethods('debug', 'info', 'warn', 'error'),
   observer: option.func,
   clock: option.withMethods('now', 'monotonic', 'timer', 'every', 'hold'),

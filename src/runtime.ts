@@ -57,7 +57,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   }
   const baseStore = await openStore(options, clock)
   if (!isStore(options.store)) closers.push(() => baseStore.close()) // a store of the caller stays open
-  closers.push(containStrayErrors()) // returns the function that ends it
+  if (options.containErrors ?? true) closers.push(containStrayErrors(logger)) // returns the function that ends it
   try {
     await checkFormat(baseStore)
     const keys = await openKeys(baseStore, options.keys)

@@ -17,52 +17,50 @@ export interface Scope {
 
 export const scope = new AsyncLocalStorage<Scope>()
 
+/** How many runtimes contain stray errors now. */
 let open = 0
+/** The loggers of runtimes that contain errors. Every runtime has its own logger, so a logger identifies its runtime. */
+const containing = new WeakSet<Logger>()
+/** `process.emit` before it was wrapped; undefined while it is not wrapped. */
+let original: typeof process.emit | undefined
 
 /**
- * Installs process handlers that log stray errors of tools instead of ending the process. Other uncaught errors keep
- * Node's behaviour. Returns a function that releases the handlers; they are removed when the last runtime releases
- * them.
+ * Logs stray errors of the tools of a runtime instead of ending the process. Node announces them with `process.emit`,
+ * so that is wrapped: a listener would change what happens to the errors of the application, even if it did nothing.
+ * Returns a function that releases the wrapper; it is removed when the last runtime releases it.
  */
-export function containStrayErrors(): () => void {
-  if (open++ === 0) {
-    process.on('uncaughtException', onException)
-    process.on('unhandledRejection', onRejection)
+export function containStrayErrors(logger: Logger): () => void {
+  containing.add(logger)
+  open++
+  if (!original) {
+    original = process.emit
+    process.emit = emit as typeof process.emit
   }
   let released = false
   return () => {
     if (released) return
     released = true
-    if (--open > 0) return
-    process.off('uncaughtException', onException)
-    process.off('unhandledRejection', onRejection)
+    // If someone wrapped our wrapper it stays, and passes everything on.
+    if (--open > 0 || !original || process.emit !== (emit as typeof process.emit)) return
+    process.emit = original
+    original = undefined
   }
 }
 
-function logStrayError(error: unknown, what: string): boolean {
+function emit(this: unknown, event: string | symbol, ...args: unknown[]): boolean {
+  if (open > 0 && (event === 'unhandledRejection' || event === 'uncaughtException') && containError(event, args))
+    return true // as if a listener had handled it
+  return Reflect.apply(original as (...given: unknown[]) => boolean, this, [event, ...args])
+}
+
+/** False if the error does not belong to a tool of a runtime that contains errors. */
+function containError(event: 'unhandledRejection' | 'uncaughtException', [error, origin]: unknown[]): boolean {
   const own = scope.getStore()
-  if (!own) return false
+  if (!own || !containing.has(own.logger)) return false
+  // With --unhandled-rejections=strict a rejection is announced as an exception first and as a rejection after it.
+  if (event === 'uncaughtException' && origin === 'unhandledRejection') return true
   const { tool, callId, call, logger, who = 'A tool' } = own
-  try {
-    logger.error(`${who} ${what}; its call and all others continue`, { tool, callId, call, error })
-  } catch {
-    // A logger that throws must not end the process either.
-  }
+  const what = event === 'uncaughtException' ? 'threw outside its body' : 'left a rejection unhandled'
+  logger.error(`${who} ${what}; its call and all others continue`, { tool, callId, call, error })
   return true
-}
-
-function onException(error: Error): void {
-  if (logStrayError(error, 'threw outside its body') || process.listenerCount('uncaughtException') > 1) return
-  // The error belongs to no tool and there is no other listener: let Node end the process as it would without us.
-  process.off('uncaughtException', onException)
-  process.nextTick(() => {
-    throw error
-  })
-}
-
-function onRejection(reason: unknown): void {
-  if (logStrayError(reason, 'left a rejection unhandled') || process.listenerCount('unhandledRejection') > 1) return
-  process.nextTick(() => {
-    throw reason
-  })
 }

@@ -116,7 +116,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
   },
   'CALL-11': {
     state: 'built',
-    says: `A tool, hook, listener or provider cannot take other calls down: stray throws and rejections, during and after, are attributed by async context and contained. \`process.exit\`, endless synchronous loops and memory are not contained in process, and the docs say so.`,
+    says: `A tool, hook, listener or provider cannot take other calls down: stray throws and rejections, during and after, are attributed by async context and contained. Errors of the application are left as Node handles them. \`process.exit\`, endless synchronous loops and memory are not contained in process, and the docs say so.`,
   },
   'CALL-12': {
     state: 'built',
