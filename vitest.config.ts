@@ -13,6 +13,7 @@ const longest = [
   'tasks/tasks-on-postgres',
   'engine/leases/blocked-event-loop',
   'project/guide',
+  'project/package',
   'turns/recovery/crash-matrix.slow',
 ]
 

@@ -73,7 +73,7 @@ const cases: readonly (readonly [keyof typeof errors, (typeof modes)[number], 'n
   ['odd rejection', 'strict', 'no handlers'],
 ]
 
-describe('errors of the application', () => {
+describe('errors of the application', { timeout: 60_000 }, () => {
   test.concurrent.for(cases)('CALL-11: ends as without Pawl: %s, mode %s, %s', async ([error, mode, handlers]) => {
     const script = `
 if (process.env.RUNTIME === 'yes') await (await import(${index})).createRuntime({ store: 'memory:' })
@@ -108,7 +108,7 @@ const logged = [
   'alive',
 ]
 
-describe('stray errors of tools', () => {
+describe('stray errors of tools', { timeout: 60_000 }, () => {
   test.concurrent.for(['throw', 'strict', 'warn'])(
     'CALL-11: each is logged once and ends nothing, mode %s',
     async (mode) => {

@@ -2,12 +2,13 @@
 // application that uses it.
 
 import { execFile } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
 import { delimiter, dirname, join, normalize } from 'node:path'
 import { promisify } from 'node:util'
 import { buildSync, transformSync } from 'esbuild'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { freshDir } from '../kit/stores/fresh-store.ts'
+import { serverForFile } from '../kit/stores/postgres-for-file.ts'
 
 const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)
@@ -22,31 +23,47 @@ interface Packed {
 let packed: Packed
 /** A project with the packed package and its dependencies, but without `pg`. */
 let project: string
+let projectWithPg: string
 
+async function install(tarball: string, ...peers: string[]): Promise<string> {
+  const folder = freshDir()
+  const modules = join(folder, 'node_modules')
+  mkdirSync(modules)
+  await run('tar', ['-xzf', tarball, '-C', modules])
+  renameSync(join(modules, 'package'), join(modules, 'pawl'))
+  const { dependencies } = JSON.parse(readFileSync(join(modules, 'pawl/package.json'), 'utf8')) as {
+    dependencies: Record<string, string>
+  }
+  for (const name of [...Object.keys(dependencies), ...peers]) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), join(modules, name))
+  }
+  return folder
+}
+
+const server = serverForFile()
 beforeAll(async () => {
   const folder = freshDir()
   const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', folder], { cwd: root })
   packed = (JSON.parse(stdout) as Packed[])[0] as Packed
-  project = join(folder, 'project')
-  const modules = join(project, 'node_modules')
-  mkdirSync(modules, { recursive: true })
-  await run('tar', ['-xzf', join(folder, packed.filename), '-C', modules])
-  cpSync(join(modules, 'package'), join(modules, 'pawl'), { recursive: true })
-  const { dependencies } = JSON.parse(readFileSync(join(modules, 'pawl/package.json'), 'utf8')) as {
-    dependencies: Record<string, string>
-  }
-  for (const name of Object.keys(dependencies)) {
-    mkdirSync(dirname(join(modules, name)), { recursive: true })
-    symlinkSync(join(root, 'node_modules', name), join(modules, name))
-  }
+  project = await install(join(folder, packed.filename))
+  projectWithPg = await install(join(folder, packed.filename), 'pg')
   const app = readFileSync(join(import.meta.dirname, 'child-packaged-app.ts'), 'utf8')
   writeFileSync(join(project, 'app.mjs'), transformSync(app, { loader: 'ts' }).code)
 }, 120_000)
 
+interface Ended {
+  readonly code: unknown
+  readonly out: string
+  readonly err: string
+}
+
 /** Runs a program of the project with the environment of a user. */
-async function start(node: string, ...args: string[]): Promise<{ code: unknown; out: string; err: string }> {
+const start = (node: string, ...args: string[]): Promise<Ended> => startIn(project, node, ...args)
+
+async function startIn(cwd: string, node: string, ...args: string[]): Promise<Ended> {
   const { NODE_COMPILE_CACHE = '', PATH = '' } = process.env
-  return run(node, args, { cwd: project, timeout: 60_000, env: { NODE_COMPILE_CACHE, PATH } }).then(
+  return run(node, args, { cwd, timeout: 60_000, env: { NODE_COMPILE_CACHE, PATH } }).then(
     ({ stdout, stderr }) => ({ code: 0, out: stdout, err: stderr }),
     (error: { code: unknown; signal: unknown; stdout: string; stderr: string }) => ({
       code: error.code ?? error.signal,
@@ -95,7 +112,7 @@ describe('the content of the package', () => {
   })
 })
 
-describe('the packed package', () => {
+describe('the packed package', { timeout: 60_000 }, () => {
   test.for([22, 24] as const)('DOOR-6: runs on Node %i, with a kill, and prints nothing', async (version) => {
     expect((await start(nodes[version], '-p', 'process.versions.node')).out).toMatch(
       version === 22 ? /^22\.18\.0\n/ : /^24\./,
@@ -131,6 +148,22 @@ describe('the packed package', () => {
     expect(out).toBe("A PostgreSQL store needs the package 'pg': npm install pg.\n")
   })
 
+  test.for([22, 24] as const)('DOOR-6: runs on PostgreSQL with its thread on Node %i', async (version) => {
+    const program = `
+      import { subscribe } from 'node:diagnostics_channel'
+      import { createRuntime } from 'pawl'
+      import { postgresStore } from 'pawl/postgres'
+      const answered = new Promise((resolve, reject) =>
+        subscribe('worker_threads', ({ worker }) => worker.once('message', resolve).once('error', reject)))
+      const store = await postgresStore({ connection: ${JSON.stringify(server.connection)}, schema: 'on_${version}' })
+      const runtime = await createRuntime({ store, keys: { secret: 'k'.repeat(32) }, lease: '5s' })
+      console.log(await answered)
+      await runtime.close()
+      await store.close()`
+    const ended = await startIn(projectWithPg, nodes[version], '--input-type=module', '-e', program)
+    expect(ended).toEqual({ code: 0, out: 'ready\n', err: '' })
+  })
+
   const sentence = (found: string): string => `Pawl needs Node 22.18 or newer; this is Node ${found}.\n`
   const create = `
     import { createRuntime } from 'pawl'
@@ -141,12 +174,8 @@ describe('the packed package', () => {
 
   test('DOOR-6: createRuntime names the Node version that it needs and the one that it found', async () => {
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.17.1' } })`
-    const { out } = await start(
-      nodes[24],
-      '--input-type=module',
-      '-e',
-      `${create.replace('await', `${pretend}\nawait`)}`,
-    )
+    const program = create.replace('await', `${pretend}\nawait`)
+    const { out } = await start(nodes[24], '--input-type=module', '-e', program)
     expect(out).toBe(sentence('22.17.1'))
   })
 
@@ -162,7 +191,7 @@ describe('the packed package', () => {
   })
 })
 
-describe('bundles', () => {
+describe('bundles', { timeout: 60_000 }, () => {
   test('DOOR-6: esbuild bundles an application, which runs without node_modules', async () => {
     const outfile = join(freshDir(), 'app.mjs')
     const { warnings } = buildSync({

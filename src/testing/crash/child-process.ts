@@ -8,11 +8,6 @@ import { systemClock } from '../../core/clock.ts'
 import type { Answer } from '../../store/records/wait-resolution.ts'
 import { childEnvVariable, type Orders, type ChildMessage, type ParentMessage } from './ipc-messages.ts'
 
-/** `.js` when built, `.ts` when run from source. */
-const extension = extname(import.meta.filename)
-const child = join(import.meta.dirname, `child-main${extension}`)
-const sourceConditions = extension === '.ts' ? ['--conditions=@pawl/source'] : []
-
 export type ChildEnd = { readonly ended: Outcome; readonly writes: readonly string[] } | { readonly killed: string }
 
 export class Child {
@@ -28,6 +23,10 @@ export class Child {
   /** `cache` is a compile cache folder that all child processes share. */
   constructor(module: string | URL, cache: string) {
     this.#module = String(module)
+    // `.js` when built, `.ts` when run from source. A CommonJS bundle has no `import.meta`, so this is not done on load.
+    const extension = extname(import.meta.filename)
+    const child = join(import.meta.dirname, `child-main${extension}`)
+    const sourceConditions = extension === '.ts' ? ['--conditions=@pawl/source'] : []
     this.#process = fork(child, [this.#module], {
       execArgv: [...process.execArgv, ...sourceConditions],
       env: { NODE_COMPILE_CACHE: cache, ...process.env, [childEnvVariable]: '1' },
