@@ -188,7 +188,10 @@ export interface Runtime {
    * unless `open` is 'cancel'.
    */
   erase(options: EraseOptions): Promise<EraseResult>
-  /** Reports stuck calls and why. Changes nothing and reads a bounded number of rows. */
+  /**
+   * Reports open calls that are stuck, or that the tools, models and frames of this runtime cannot continue, and why.
+   * Changes nothing and reads a bounded number of rows. With `worker: false` it checks a deploy before it claims calls.
+   */
   health(): Promise<HealthReport>
   /**
    * Stops accepting work, gives running bodies `grace` (default 5 s) to finish, then releases the remaining calls,

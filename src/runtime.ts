@@ -152,7 +152,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
         await closeParts()
       }
     }
-    return publicRuntime({ ...features, switches, turns, pins }, async (how) => {
+    return publicRuntime({ ...features, toolsets, switches, turns, pins }, async (how) => {
       checkOptions(how, closeOptions, 'close()')
       const graceMs = milliseconds(how?.grace ?? '5s', 'grace')
       return (closing ??= closeAll(graceMs))

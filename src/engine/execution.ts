@@ -85,7 +85,7 @@ export interface ApprovalWaitsPort {
    */
   withdraw(name: string, why: string): Promise<boolean>
   /** Changes the recorded arguments or terms (a person edited them, or more is known). Written with the next write. */
-  amend(args: string | null, terms: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void
+  amend(args: string | null, terms: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'schema' | 'cost'>): void
   /** Appends an event to the feed with the next write. */
   appendEvent<T extends EventType>(type: T, body: EventBodies[T]): void
   /** Milliseconds people have spent deciding about this call. */

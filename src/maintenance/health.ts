@@ -1,16 +1,22 @@
-// Health check: which calls are stuck, and why. Reads at most a few thousand rows and changes nothing, so it is safe at
-// any time. No findings means that every open call can continue by itself or waits for an external answer. Called by
-// Runtime.health().
+// Health check: which calls are stuck or cannot be continued here, and why. The cost grows with open calls and is
+// bounded; it changes nothing, so it is safe at any time. No findings means that every open call can continue by itself
+// or waits for an external answer. Called by Runtime.health().
 
 import { PawlError } from '../core/errors.ts'
-import type { Clock } from '../core/clock.ts'
 import type { CallState } from '../store/records/call-record.ts'
-import type { Store, StoreFacts, Unsettled } from '../store/store.ts'
+import type { StoreFacts, Unsettled } from '../store/store.ts'
+import { type DeployPorts, findDeployProblem } from './deploy-check.ts'
 
 export interface HealthIssue {
   readonly kind:
-    /** The call needs a worker, and its tool is not registered here. */
+    /** The call needs a worker, now or once its wait is answered, and its tool is not registered here. */
     | 'no_tool'
+    /** The same, and its tool has changed so that it will not run it: its version, its schema or `background`. */
+    | 'tool_changed'
+    /** The same for a turn whose model is not registered here. */
+    | 'no_model'
+    /** The same for a turn whose frame is not registered here. */
+    | 'no_frame'
     /** The call needs a worker and has none yet. */
     | 'unclaimed'
     /** The deadline of a wait has passed, but no worker expired it. */
@@ -33,7 +39,10 @@ export interface HealthIssue {
 }
 
 export interface HealthReport {
+  /** At most 100. */
   readonly findings: readonly HealthIssue[]
+  /** Number of issues that were found and are not listed. */
+  readonly unlisted: number
   /** Number of open calls per state. */
   readonly open: Readonly<Record<Exclude<CallState, 'settled'>, number>>
   /** The oldest open call. */
@@ -48,11 +57,9 @@ export interface HealthReport {
   readonly more: boolean
 }
 
-export interface HealthHost {
-  readonly store: Store
-  readonly clock: Clock
-  /** Keys of the tools registered here. */
-  readonly tools: readonly string[]
+export interface HealthHost extends DeployPorts {
+  /** Record keys of the tools that this worker can claim. */
+  readonly engine: { readonly tools: readonly string[] }
 }
 
 const pageSize = 500
@@ -62,14 +69,17 @@ const maxFindings = 100
 const graceMs = 5_000
 const reportDeathsFrom = 1
 
-export async function checkHealth({ store, clock, tools }: HealthHost): Promise<HealthReport> {
+export async function checkHealth(host: HealthHost): Promise<HealthReport> {
+  const { store, clock } = host
   const findings: HealthIssue[] = []
+  let unlisted = 0
   const addIssue = (kind: HealthIssue['kind'], says: string, call?: Unsettled): void => {
     if (findings.length < maxFindings) findings.push({ kind, says, ...(call ? { call: callInfo(call) } : {}) })
+    else unlisted++
   }
   const facts = await store.inspect()
   for (const problem of facts.problems) addIssue('store', problem)
-  const localTools = new Set(tools)
+  const localTools = new Set(host.engine.tools)
   const open = { received: 0, queued: 0, running: 0, parked: 0 }
   let oldest: Unsettled | null = null
   let after = ''
@@ -79,7 +89,7 @@ export async function checkHealth({ store, clock, tools }: HealthHost): Promise<
     for (const call of calls) {
       open[call.state as keyof typeof open]++
       if (!oldest || call.createdAt < oldest.createdAt) oldest = call
-      const reason = await stuckReason(call, store, localTools)
+      const reason = await stuckReason(call, localTools, host)
       if (reason) addIssue(...reason, call)
       if (call.deaths >= reportDeathsFrom) {
         addIssue(
@@ -103,6 +113,7 @@ export async function checkHealth({ store, clock, tools }: HealthHost): Promise<
   }
   return {
     findings,
+    unlisted,
     open,
     oldest: oldest && {
       uid: oldest.uid,
@@ -117,40 +128,36 @@ export async function checkHealth({ store, clock, tools }: HealthHost): Promise<
 
 async function stuckReason(
   call: Unsettled,
-  store: Store,
   localTools: ReadonlySet<string>,
+  host: HealthHost,
 ): Promise<[HealthIssue['kind'], string] | null> {
-  if (call.state === 'parked') {
-    let wait
-    try {
-      wait = call.wait === null ? undefined : await store.wait(call.wait)
-    } catch (error) {
-      // A store outage says nothing about the wait.
-      if (error instanceof PawlError && error.code === 'store_unavailable') throw error
-      return [
-        'never_woken',
-        `${nameOf(call)} is parked on a wait that cannot be read. ` +
-          'The record is damaged, or encrypted with a secret that is missing in `keys`.',
-      ]
-    }
-    if (!wait)
-      return ['never_woken', `${nameOf(call)} is parked on a wait that does not exist. Nothing can wake it: cancel it.`]
-    return wait.resolution === null
-      ? null
-      : ['never_woken', `${nameOf(call)} is parked although its wait is answered. Nothing will wake it: cancel it.`]
-  }
-  if (call.alive) return null
-  const ownership = call.owner === null ? 'no worker owns it' : 'the worker that had it is gone'
-  if (!localTools.has(call.tool)) {
+  const isParked = call.state === 'parked'
+  if (call.alive && !isParked) return null
+  let wait
+  try {
+    wait = call.wait === null ? undefined : await host.store.wait(call.wait)
+  } catch (error) {
+    // A store outage says nothing about the wait.
+    if (!isParked || (error instanceof PawlError && error.code === 'store_unavailable')) throw error
     return [
-      'no_tool',
-      `${nameOf(call)} is ${call.state} and ${ownership}, and its tool is not registered here. ` +
-        `Register '${call.tool}', or start a worker that has it.`,
+      'never_woken',
+      `${nameOf(call)} is parked on a wait that cannot be read. ` +
+        'The record is damaged, or encrypted with a secret that is missing in `keys`.',
     ]
   }
+  if (isParked && !wait)
+    return ['never_woken', `${nameOf(call)} is parked on a wait that does not exist. Nothing can wake it: cancel it.`]
+  if (isParked && wait?.resolution !== null)
+    return ['never_woken', `${nameOf(call)} is parked although its wait is answered. Nothing will wake it: cancel it.`]
+  const situation = isParked
+    ? 'is parked'
+    : `is ${call.state} and ${call.owner === null ? 'no worker owns it' : 'the worker that had it is gone'}`
+  const found = await findDeployProblem(call, wait, localTools, host)
+  if (found) return [found.kind, `${nameOf(call)} ${situation}, and ${found.problem}. ${found.remedy}`]
+  if (isParked) return null
   return [
     'unclaimed',
-    `${nameOf(call)} is ${call.state} and ${ownership}. ` +
+    `${nameOf(call)} ${situation}. ` +
       'A worker claims it with its next sweep; if it stays unclaimed, no worker is running.',
   ]
 }

@@ -5,6 +5,7 @@ import type { PinStore } from '../approvals/definition-pins.ts'
 import { explainCall } from '../calls/authorization/explain-decision.ts'
 import { parseDiagnostics } from '../calls/record-diagnostics.ts'
 import { checkOptions } from '../core/check-options.ts'
+import type { DeployPorts } from '../maintenance/deploy-check.ts'
 import { checkHealth } from '../maintenance/health.ts'
 import { erase, prune } from '../maintenance/retention.ts'
 import type { Policy } from '../policy/rules.ts'
@@ -13,14 +14,14 @@ import { emit, runtimeEmitOptions } from '../schedules/emit-event.ts'
 import { openSession, type SessionHost } from '../sessions/session.ts'
 import { parseAnswer } from '../store/records/wait-resolution.ts'
 
-export interface RuntimeParts extends SessionHost {
+export interface RuntimeParts extends SessionHost, DeployPorts {
   readonly approvals: Approvals
   readonly pins: PinStore
   readonly policies: readonly Policy[]
 }
 
 export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Runtime {
-  const { registry, approvals, pins, store, clock, engine, sizes } = parts
+  const { registry, approvals, pins, store, engine, sizes } = parts
   return {
     session: (id, about) => openSession(parts, id, about),
     tools: {
@@ -51,7 +52,7 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     events: parts.feed.reader(),
     prune: (query) => prune(parts, query),
     erase: (query) => erase(parts, query),
-    health: () => checkHealth({ store, clock, tools: engine.tools }),
+    health: () => checkHealth(parts),
     close,
   }
 }

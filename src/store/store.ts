@@ -178,7 +178,7 @@ export interface CallPage {
 /** An unsettled call, without its payloads. */
 export type Unsettled = Pick<
   CallRecord,
-  'uid' | 'position' | 'tool' | 'state' | 'createdAt' | 'startedAt' | 'wait' | 'deaths' | 'owner'
+  'uid' | 'position' | 'tool' | 'terms' | 'state' | 'createdAt' | 'startedAt' | 'wait' | 'deaths' | 'owner'
 > & {
   /** Whether the owner's lease is valid by the store's clock. */
   readonly alive: boolean

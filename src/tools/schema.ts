@@ -22,6 +22,8 @@ export const jsonSchema = <T>(schema: JsonSchema): TypedSchema<T> => schema as T
 export interface CompiledSchema {
   /** The schema that the model sees. */
   readonly json: JsonSchema
+  /** The JSON Schema of the output; undefined if it has none, such as that of a transform. Absent: like the input. */
+  outputJson?(): JsonSchema | undefined
   /** Parts that are shown to the model but cannot be enforced, such as a pattern with look-around. For the operator. */
   readonly warnings: readonly string[]
   /** Throws only if a Standard Schema's own code throws, which is an error of the tool and not of the model. */
@@ -49,14 +51,23 @@ function compileStandard(schema: StandardSchemaV1, label: string): CompiledSchem
       `this ${standard.vendor} schema cannot describe itself as JSON Schema${standard.vendor === 'valibot' ? "; wrap it with toStandardJsonSchema() from '@valibot/to-json-schema'" : ''}`,
     )
   }
+  const target = { target: 'draft-2020-12' } as const
+  const forms = standard.jsonSchema
   let json: JsonSchema
   try {
-    json = standard.jsonSchema.input({ target: 'draft-2020-12' }) as JsonSchema
+    json = forms.input(target) as JsonSchema
   } catch (cause) {
     refuse(label, `a part of it has no JSON Schema form (${(cause as Error).message})`, cause)
   }
   return {
     json,
+    outputJson() {
+      try {
+        return forms.output(target) as JsonSchema
+      } catch {
+        return undefined
+      }
+    },
     warnings: [],
     check(value) {
       const finish = (result: StandardSchemaV1.Result<unknown>): CheckResult =>

@@ -11,7 +11,7 @@ import { type Message, textIn } from '../models/message.ts'
 import { type Model, ModelFailure } from '../models/model.ts'
 import type { TurnUsage, TurnValue } from '../models/turn-interface.ts'
 import type { DocumentWrite } from '../store/store.ts'
-import type { History, MessageRecord } from './conversation/history.ts'
+import { frameNameOf, type History, type MessageRecord } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
 import { compactionFailed, modelFailed, noSuchFrame } from './turn-failures.ts'
 import { type FrameTerms, resolveModel, strictestLimits, frameTerms, type TurnRequest } from './turn-request.ts'
@@ -102,8 +102,8 @@ export class TurnRun {
   restore(): Outcome | null {
     const records = this.history.ofTurn(this.id)
     this.#account = records.findLast(({ account }) => account)?.account ?? this.#account
-    const last = records.findLast(({ frame, message }) => frame !== undefined || message.role === 'frame')
-    const frame = last?.message.role === 'frame' ? last.message.frame : last?.frame
+    const last = records.findLast((record) => frameNameOf(record) !== undefined)
+    const frame = last && frameNameOf(last)
     return frame === undefined ? null : this.switchFrame(frame, last?.frameModel)
   }
 

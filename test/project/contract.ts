@@ -223,7 +223,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Tamper evidence against someone who can write the database and lacks the host's key: each event carries a keyed digest of what it records (arguments, outcome, step value, decision), events of a session form a keyed chain over their logical content with a signed head (a cut tail is noticed), and prune leaves signed tombstones. \`verify\` names the first broken or missing link.`,
   },
   'DUR-15': {
-    state: 'not yet',
+    state: 'built',
     says: `Deploy check: \`health\` lists open work that the tools, models and frames of this worker cannot continue, before it is claimed; a schema digest is recorded with the arguments, and if it differs on recovery, the arguments in input form are validated against the live schema before the body sees them (\`tool_changed\` if they do not fit; transformed values are never validated again).`,
   },
   'WAIT-1': {

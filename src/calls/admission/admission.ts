@@ -23,6 +23,7 @@ import { notStarted } from '../attempts/outcome-when-stopped.ts'
 import type { CallRun } from '../call-run.ts'
 import { awaitPredecessors, markAwayBeforeSlot } from '../scheduling/enter-queue.ts'
 import { emittedEnd } from '../context/emit-event.ts'
+import { adaptInput } from './adapt-input.ts'
 import type { ValidatedInput } from './read-arguments.ts'
 import { checkPoisoned, recoverInterrupted } from './recover-after-crash.ts'
 import { resolveTool, type ResolvedTool, toolForRun } from './resolve-tool.ts'
@@ -41,6 +42,7 @@ export const admissionStages: readonly Stage[] = [
   applyEmittedEnd, // the task emitted its end and then its worker died
   applyAnswer, // the wait that the call parked on has been answered
   awaitPredecessors, // a task may have to wait for other tasks
+  adaptInput, // the input schema has changed: the recorded arguments must fit the new one
   recover, // the worker died during the body: run it again, reconcile, or end as unknown
   requestPermission, // decisions by people so far, then the policy, then an approval request
   countCall, // budgets

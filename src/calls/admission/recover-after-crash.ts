@@ -107,7 +107,7 @@ const minBackoffMs = 1_000
 const maxBackoffMs = 8_000
 
 /** The stricter of the recorded and the current definition. */
-const strictestOnCrash = (execution: Execution, tool: Tool): OnCrash =>
+export const strictestOnCrash = (execution: Execution, tool: Tool): OnCrash =>
   execution.terms?.onCrash === 'stop' ? 'stop' : onCrashOf(tool)
 
 async function reconcile(
@@ -146,7 +146,7 @@ function toToolFailure({ message, retry, ...options }: Partial<Failure> & { mess
   return new ToolFailure({ ...failure, ...(retry === undefined ? {} : { retry }) })
 }
 
-function unknownOutcome({ attempt, startedAt }: Interruption, deaths?: number): Outcome {
+export function unknownOutcome({ attempt, startedAt }: Interruption, deaths?: number): Outcome {
   const message =
     'The worker stopped while this tool was running, so it is not known whether it took effect. It was not run again. Check before asking for it again.'
   return { status: 'unknown', unknown: { message, startedAt, evidence: { attempt, ...(deaths && { deaths }) } } }

@@ -79,6 +79,12 @@ function fromRecord(text: string): HookDecision | null {
   return record && kind ? { by: record.by, kind, value: record.verdict[kind] } : null
 }
 
+/** The arguments that a recorded decision put in place of the given ones; undefined if it replaced none. */
+export function replacedArguments(record: string): Json | undefined {
+  const decided = fromRecord(record)
+  return decided?.kind === 'replace' ? decided.value : undefined
+}
+
 const reasonOf = (value: unknown): string => (typeof value === 'string' && value !== '' ? value : 'it gave no reason')
 
 /**

@@ -10,6 +10,7 @@ import { chain, isThenable, type MaybePromise } from '../../core/maybe-promise.t
 import { findCopiedMarks, mayHideFields, withoutReceived } from '../../tools/hidden-arguments.ts'
 import { onCrashOf } from '../../tools/tool-hints.ts'
 import type { CheckResult } from '../../tools/schema.ts'
+import { schemaDigest } from '../../tools/schema-digest.ts'
 import type { Prepared, Tool } from '../../tools/tool.ts'
 import type { Toolset } from '../../tools/toolset.ts'
 import {
@@ -71,17 +72,17 @@ export async function validateEditedInput(
   edit: number,
 ): Promise<ValidatedInput | ToSettle> {
   const final = await stage.execution.runAtRisk(() => runHooksAndPrepare(stage, input, stepKeys.editSuffix(edit)))
-  if ('settle' in final) return final
+  // Another schema accepted the edit when the person made it.
+  if ('settle' in final) return isInvalid(final) && isSchemaChanged(stage) ? toolChanged(stage.execution) : final
   const { wire } = final.validated
   stage.execution.approvals.amend(wire, {
     edited: edit,
     version: stage.tool.version as string,
+    schema: schemaDigest(stage.tool.input),
     ...(final.prepared.ran ? { prepared: true } : {}),
   })
   return new RecordedInput(wire, final.prepared.payload)
 }
-
-/** Appended to the step keys of hooks and prepare when they run on edited arguments. */
 
 async function runHooksAndPrepare(
   stage: StageContext,
@@ -119,15 +120,22 @@ function termsOf(tool: Tool, prepared: boolean): string {
   const cached = prepared ? undefined : termsByTool.get(tool)
   if (cached !== undefined) return cached
   const version = tool.version === undefined ? {} : { version: tool.version }
+  const schema = schemaDigest(tool.input)
   const untold = tool.sensitive || mayHideFields(tool) ? { untold: true as const } : {}
-  const terms: CallTerms = { onCrash: onCrashOf(tool), ...version, ...(prepared ? { prepared: true } : {}), ...untold }
+  const terms: CallTerms = {
+    onCrash: onCrashOf(tool),
+    ...version,
+    schema,
+    ...(prepared ? { prepared: true } : {}),
+    ...untold,
+  }
   const text = JSON.stringify(terms)
   if (!prepared) termsByTool.set(tool, text)
   return text
 }
 
 /** The parsed input. If the model's text could not be parsed, the tool's `repair` is tried once. */
-function parseInput(stage: StageContext): { input: Json } | ToSettle {
+export function parseInput(stage: StageContext): { input: Json } | ToSettle {
   const { execution, tool, host } = stage
   const { raw, unreadable } = execution.options
   if (unreadable === undefined) return { input: decode(execution.request.input) }
@@ -156,7 +164,7 @@ interface Validated {
   readonly wire: string
 }
 
-function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated | ToSettle> {
+export function checkSchema(stage: StageContext, input: Json): MaybePromise<Validated | ToSettle> {
   const { tool, host, execution } = stage
   const { sizes } = host
   const tools = (): Toolset => host.toolsets.toolsetFor(execution.request)
@@ -267,13 +275,15 @@ async function inputFromRecord(stage: StageContext, args: string): Promise<Valid
   }
 }
 
-/** Ends the call if its tool changed while it waited for a person and no longer accepts the arguments. */
-export async function recheckInput(stage: StageContext, { args }: ValidatedInput): Promise<ToSettle | null> {
-  const checked = await checkSchema(stage, args)
-  if (!('settle' in checked)) return null
-  const message =
-    'The tool changed while this call waited for a person and no longer accepts these arguments. It was not run. Read its schema and call it again.'
-  return isInvalid(checked) ? { settle: failure({ class: 'unavailable', code: 'tool_changed', message }) } : checked
+/** A record of an older version of Pawl has no digest and counts as changed: nothing says that it still fits. */
+export const isSchemaChanged = ({ execution, tool }: StageContext): boolean =>
+  execution.terms?.schema !== schemaDigest(tool.input)
+
+/** The end of a call whose arguments the changed tool does not accept. */
+export function toolChanged({ attempt }: Pick<Execution, 'attempt'>): ToSettle {
+  const ran = attempt > 0 ? 'It was not run again: what it did before is not undone.' : 'It was not run.'
+  const message = `The tool has changed since this was asked and no longer accepts these arguments. ${ran} Read its schema and call it again.`
+  return { settle: failure({ class: 'unavailable', code: 'tool_changed', message }) }
 }
 
 /** Counts invalid arguments against the budget, which ends a model's loop of invalid calls. */
@@ -282,7 +292,7 @@ function limitInvalidCalls(invalid: ToSettle, stage: StageContext): MaybePromise
   return chain(checkInvalidCallsBudget(stage), (exceeded) => exceeded ?? invalid)
 }
 
-const isInvalid = ({ settle }: ToSettle): boolean =>
+export const isInvalid = ({ settle }: ToSettle): boolean =>
   settle.status === 'failure' && settle.failure.class === 'invalid_request'
 
 const invalidArguments = (message: string): ReturnType<typeof failure> =>

@@ -15,7 +15,7 @@ import { hasQuorum } from '../../policy/approvers.ts'
 import { type Decision, combineTerms } from '../../policy/evaluate.ts'
 import { findRememberedRule } from '../../policy/match-remembered-rules.ts'
 import { maskArgsText } from '../../tools/hidden-arguments.ts'
-import { validateEditedInput, recheckInput } from '../admission/validate-input.ts'
+import { validateEditedInput } from '../admission/validate-input.ts'
 import type { ValidatedInput } from '../admission/read-arguments.ts'
 import type { StageContext } from '../run-host-callback.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
@@ -45,20 +45,14 @@ export interface ApprovalState {
 
 /** Reads the recorded decisions; returns the end of the call if one of them ends it. */
 export async function readApprovals(stage: StageContext, input: ValidatedInput): Promise<ApprovalState | ToSettle> {
-  const { execution, tool } = stage
+  const { execution } = stage
   const { approvals: requests } = execution
   const approvals: Approval[] = []
   let current = input
   let note: string | undefined
-  let changed = false
   for (let number = 1; ; number++) {
     const name = waitNames.approval(number)
     const wait = requests.find(name)
-    if (wait && wait.asks.tool !== tool.fingerprint && !changed) {
-      changed = true
-      const stop = await recheckInput(stage, current)
-      if (stop) return stop
-    }
     const state = { input: current, approvals, ...(note === undefined ? {} : { note }) }
     if (!wait) return { ...state, next: number }
     const { resolution } = wait

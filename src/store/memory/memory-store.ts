@@ -289,10 +289,15 @@ export function memoryStore(options: { clock?: Clock } = {}): Store {
         .toSorted((a, b) => (a.inserted.uid < b.inserted.uid ? -1 : 1))
         .slice(0, limit)
         .map(
-          ({ inserted: { uid, position, tool, createdAt }, progress: { state, startedAt, wait, deaths }, owner }) => ({
+          ({
+            inserted: { uid, position, tool, createdAt },
+            progress: { terms, state, startedAt, wait, deaths },
+            owner,
+          }) => ({
             uid,
             position,
             tool,
+            terms,
             state,
             createdAt,
             startedAt,

@@ -136,7 +136,7 @@ export class Retention {
   }
 
   async unsettled({ of, after, limit }: CallPage & { of?: ScopeFilter }): Promise<Unsettled[]> {
-    const columns = `uid, place, scope, tenant, session, batch, id, occurrence, tool, state, "createdAt", "startedAt", wait, deaths, owner`
+    const columns = `uid, place, scope, tenant, session, batch, id, occurrence, tool, terms, state, "createdAt", "startedAt", wait, deaths, owner`
     const inScope = `uid > $1 AND ($3::text IS NULL OR tenant = $3) AND ($4::text IS NULL OR session = $4)`
     const { rows } = await this.#pool.query(
       `SELECT *, EXISTS (SELECT 1 FROM workers WHERE workers.id = open.owner AND until > clock_timestamp()) AS alive FROM (

@@ -16,7 +16,7 @@ export interface AskTerms {
   readonly kind: AskKind
   /** Fingerprint of the exact call: the answer is valid for this call only. */
   readonly fingerprint?: string
-  /** Fingerprint of the tool at the time of the request. */
+  /** Fingerprint of the tool at the time of the request. Read by workers of earlier versions of Pawl only. */
   readonly tool?: string
   /** For kind `connection`: the provider. */
   readonly provider?: string

@@ -163,6 +163,8 @@ export interface CallRecord extends CallRequest, CallProgress {
 /** Properties of the tool that a recovery needs. */
 export interface CallTerms {
   readonly version?: string
+  /** Digest of the input schema that validated the arguments. Absent in records of older versions of Pawl. */
+  readonly schema?: string
   readonly onCrash: 'rerun' | 'stop'
   /** Number of the last approval whose edits are in the arguments. */
   readonly edited?: number

@@ -91,7 +91,7 @@ export class Retention {
     this.#events = new EventEraser(db)
     this.#documents = new DocumentEraser(db)
     this.#unsettled = db.prepare(
-      `SELECT uid, tenant, session, batch, id, occurrence, tool, state, createdAt, startedAt, wait, deaths, owner,
+      `SELECT uid, tenant, session, batch, id, occurrence, tool, terms, state, createdAt, startedAt, wait, deaths, owner,
          owner IN (SELECT id FROM workers WHERE issued <= ?5 AND until > ?5) AS alive FROM calls WHERE uid IN (
            SELECT uid FROM calls INDEXED BY calls_open WHERE state IN ('received', 'queued', 'running')
              AND uid > ?1 AND (?3 IS NULL OR tenant = ?3) AND (?4 IS NULL OR session = ?4)

@@ -346,6 +346,7 @@ export const retentionCases: readonly StoreCase[] = [
         uid: 'u3 \\ \0',
         position: r.callPosition({ session: 's2', id: 'parked' }),
         tool: 'tool',
+        terms: null,
         state: 'parked',
         createdAt: r.longAgo,
         startedAt: null,

@@ -263,6 +263,10 @@ export class History {
 export const readMessage = ({ value }: Pick<StoredDocument, 'value'>): MessageRecord =>
   decode(value) as unknown as MessageRecord
 
+/** The frame that its turn worked in after the message; undefined for the turn's first frame. */
+export const frameNameOf = ({ message, frame }: MessageRecord): string | undefined =>
+  message.role === 'frame' ? message.frame : frame
+
 /**
  * Conversations that turns of this process used last. `take` removes the entry: a lost execution may still append to
  * its own copy.

@@ -48,7 +48,7 @@ export class ApprovalWaits implements ApprovalWaitsPort {
     return wasOpen
   }
 
-  amend(args: string | null, changes: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'cost'>): void {
+  amend(args: string | null, changes: Pick<CallTerms, 'edited' | 'prepared' | 'version' | 'schema' | 'cost'>): void {
     const { progress } = this.#leased
     const terms = JSON.stringify({ ...parseCallTerms(progress.terms ?? '{}'), ...changes })
     this.#leased.progress = { ...progress, ...(args === null ? {} : { args }), terms }
