@@ -13,6 +13,9 @@ import { mortal, type Mortal, type StoreKind } from '../kit/stores/killable-stor
 import { ignoreOutcome } from '../kit/wait-until.ts'
 import { mortalWorld } from '../kit/worker-takeover.ts'
 
+/** The timeout is a safety net for a loaded machine. */
+const until = <T>(holds: () => T | Promise<T>) => vi.waitUntil(holds, { interval: 5, timeout: 15_000 })
+
 type Fields = Partial<ToolDefinition<z.ZodType, unknown>>
 const work = (name: string, input: z.ZodType, fields: Fields = {}): Tool =>
   tool({ name, description: 'Works', input, approval: 'always', execute: () => null, ...fields })
@@ -35,7 +38,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the deploy check on %s', (kind) 
   ): Promise<void> => {
     const old = await start(tools, first.store, options)
     ignoreResult(old.session('s').run(calls.map((call) => ({ ...call, input }))))
-    await vi.waitUntil(async () => {
+    await until(async () => {
       await clock.advance(10)
       const open = await store.unsettled({ after: '', limit: 500 })
       return open.length >= calls.length && open.every(({ state }) => state === 'parked' || state === 'running')
@@ -116,7 +119,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the deploy check on %s', (kind) 
       async (old) => {
         const item = (await old.inbox()).find(({ tool: name }) => name === 'edited')
         await old.decide(item?.id ?? '', { edit: { text: 5 }, ...bea })
-        await vi.waitUntil(async () => {
+        await until(async () => {
           await clock.advance(10)
           return (await store.unsettled({ after: '', limit: 9 })).some(({ state }) => state === 'running')
         })
@@ -138,7 +141,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the deploy check on %s', (kind) 
     const old = await start([waits, rerunTask('task', hang)], first.store)
     await old.session('s').run([{ id: 'w', name: 'waits' }], { until: 'waiting' })
     await old.session('s').tasks.start({ id: 't', tool: 'task' })
-    await vi.waitUntil(async () => (await clock.advance(10), (await listed(old)).length === 0))
+    await until(async () => (await clock.advance(10), (await listed(old)).length === 0))
     first.die()
     await clock.advance('31s')
     const next = await check([work('waits', number), rerunTool('task', hang)])
@@ -155,7 +158,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('the deploy check on %s', (kind) 
     const frames = [{ name: 'desk', model: 'large' }]
     const old = await start([hand, slow], first.store, { models: [small(), large()], frames })
     ignoreOutcome(old.session('s').turn({ id: 't', model: 'small', message: 'Go' }))
-    await vi.waitUntil(async () => {
+    await until(async () => {
       await clock.advance(10)
       return (await store.unsettled({ after: '', limit: 9 })).some(({ tool: name }) => name === 'slow')
     })

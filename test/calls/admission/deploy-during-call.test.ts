@@ -3,7 +3,7 @@
 
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { type InboxItem, type Runtime, type Tool, tool, type ToolDefinition } from 'pawl'
+import { type InboxItem, retry, type Runtime, type Tool, tool, type ToolDefinition } from 'pawl'
 import type { ManualClock } from 'pawl/testing'
 import type { CallTerms } from '../../../src/store/records/call-record.ts'
 import type { Change, Store } from '../../../src/store/store.ts'
@@ -12,6 +12,9 @@ import { bea } from '../../kit/refund-workers.ts'
 import { ignoreResult } from '../../kit/interrupted-calls.ts'
 import { type Mortal, mortal as mortalStore, type StoreKind } from '../../kit/stores/killable-store.ts'
 import { mortalWorld } from '../../kit/worker-takeover.ts'
+
+/** The timeout is a safety net for a loaded machine. */
+const until = <T>(holds: () => T | Promise<T>) => vi.waitUntil(holds, { interval: 5, timeout: 15_000 })
 
 type Fields = Partial<ToolDefinition<z.ZodType, unknown>>
 
@@ -40,11 +43,11 @@ describe.each<StoreKind>(['memory', 'sqlite'])('a deploy during a call on %s', (
     seen.length = 0
     const old = await start([was], on ?? first.store)
     ignoreResult(run(old))
-    await vi.waitUntil(() => isReady(old))
+    await until(() => isReady(old))
     first.die()
     return takeOver([now])
   }
-  const inboxOf = (runtime: Runtime): Promise<InboxItem> => vi.waitUntil(async () => (await runtime.inbox())[0])
+  const inboxOf = (runtime: Runtime): Promise<InboxItem> => until(async () => (await runtime.inbox())[0])
   const isParked = async (runtime: Runtime): Promise<boolean> => (await runtime.inbox()).length > 0
   const stateOf = async (): Promise<string | undefined> => (await store.unsettled({ after: '', limit: 1 }))[0]?.state
   /** The start of a body that may run again is written a moment later. */
@@ -59,7 +62,7 @@ describe.each<StoreKind>(['memory', 'sqlite'])('a deploy during a call on %s', (
     )
     const { id } = await inboxOf(next)
     await next.decide(id, { approve: true, ...bea })
-    const again = await vi.waitUntil(async () => (await next.inbox()).find((item) => item.id !== id))
+    const again = await until(async () => (await next.inbox()).find((item) => item.id !== id))
     expect(again.args).toEqual({ text: 3 })
     await next.decide(again.id, { approve: true, ...bea })
     expect(await run(next)).toMatchObject({ status: 'success' })
@@ -131,12 +134,12 @@ describe.each<StoreKind>(['memory', 'sqlite'])('a deploy during a call on %s', (
     const live = (execute: (given: unknown) => unknown): Tool => work(now, { execute })
     const second = mortalStore(store)
     ignoreResult(run(await start([work(length, { execute: hang })], first.store)))
-    await vi.waitUntil(attemptBegan)
+    await until(attemptBegan)
     first.die()
     seen.length = 0
     await start([live((given) => (seen.push(given), hang()))], second.store)
     await clock.advance('31s')
-    await vi.waitUntil(async () => (await clock.advance(10), seen.length === 1))
+    await until(async () => (await clock.advance(10), seen.length === 1))
     second.die()
     const last = await takeOver([live((given) => void seen.push(given))])
     expect(await run(last)).toMatchObject({ status: 'success' })
@@ -172,6 +175,39 @@ describe.each<StoreKind>(['memory', 'sqlite'])('a deploy during a call on %s', (
     }
     const next = await continued(work(length, { execute: hang }), work(number), attemptBegan, before)
     expect(await run(next)).toMatchObject({ failure: { code: 'tool_changed' } })
+    expect(seen).toEqual([])
+  })
+
+  test('DUR-15: the next attempt of a retried call does not run with arguments that do not fit', async () => {
+    let failed = 0
+    const policy = { attempts: 3, base: '1h', cap: '1h' } as const
+    const fails = (): never => {
+      failed++
+      throw retry({ after: '1h' })
+    }
+    const next = await continued(
+      work(length, { retry: policy, execute: fails }),
+      work(number, { retry: policy }),
+      async () => {
+        await clock.advance(10)
+        return failed === 1 && (await stateOf()) === 'queued'
+      },
+    )
+    await clock.advance('3h')
+    expect(await run(next)).toMatchObject({ attempts: 1, failure: { code: 'tool_changed' } })
+    expect(seen).toEqual([])
+  })
+
+  test('DUR-15 TASK-3: a task whose arguments do not fit fails as tool_changed', async () => {
+    const old = await start([work(length, { background: true, execute: hang })], first.store)
+    await old.session('s').tasks.start({ id: 't', tool: 'work', input: { text: 'abc' } })
+    await until(attemptBegan)
+    first.die()
+    seen.length = 0
+    const next = await takeOver([work(number, { background: true })])
+    await until(async () => (await next.session('s').tasks.get('t'))?.state === 'failed')
+    const { outcome } = (await next.session('s').tasks.get('t')) ?? {}
+    expect(outcome).toMatchObject({ failure: { code: 'tool_changed' } })
     expect(seen).toEqual([])
   })
 

@@ -11,6 +11,9 @@ import { serverForFile } from '../../kit/stores/postgres-for-file.ts'
 import type { Mortal } from '../../kit/stores/killable-store.ts'
 import { type MakePlace, mortalWorld } from '../../kit/worker-takeover.ts'
 
+/** The timeout is a safety net for a loaded machine. */
+const until = <T>(holds: () => T | Promise<T>) => vi.waitUntil(holds, { interval: 5, timeout: 15_000 })
+
 type Wrap = (field: z.ZodType) => z.ZodType
 /** What it makes of a field, and of a value of that field. */
 interface Family {
@@ -59,13 +62,13 @@ async function callWith(
   const runtime = await start(old, origin === 'hooked' ? { hooks: [hook] } : {})
   ignoreResult(runtime.session('s').run([{ id: 'c', name: 'work', input: asked }]))
   if (origin === 'edited') {
-    const [item] = await vi.waitUntil(async () => {
+    const [item] = await until(async () => {
       const items = await runtime.inbox()
       return items.length > 0 && items
     })
     expect(await runtime.decide(item?.id ?? '', { edit: args, ...bea })).toMatchObject({ status: 'edited' })
   }
-  await vi.waitUntil(() => runs)
+  await until(() => runs)
 }
 
 const server = serverForFile()
