@@ -11,11 +11,11 @@ export interface HealthIssue {
   readonly kind:
     /** The call needs a worker, now or once its wait is answered, and its tool is not registered here. */
     | 'no_tool'
-    /** The same, and its tool has changed so that it will not run it: its version, its schema or `background`. */
+    /** The call would end as `tool_changed` here: the version or the input schema of its tool does not fit. */
     | 'tool_changed'
-    /** The same for a turn whose model is not registered here. */
+    /** The model of a turn is not registered here. */
     | 'no_model'
-    /** The same for a turn whose frame is not registered here. */
+    /** The frame in which a turn works is not registered here. */
     | 'no_frame'
     /** The call needs a worker and has none yet. */
     | 'unclaimed'
@@ -138,12 +138,13 @@ async function stuckReason(
     wait = call.wait === null ? undefined : await host.store.wait(call.wait)
   } catch (error) {
     // A store outage says nothing about the wait.
-    if (!isParked || (error instanceof PawlError && error.code === 'store_unavailable')) throw error
-    return [
-      'never_woken',
-      `${nameOf(call)} is parked on a wait that cannot be read. ` +
-        'The record is damaged, or encrypted with a secret that is missing in `keys`.',
-    ]
+    if (error instanceof PawlError && error.code === 'store_unavailable') throw error
+    if (isParked)
+      return [
+        'never_woken',
+        `${nameOf(call)} is parked on a wait that cannot be read. ` +
+          'The record is damaged, or encrypted with a secret that is missing in `keys`.',
+      ]
   }
   if (isParked && !wait)
     return ['never_woken', `${nameOf(call)} is parked on a wait that does not exist. Nothing can wake it: cancel it.`]
