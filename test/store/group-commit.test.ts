@@ -27,3 +27,23 @@ for (const how of ['written', 'failed'] as const)
     expect(strays).toHaveLength(1)
     expect(strays[0]).toThrow('a defect')
   })
+
+test('DUR-2: a riding change is written alone within 5 ms, or together with the next change', async () => {
+  const clock = manualClock()
+  const groups: number[] = []
+  const group = new GroupCommit(clock, (changes) => {
+    groups.push(changes.length)
+    return changes.map(() => ({ ok: true }))
+  })
+  const written = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
+  group.write(change({}), () => {}, { ride: true })
+  await written()
+  expect(groups).toEqual([]) // nothing waits for it yet
+  await group.commit(change({}))
+  expect(groups).toEqual([2]) // one sync for both
+  group.write(change({}), () => {}, { ride: true })
+  await clock.advance(5)
+  await written()
+  expect(groups).toEqual([2, 1])
+  await group.close()
+})
