@@ -10,7 +10,7 @@ import { chargeCall } from './authorization/check-budget.ts'
 import { CallRun } from './call-run.ts'
 import type { CallHost } from './ports.ts'
 import { ancestorsOf } from './scheduling/enter-queue.ts'
-import { noteMovedEnd } from './task-execution/notice-of-moved-call.ts'
+import { wakeAtEnd } from './task-execution/notice-of-moved-call.ts'
 import { openReporter, type TaskReporter } from './task-execution/task-run.ts'
 
 export const callPipeline =
@@ -55,7 +55,7 @@ function leave({ execution, host, slot }: CallRun, end: Driven | null): boolean 
   return othersWait
 }
 
-/** False if only the outcome has to be written. With waking on, a call moved to the background may wake its session. */
+/** False if only the outcome has to be written. With waking on, a call that no turn waits for may wake its session. */
 const hasMoreToWrite = ({ execution, host, cost }: CallRun, task: TaskReporter | null, end: Driven): boolean =>
   task !== null ||
   'park' in end ||
@@ -82,6 +82,6 @@ async function conclude(run: CallRun, task: TaskReporter | null, driven: Driven)
   }
   // Written before the call parks, because another execution may start as soon as it has parked.
   if (task) await ('park' in end ? task.park() : task.end(end))
-  else if (!('park' in end)) await noteMovedEnd(execution, host)
+  else if (!('park' in end)) await wakeAtEnd(execution, host)
   return chargeCall(run, end)
 }

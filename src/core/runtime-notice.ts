@@ -2,6 +2,10 @@
 
 export const noticeHeader = (what: string): string => `[Runtime notice: this is not a message of the user. ${what}]`
 
+/** Header of the result of a call that had a placeholder. */
+export const endedCallHeader = (callId: string, name: string): string =>
+  noticeHeader(`The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.`)
+
 /** Characters that a reader does not see. White space is matched separately. */
 const invisibleCharacters = /[\p{Cf}\p{Default_Ignorable_Code_Point}]|(?!\s)\p{Cc}/gu
 

@@ -204,6 +204,8 @@ export interface Execution {
    * call.
    */
   readonly isSuspended: boolean
+  /** True if this or an earlier execution of the call opened a wait. */
+  readonly hasWaits: boolean
   /** The answer of a parked call: drive finishes with it instead of running the body. */
   readonly landed: Resolution | null
   /** Number of times the body has been started. */

@@ -3,7 +3,7 @@
 // is marked as such.
 
 import { mergeParts, type ModelPart } from '../models/outcome-to-model-parts.ts'
-import { noticeHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
+import { endedCallHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
 import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { CallOutcome } from './call-request.ts'
 
@@ -27,13 +27,7 @@ export const placeholder = (why: AskKind | 'completion' | 'running'): readonly M
 
 /** The later result of a call that has a placeholder: a notice for the model, not a user message. */
 export const notice = ({ callId, name, parts }: Pick<CallOutcome, 'callId' | 'name' | 'parts'>): readonly ModelPart[] =>
-  mergeParts([
-    {
-      type: 'text',
-      text: `${noticeHeader(`The call ${JSON.stringify(callId)} of '${name}' that was waiting has ended.`)}\n`,
-    },
-    ...parts.map(quotePart),
-  ])
+  mergeParts([{ type: 'text', text: `${endedCallHeader(callId, name)}\n` }, ...parts.map(quotePart)])
 
 /** Quotes tool output so that it cannot imitate a notice. */
 const quotePart = (part: ModelPart): ModelPart =>

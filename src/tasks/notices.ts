@@ -1,15 +1,17 @@
-// Notices of a session: ended tasks, messages and requests of open tasks (depending on their wake policy), and messages
-// of schedules and triggers. A notice carries a header that marks it as runtime text, so the model cannot mistake it
+// Notices of a session: ended tasks, messages and requests of open tasks (depending on their wake policy), messages of
+// schedules and triggers, and results of calls that have a placeholder in the conversation. A notice carries a header that marks it as runtime text, so the model cannot mistake it
 // for a user message.
 //
 // The end of a task has no row of its own: a task that wakes its session stays listed (task-wake) until acknowledged.
+// Neither has the end of a call with a placeholder: its result stays owed (result-owed) until acknowledged.
 
 import { PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
-import { noticeHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
+import { endedCallHeader, noticeHeader, escapeNoticePrefix } from '../core/runtime-notice.ts'
 import { isTerminal } from '../core/task-state.ts'
 import type { Scope } from '../core/scope.ts'
 import { eventOf, sessionSubject } from '../store/records/event.ts'
+import type { OwedRow } from '../store/records/conversation.ts'
 import { noticePrefix } from '../store/records/notice.ts'
 import { type NoticeRow } from '../store/records/task-record.ts'
 import { unlessUnreadable } from '../store/skip-unreadable.ts'
@@ -23,7 +25,8 @@ export interface Notice {
   /** Pass it to `acknowledge` after delivery. */
   readonly id: string
   readonly at: number
-  readonly about: 'end' | NoticeRow['about']
+  /** `result`: a call ended after the model had read a placeholder for its result. */
+  readonly about: 'end' | 'result' | NoticeRow['about']
   readonly task: string | null
   /** The text for the model. */
   readonly text: string
@@ -37,6 +40,9 @@ export interface Notices {
 }
 
 const endPrefix = 'end:'
+const resultPrefix = 'result:'
+/** Id of the notice that an owed result becomes when its call ends. */
+export const resultNoticeId = (key: string): string => `${resultPrefix}${key}`
 
 export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>, { tenant, session }: Scope): Notices {
   const { store, clock } = host
@@ -67,6 +73,10 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
       const row = collections.notice.parse(value)
       // Tasks that outlive their session do not report to it any more.
       if (row.task === undefined || row.at <= until) found.push(noticeFromRow(key, row))
+    }
+    for await (const { key, value } of collections.resultOwed.iterate(store, of)) {
+      const result = await unlessUnreadable(() => resultNotice(host, of, key, collections.resultOwed.parse(value)))
+      if (result) found.push(result)
     }
     return found
       .map((notice) => ({ ...notice, text: host.redact.text(notice.text) }))
@@ -104,6 +114,7 @@ export function openNotices(host: TaskReadPorts & Pick<BackgroundHost, 'clock'>,
 }
 
 function noticeDocument(of: Scope, id: string): DocumentName | null {
+  if (id.startsWith(resultPrefix)) return collections.resultOwed.name(of, id.slice(resultPrefix.length))
   if (!isName(id)) return null
   if (id.startsWith(endPrefix)) return collections.taskWake.name(of, id.slice(endPrefix.length))
   return id.startsWith(noticePrefix) ? collections.notice.name(of, id.slice(noticePrefix.length)) : null
@@ -149,6 +160,15 @@ function endNotice(task: Task, resultText: string | null): Notice {
     ...(result === undefined ? [] : ['- result:', escapeNoticePrefix(result)]),
   ]
   return { id: `${endPrefix}${id}`, at: finishedAt ?? 0, about: 'end', task: id, text: lines.join('\n') }
+}
+
+/** Null while the call is open, and for a call in the background, whose task reports the end. */
+async function resultNotice(host: TaskReadPorts, of: Scope, key: string, owed: OwedRow): Promise<Notice | null> {
+  const { batch, id, occurrence, name, shown = id } = owed
+  const call = await host.store.callAt({ ...of, batch, id, occurrence })
+  if (call?.state !== 'settled' || (await movedCallNotice(host, of, call.uid))) return null
+  const text = `${endedCallHeader(shown, name)}\n${escapeNoticePrefix(await host.renderer.text(call))}`
+  return { id: resultNoticeId(key), at: call.settledAt ?? 0, about: 'result', task: null, text }
 }
 
 const noticePhrases: Readonly<Record<NoticeRow['about'], string>> = {

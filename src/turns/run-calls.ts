@@ -3,9 +3,8 @@
 
 import type { NewCall, Execution } from '../engine/engine.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
-import { type OwedRow, stepBatch } from '../store/records/conversation.ts'
+import { owedKey, type OwedRow, stepBatch } from '../store/records/conversation.ts'
 import { abortsTurn, type Control } from '../core/outcome.ts'
-import { lengthPrefixed } from '../core/ids.ts'
 import { fits } from '../core/size-limits.ts'
 import type { Json } from '../core/tool-value.ts'
 import type { CallPart, ResultPart } from '../models/message.ts'
@@ -185,10 +184,7 @@ export const owedRow =
   (shown) => {
     const { batch, id, occurrence } = position
     const row: OwedRow = { batch, id, occurrence, name, ...(shown === undefined || shown === id ? {} : { shown }) }
-    return {
-      ...collections.resultOwed.name(position, lengthPrefixed(batch, id, occurrence)),
-      value: JSON.stringify(row),
-    }
+    return collections.resultOwed.write(row, position, owedKey(position))
   }
 
 function notRun(answers: readonly CallAnswer[]): Pick<ResultPart, 'status' | 'parts'> {

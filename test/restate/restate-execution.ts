@@ -104,6 +104,7 @@ export class RestateInvocation implements Execution {
   readonly deaths = 0
   readonly claimed = false
   readonly isSuspended = false
+  readonly hasWaits = false
   /** Semaphores across workers are not part of the spike. */
   readonly semaphores = { release: () => {}, acquire: () => Promise.resolve(), awaitSlot: () => Promise.resolve() }
   /** Approvals are not part of the spike: this engine has no inbox. */

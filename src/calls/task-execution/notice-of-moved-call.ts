@@ -1,7 +1,8 @@
-// Notices of a call that was moved to the background. The move may have been made by another process, so the task row
-// is read from the store.
+// Notices of a call that was moved to the background or has a placeholder. The move may have been made by another
+// process, so the task row is read from the store.
 
 import type { Execution } from '../../engine/engine.ts'
+import { owedKey } from '../../store/records/conversation.ts'
 import { noticeOf } from '../../store/records/notice.ts'
 import { movedId, noticeKey, type TaskRow } from '../../store/records/task-record.ts'
 import type { CallHost } from '../ports.ts'
@@ -14,13 +15,27 @@ async function movedTask({ attached, request, options }: Execution): Promise<{ i
   return row === null ? null : { id, row: collections.task.parse(row) }
 }
 
-/** Wakes the session when the moved call ends; written together with the outcome. */
-export async function noteMovedEnd(execution: Execution, host: CallHost): Promise<void> {
+/**
+ * Wakes the session when a call ends that was moved to the background, or whose result is owed to the model behind a
+ * placeholder. Written together with the outcome.
+ */
+export async function wakeAtEnd(execution: Execution, host: CallHost): Promise<void> {
   if (!host.wakes.maxConsecutive) return
   const moved = await movedTask(execution)
-  if (!moved || moved.row.wake === 'silent') return
+  const { position, uid } = execution.request
+  const isMoved = moved && moved.row.wake !== 'silent'
+  if (!isMoved && !(await mayBeOwed(execution))) return
   execution.attached.deferToOutcome()
-  execution.attached.writeDocuments(...host.wakes.rows(execution.request.position, moved.id))
+  execution.attached.writeDocuments(...host.wakes.rows(position, isMoved ? moved.id : uid))
+}
+
+/**
+ * True if the model may have read a placeholder for this call. The turn may be about to record that for a call that
+ * waited, so such a call always counts; a wake without a notice starts nothing.
+ */
+async function mayBeOwed({ attached, request: { position }, options, hasWaits }: Execution): Promise<boolean> {
+  if (options.turn === undefined || options.root !== undefined) return false
+  return hasWaits || (await attached.read(collections.resultOwed.name(position, owedKey(position)))) !== null
 }
 
 /**

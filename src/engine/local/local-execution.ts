@@ -121,6 +121,9 @@ export class LocalExecution implements Execution {
   get isSuspended(): boolean {
     return this.#journal.isSuspended(this.#host.clock.now())
   }
+  get hasWaits(): boolean {
+    return this.#journal.waits.length > 0
+  }
   get stopped(): Stop | null {
     return this.leased.stopped
   }

@@ -2,7 +2,7 @@
 // on appending, messages not yet delivered, agents, usage.
 
 import { lengthPrefixed } from '../../core/ids.ts'
-import type { CallOptions } from './call-record.ts'
+import type { CallOptions, CallPosition } from './call-record.ts'
 import { stepBatchPrefix, turnBatch } from '../journal-keys.ts'
 
 /** Recorded tool name of a turn: only workers that know the model claim it. */
@@ -85,3 +85,6 @@ export interface OwedRow {
   /** The call id as the model knows it, if it differs. */
   readonly shown?: string
 }
+
+/** Key of the row that records that the result of this call is owed. */
+export const owedKey = ({ batch, id, occurrence }: CallPosition): string => lengthPrefixed(batch, id, occurrence)

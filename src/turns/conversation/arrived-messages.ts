@@ -11,7 +11,7 @@ import type { Message } from '../../models/message.ts'
 import { notice } from '../../sessions/placeholder-result.ts'
 import { unlessUnreadable } from '../../store/skip-unreadable.ts'
 import type { DocumentWrite } from '../../store/store.ts'
-import { acknowledgeRows, movedCallNotice, openNotices } from '../../tasks/notices.ts'
+import { acknowledgeRows, movedCallNotice, openNotices, resultNoticeId } from '../../tasks/notices.ts'
 import { readTask } from '../../tasks/read-task.ts'
 import type { TurnHost } from '../ports.ts'
 import { userMessageParts } from './user-message.ts'
@@ -74,7 +74,7 @@ async function sentMessages(
 }
 
 async function pendingNotices(host: TurnHost, of: Scope): Promise<Arrival[]> {
-  const listed = await openNotices(host, of).list()
+  const listed = (await openNotices(host, of).list()).filter(({ about }) => about !== 'result') // owedResults has them
   return Promise.all(
     listed.map(async ({ id, text, task, about }): Promise<Arrival> => {
       // Only an encrypted task can be unreadable, so its notice is treated as secret.
@@ -115,7 +115,8 @@ async function owedResults(
     // The record was deleted or is unreadable.
     const parts = call ? await host.renderer.parts(call, canReadOutput) : interruptedParts
     const secret = call && isSealedUid(call.uid) ? { secret: true as const } : {}
-    found.push({ message: { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }, rows, ...secret })
+    const message: Message = { role: 'notice', parts: notice({ callId: shown ?? id, name, parts }) }
+    found.push({ message, notice: resultNoticeId(key), rows, ...secret })
   }
   return found
 }
