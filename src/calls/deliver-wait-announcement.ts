@@ -59,6 +59,7 @@ export const announceDriver = (host: AnnouncePorts): Driver => ({
     await host.knownSecrets.ensure(execution.request.position)
     for (;;) {
       if (execution.deaths >= host.poisonAfter) return { settle: poison }
+      await execution.awaitTrial(host.poisonAfter)
       await execution.awaitRetryDelay()
       if (execution.stopped) return notStarted(execution.stopped)
       const wait = await host.store.wait(id)

@@ -45,9 +45,8 @@ function setDeciding({ execution, host }: CallRun, begin: boolean): void {
 
 /** Releases the position in the batch order and the slot. Returns true if other calls were waiting for them. */
 function leave({ execution, host, slot }: CallRun, end: Driven | null): boolean {
-  const { stopped, request, interrupted } = execution
+  const { stopped, request } = execution
   const othersWait = host.queue.hasWaiting
-  if (interrupted) host.queue.poisonSuspects.leave(request.uid)
   // The store failed, so the result of this execution is unknown: the call keeps its position and is claimed again.
   if (stopped && 'over' in stopped && stopped.over.code === 'store_unavailable')
     host.queue.batches.executionLost(request.position, slot)

@@ -174,11 +174,6 @@ export interface AttachedWritesPort {
   deferToOutcome(): void
   /** Guards that make a write conditional on this execution's lease, for code that commits to the same store itself. */
   fence(): readonly Guard[]
-  /**
-   * From the next write until the body starts again, a worker death is not counted against the call, because it only
-   * waits.
-   */
-  exemptNextDeath(): void
   /** Writes everything queued. Durable when it resolves. Throws if this execution no longer holds the call. */
   flush(): Promise<void>
 }
@@ -197,7 +192,9 @@ export interface Execution {
   readonly interrupted: Interruption | null
   /** True if the call was claimed from the store rather than started here: earlier workers may have died on it. */
   readonly claimed: boolean
-  /** Worker deaths since the call last made progress. */
+  /** Worker deaths since the call last made progress, while its code ran. */
+  readonly interruptions: number
+  /** Those that count against the call: it was the only one that ran, or the only suspect. */
   readonly deaths: number
   /**
    * True while a wait is open or a sleep is not over: a worker that dies then probably did not die because of this
@@ -225,6 +222,11 @@ export interface Execution {
    */
   end(over: PawlError): void
 
+  /**
+   * If the next worker death but one would end the call as poisoned, waits until no other such call runs in this
+   * process, so that the next death shows whether this one causes it. Also returns when the execution is stopped.
+   */
+  awaitTrial(poisonAfter: number): MaybePromise<void>
   /**
    * Runs host code (hooks, policy) before the body. For a claimed call a worker death during it counts against the
    * call.

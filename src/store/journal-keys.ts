@@ -8,6 +8,8 @@ export const isReserved = (name: string): boolean => name.startsWith(reservedPre
 /** Keys of steps. A number counts the uses in a body; a name is given by the tool. */
 export const stepKeys = {
   cancel: 'cancel',
+  /** Worker deaths, and whether code of the call runs. Written only after the first death. */
+  deaths: 'deaths',
   budget: 'budget',
   budgetInvalid: 'budget:invalid',
   budgetParked: (attempt: number) => `budget:parked:${attempt}`,

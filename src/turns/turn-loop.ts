@@ -73,6 +73,7 @@ async function driveTurn(
   stop: TurnStop,
 ): Promise<ToSettle> {
   if (execution.deaths >= host.poisonAfter) return settlePoisoned(execution, host) // too many workers died running it
+  await execution.awaitTrial(host.poisonAfter)
   if (execution.interrupted && execution.deaths > 0)
     host.logger.warn('A turn continues after its worker died', logFieldsOf(execution))
   await execution.accept('null', JSON.stringify({ onCrash: 'rerun' }))

@@ -1,4 +1,4 @@
-// Real processes: a call kills its worker before its start is committed.
+// Real processes whose call kills them: a claimed call at once, a new one as soon as its start is on record.
 
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -10,8 +10,8 @@ let dir: string
 beforeEach(() => void (dir = mkdtempSync(join(tmpdir(), 'pawl-adv-'))))
 afterEach(() => rmSync(dir, { recursive: true, force: true }))
 
-const child = (how: string) => {
-  const file = join(import.meta.dirname, 'child-self-kill.ts')
+const child = (how: string, program = 'child-self-kill.ts') => {
+  const file = join(import.meta.dirname, program)
   const args = ['--conditions=@pawl/source', file, join(dir, 'agent.db'), how]
   const { signal, stdout, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 20_000 })
   return signal ?? `${stdout}${stderr}`
@@ -24,5 +24,14 @@ test(
     expect(child('asks')).not.toContain('Error')
     const ends = Array.from({ length: 6 }, () => child('works'))
     expect(ends).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL', 'poisoned', 'poisoned', 'poisoned'])
+  },
+)
+
+test(
+  'DUR-2, DUR-8: a new rerunnable call that kills its process later is poisoned after three deaths',
+  { timeout: 60_000 },
+  () => {
+    const ends = Array.from({ length: 5 }, () => child('', 'child-late-kill.ts'))
+    expect(ends).toEqual(['SIGKILL', 'SIGKILL', 'SIGKILL', 'poisoned', 'poisoned'])
   },
 )

@@ -102,6 +102,7 @@ export class RestateInvocation implements Execution {
   readonly landed: Resolution | null
   /** Restate has its own retry policy. */
   readonly deaths = 0
+  readonly interruptions = 0
   readonly claimed = false
   readonly isSuspended = false
   readonly hasWaits = false
@@ -125,7 +126,6 @@ export class RestateInvocation implements Execution {
     fence: () => [],
     appendEvent: () => {},
     deferToOutcome: () => {},
-    exemptNextDeath: () => {},
     flush: () => Promise.resolve(),
   }
   readonly signal: AbortSignal
@@ -162,6 +162,8 @@ export class RestateInvocation implements Execution {
     this.#attempt = given.begun + (again ? 1 : 0)
     this.interrupted = again ? { attempt: this.#attempt, startedAt: first.at } : given.interrupted
   }
+
+  awaitTrial(): void {}
 
   runAtRisk<T>(run: () => Promise<T>): Promise<T> {
     return run()

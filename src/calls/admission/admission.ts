@@ -38,6 +38,7 @@ export const admissionStages: readonly Stage[] = [
   limitNesting, // bodies call bodies; each level needs memory and stack
   findTool,
   detectPoison, // too many workers died while running it
+  awaitTrial, // several workers died while running it: no other suspect runs beside it
   checkInput, // before hooks, schema, prepare; or the recorded input
   applyEmittedEnd, // the task emitted its end and then its worker died
   applyAnswer, // the wait that the call parked on has been answered
@@ -98,6 +99,13 @@ function detectPoison(run: CallRun): ToSettle | null {
   return run.verdict && !shouldAskAboutUnknown(run, run.verdict) ? run.verdict : null
 }
 
+/** An interrupted call waits in `recover`, after its backoff. */
+function awaitTrial({ execution, host, verdict }: CallRun): StageEnd {
+  if (verdict || execution.interruptions === 0 || execution.interrupted) return null
+  const waiting = execution.awaitTrial(host.poisonAfter)
+  return waiting instanceof Promise ? waiting.then(() => null) : null
+}
+
 function checkInput(run: CallRun): StageEnd {
   return chain(validateInput(run), useInput, run)
 }
@@ -118,9 +126,13 @@ function applyAnswer(run: CallRun): StageEnd {
   if (!landed) return null
   // A question expired because the call reached its own deadline.
   if (isUnanswered(landed) && isPastDeadline(run.execution, run.host)) return notStarted('total')
-  const completed = complete(run, run.input, { settle: outcomeOf(landed) })
+  const completed = atRiskAgain(run, () => complete(run, run.input, { settle: outcomeOf(landed) }))
   return chain(completed, (end) => withNote(end, noteOfEdit(run, run.input)))
 }
+
+/** Runs host code before the body. If workers died on the call before, a death during it counts against the call. */
+const atRiskAgain = <T>({ execution }: CallRun, run: () => MaybePromise<T>): MaybePromise<T> =>
+  execution.interruptions > 0 ? execution.runAtRisk(async () => run()) : run()
 
 function recover(run: CallRun): StageEnd {
   return run.verdict || !run.execution.interrupted ? null : chain(recoverInterrupted(run, run.input), keepVerdict, run)
@@ -147,7 +159,7 @@ async function permitRecovered(run: CallRun): Promise<Permit> {
   const { input, verdict } = run
   const connection = await connectionDecision(run)
   const end = connection ?? (verdict ? await askIfUnknown(run, input, verdict) : await readFinding(run, input))
-  if (!end) return permitByPolicy(run)
+  if (!end) return atRiskAgain(run, () => permitByPolicy(run))
   return 'park' in end ? end : withNote(end, noteOfEdit(run, input))
 }
 

@@ -66,7 +66,7 @@ export function recoverInterrupted(stage: StageContext, input: ValidatedInput): 
     case 'start':
       return null
     case 'rerun':
-      return backOffAfterCrash(stage, interrupted)
+      return rerun(stage, interrupted)
     case 'unknown':
       return { settle: unknownOutcome(interrupted) }
     case 'reconcile':
@@ -74,17 +74,22 @@ export function recoverInterrupted(stage: StageContext, input: ValidatedInput): 
   }
 }
 
+async function rerun(stage: StageContext, interrupted: Interruption): Promise<ToSettle | null> {
+  const end = await backOffAfterCrash(stage, interrupted)
+  if (!end) await stage.execution.awaitTrial(stage.host.poisonAfter)
+  return end
+}
+
 /** A task, or a call moved to the background, waits before it runs again after a worker death. */
 async function backOffAfterCrash(
   { execution, host, tool }: StageContext,
   { attempt }: Interruption,
 ): Promise<ToSettle | null> {
-  const { deaths, options } = execution
+  const { interruptions, options } = execution
   if (!options.task && !(tool.background && (await noteMovedRecovery(execution, host, attempt + 1)))) return null
-  const ms = backoffMs(Math.max(1, deaths) - 1, minBackoffMs, maxBackoffMs)
+  const ms = backoffMs(Math.max(1, interruptions) - 1, minBackoffMs, maxBackoffMs)
   const stop = new AbortController()
   const offStop = execution.onStop(() => stop.abort())
-  execution.attached.exemptNextDeath()
   const run = reporterOf(execution)
   run?.status(`Goes on after a lost worker (attempt ${attempt + 1})`)
   if (run?.terms.wake === 'on_activity')
@@ -92,7 +97,6 @@ async function backOffAfterCrash(
   run?.attachPending()
   try {
     await execution.sleep(stepKeys.recoverySleep(attempt), ms, stop.signal)
-    if (deaths >= host.poisonAfter - 1) await host.queue.poisonSuspects.enter(execution.request.uid, stop.signal)
     return null
   } catch (error) {
     if (!execution.stopped) throw error
@@ -116,6 +120,7 @@ async function reconcile(
   interrupted: Interruption,
 ): Promise<ToSettle | null> {
   const { execution, tool, host } = stage
+  await execution.awaitTrial(host.poisonAfter)
   const reconcileTool = tool.reconcile as (
     input: Json,
     ctx: unknown,
@@ -123,7 +128,9 @@ async function reconcile(
   let outcome: Outcome
   try {
     // A copy: if the body runs after all, it gets the arguments as recorded.
-    const result = await runCallbackInContext('reconcile', stage, (ctx) => reconcileTool(input.copy().args, ctx))
+    const result = await execution.runAtRisk(() =>
+      runCallbackInContext('reconcile', stage, (ctx) => reconcileTool(input.copy().args, ctx)),
+    )
     if (result === undefined || result === null) return { settle: unknownOutcome(interrupted) }
     if ('rerun' in result) return null
     if (!('value' in result)) throw toToolFailure(result.failure)

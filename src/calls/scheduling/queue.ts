@@ -11,7 +11,6 @@ import type { Rate } from '../../tools/tool-options.ts'
 import { NestedCallGroups } from './nested-calls.ts'
 import { CountGate, type Gate, LendingGate, RateGate, type Waiter, type Acquirer } from './semaphore-gates.ts'
 import { defaultLimits, type Limits } from './limits.ts'
-import { PoisonSuspects } from './run-poison-suspects-alone.ts'
 import { type BatchEntry, BatchPositions } from './batch-order.ts'
 import { type QueueEntry, type QueueRefusal, fleetSlotRequests, Slot } from './slot.ts'
 
@@ -32,7 +31,6 @@ export class Queue {
   readonly #deadlocks = new DeadlockDetector()
   readonly nestedCalls = new NestedCallGroups()
   readonly batches = new BatchPositions(this.nestedCalls)
-  readonly poisonSuspects: PoisonSuspects
   /** With other workers, session and tenant limits are counted in the store too. */
   readonly #engine: Pick<Engine, 'isAlone'>
   #waiting = 0
@@ -40,7 +38,6 @@ export class Queue {
   constructor(clock: Clock, limits: Limits = {}, engine: Pick<Engine, 'isAlone'> = { isAlone: () => true }) {
     this.#engine = engine
     this.#clock = clock
-    this.poisonSuspects = new PoisonSuspects(clock)
     this.#limits = { ...defaultLimits, ...limits }
     this.#worker = new CountGate(this.#limits.perWorker)
     this.#tasks = new CountGate(this.#limits.tasksPerWorker)
@@ -58,7 +55,7 @@ export class Queue {
 
   /** Number of orders, entries and gates. Zero when no call waits or runs. */
   get size(): number {
-    return this.batches.size + this.#gates.size + this.#sessions.size + this.poisonSuspects.size
+    return this.batches.size + this.#gates.size + this.#sessions.size
   }
 
   /** Counts a call that waits for slots of other workers. False if too many calls are waiting already. */

@@ -9,8 +9,11 @@ const pageSize = 64
 /** Page size while this is the only worker, so that one sweep claims more calls. */
 const alonePageSize = 512
 
-/** Resumes claimed calls. `lapses` is the lease lapse count at which they were known to be ours. */
-type TakeOver = (records: readonly CallRecord[], lapses: number) => Promise<void>
+/**
+ * Resumes claimed calls. `lapses` is the lease lapse count at which they were known to be ours. `isWhole`: nothing
+ * claimable was left.
+ */
+type TakeOver = (records: readonly CallRecord[], lapses: number, isWhole: boolean) => Promise<void>
 
 interface ClaimLoopPorts {
   /** Fence of the execution that runs the call here, or null. */
@@ -57,6 +60,7 @@ export class ClaimLoop {
     this.#sweepAgain = true
     this.#sweeping ??= (async () => {
       try {
+        let isRest = false
         while (this.#sweepAgain && !this.#stopped) {
           this.#sweepAgain = false
           if (this.#isClaimUncertain) await this.#findUndriven()
@@ -66,8 +70,10 @@ export class ClaimLoop {
           const claimed = await this.#claim(limit)
           const taken = new Set(released.size > 0 ? claimed.map(({ uid }) => uid) : [])
           for (const [uid, position] of released) if (!taken.has(uid)) this.#host.drivers.onGone(position)
-          await this.#takeOver(claimed, lapses)
-          if (claimed.length >= limit) this.#sweepAgain = true
+          const isFull = claimed.length >= limit
+          await this.#takeOver(claimed, lapses, !isFull && !isRest)
+          isRest = isFull
+          if (isFull) this.#sweepAgain = true
         }
       } finally {
         this.#sweeping = null

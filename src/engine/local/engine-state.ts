@@ -10,6 +10,7 @@ import { Drivers } from '../drivers.ts'
 import { WaitAnswers } from './waits/answer-waits.ts'
 import { Lease } from './leases/lease.ts'
 import { FleetSemaphores } from './leases/semaphores.ts'
+import { Trials } from './leases/trials.ts'
 import { Counters } from './shared-counters.ts'
 import { Timers, Waiters } from './waits/timers.ts'
 
@@ -39,6 +40,7 @@ export interface EngineState {
   readonly answers: WaitAnswers
   readonly counters: Counters
   readonly drivers: Drivers
+  readonly trials: Trials
   /** True once the engine is closing: it then starts only nested calls that a running body needs to finish. */
   readonly closing: () => boolean
 }
@@ -65,6 +67,7 @@ export function openEngineState(options: LocalEngineOptions, closing: () => bool
     semaphores: new FleetSemaphores(options),
     counters,
     drivers,
+    trials: new Trials(clock),
     closing,
   }
 }

@@ -32,6 +32,7 @@ import { joinExisting, type ActiveCall, ActiveCalls } from './active-calls.ts'
 import { newRecord, insertChange, submitWith, submit } from './submit.ts'
 import { RemoteChanges } from './changes-by-other-workers.ts'
 import { loadJournal, encodeOutcome } from './leases/journal-cache.ts'
+import { type Blame, findCulprit } from './leases/find-culprit.ts'
 import { ClaimLoop } from './claim-loop.ts'
 import { absentTool } from '../../store/journal-keys.ts'
 
@@ -60,10 +61,11 @@ export class LocalEngine implements Engine {
     this.#cancellations = new Cancellations(this.#host, this.#activeCalls)
     this.#claimLoop = new ClaimLoop(this.#host, {
       fenceHere: (uid) => this.#activeCalls.byUid.get(uid)?.execution?.request.fence ?? null,
-      takeOver: async (records, lapses) => {
+      takeOver: async (records, lapses, isWhole) => {
         const resumeAll = async (): Promise<void> => {
           drivers.onReturning(records)
-          await Promise.all(records.map((record) => this.#resume(record, lapses)))
+          const blameOf = findCulprit(records, isWhole)
+          await Promise.all(records.map((record) => this.#resume(record, lapses, blameOf(record))))
         }
         // The stale execution keeps its batch position and slots until it ends. Other claims need not wait for that.
         const staleExecutions = this.#activeCalls.dropStale(records)
@@ -259,6 +261,7 @@ export class LocalEngine implements Engine {
   }
 
   #onDriven(active: ActiveCall, execution: LocalExecution, driven: Driven, isSecondTry = false): void {
+    execution.leaveTrial()
     if ('park' in driven)
       return void this.#park(active, execution, driven.park).catch((error: unknown) =>
         this.#onExecutionFailed(active, error, execution),
@@ -299,6 +302,7 @@ export class LocalEngine implements Engine {
    * outcome.
    */
   #onDriveError(active: ActiveCall, execution: LocalExecution, error: unknown, isSecondTry = false): void {
+    execution.leaveTrial()
     // A store failure says nothing about the call: it is claimed again.
     if (error instanceof PawlError && error.code === 'store_unavailable') execution.leased.end(error)
     if (execution.stopped && 'over' in execution.stopped)
@@ -372,13 +376,13 @@ export class LocalEngine implements Engine {
   }
 
   /** Continues a claimed call from its journal. */
-  async #resume(record: CallRecord, lapses: number): Promise<void> {
+  async #resume(record: CallRecord, lapses: number, blame: Blame = 'company'): Promise<void> {
     const active = this.#activeCalls.getOrAdd(record)
     if (!this.#activeCalls.at(record.position)) this.#activeCalls.setAt(record.position, active)
     try {
       const { lookCount } = this.#remoteChanges
       const journal = await loadJournal(this.#host.store, record)
-      const execution = new LocalExecution(this.#host, record, { ...journal, lapses })
+      const execution = new LocalExecution(this.#host, record, { ...journal, lapses, blame })
       this.#cancellations.applyPending(execution)
       this.#run(active, execution)
       // A cancel that was recorded while the journal was read has not reached any execution.

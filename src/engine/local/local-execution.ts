@@ -5,6 +5,7 @@
 // outcome. Writes that need no answer (insert, validated arguments, start of a rerunnable body) join the next one.
 
 import { PawlError } from '../../core/errors.ts'
+import type { MaybePromise } from '../../core/maybe-promise.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import {
   type CallOptions,
@@ -36,7 +37,8 @@ import { ApprovalWaits } from './waits/approval-waits.ts'
 import { AttachedWrites } from './leases/writes-with-next-commit.ts'
 import { CallSemaphores } from './leases/call-semaphores.ts'
 import { recordedCancel } from './cancellation/write-cancel.ts'
-import { countDeathWhile, resetDeaths } from './leases/worker-deaths.ts'
+import { countDeathWhile, deathMark, resetDeaths, restoreDeaths } from './leases/worker-deaths.ts'
+import { CallTrial, notAtRiskWhile } from './leases/call-trial.ts'
 import { type SettleResult, LeasedCall } from './leases/leased-call.ts'
 import type { EngineState } from './engine-state.ts'
 import { JournalCache, type LoadedJournal } from './leases/journal-cache.ts'
@@ -63,6 +65,8 @@ export class LocalExecution implements Execution {
   #runningSteps = 0
   /** The body has started in this execution. Steps recorded before that are not a sign of progress. */
   #bodyStarted = false
+  /** Set if the call is a suspect. */
+  #trial: CallTrial | null = null
   /** Called when the execution may have become idle. */
   onIdle: (() => void) | null = null
   /** The progress to restore if the body does not start after all; null once it runs. */
@@ -76,6 +80,7 @@ export class LocalExecution implements Execution {
     this.interrupted = interruptionOf(record)
     this.landed = loaded.landed ?? null
     this.#journal = new JournalCache(loaded)
+    if (record.deaths > 0) restoreDeaths(this.leased, this.#journal.step(stepKeys.deaths), loaded.blame)
     if (loaded.waits?.length) this.approvals.clearAnsweredWait()
     const cancel = this.#journal.wasLoaded && recordedCancel(this.#journal)
     if (cancel) this.leased.restoreCancel(cancel)
@@ -115,8 +120,11 @@ export class LocalExecution implements Execution {
   get claimed(): boolean {
     return this.#journal.wasLoaded
   }
+  get interruptions(): number {
+    return this.leased.deaths.all
+  }
   get deaths(): number {
-    return this.leased.progress.deaths + this.leased.unrecordedDeaths
+    return this.leased.deaths.counted
   }
   get isSuspended(): boolean {
     return this.#journal.isSuspended(this.#host.clock.now())
@@ -150,7 +158,18 @@ export class LocalExecution implements Execution {
   }
 
   runAtRisk<T>(run: () => Promise<T>): Promise<T> {
-    return this.claimed ? countDeathWhile(this.leased, run) : run()
+    return this.claimed ? countDeathWhile(this.leased, this.#trial?.uptimeMs ?? null, run) : run()
+  }
+
+  awaitTrial(poisonAfter: number): MaybePromise<void> {
+    if (this.interruptions < Math.max(1, poisonAfter - 1)) return undefined
+    this.#trial = new CallTrial(this.leased, this.options.root, () => this.landed !== null || !this.isSuspended)
+    return this.#openBodyWaits.during(() => (this.#trial as CallTrial).enter())
+  }
+
+  /** The execution has ended. */
+  leaveTrial(): void {
+    this.#trial?.leave()
   }
 
   /**
@@ -175,23 +194,12 @@ export class LocalExecution implements Execution {
     const { args, terms, wait, outcome, settledAt, deaths, trouble } = leased.progress
     const attempt = leased.progress.attempt + 1
     this.#progressBeforeStart = leased.progress
-    leased.move({
-      state: 'running',
-      args,
-      terms,
-      attempt,
-      startedAt: at,
-      wait,
-      outcome,
-      settledAt,
-      deaths: deaths + leased.unrecordedDeaths,
-      trouble,
-    })
-    const change = leased.progressChange(leased.event('call.started', at, { attempt }))
+    leased.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths, trouble })
+    let change = leased.progressChange(leased.event('call.started', at, { attempt }))
+    if (leased.deaths.all > 0) change = { ...change, steps: [deathMark(leased, true, this.#trial?.uptimeMs)] }
     if (how.slots.length > 0)
       return this.#beginWhenReady(leased.write({ ...change, takeSlots: this.semaphores.takeRequest(how.slots) }), body)
-    // Awaited, so that a death right after the start is counted.
-    if (how.durable || leased.unrecordedDeaths > 0) return this.#beginWhenReady(leased.write(change), body)
+    if (how.durable) return this.#beginWhenReady(leased.write(change), body)
     leased.writeLazily(change)
     if (!leased.isSurelyLeased()) return this.#beginWhenReady(leased.verifyLease(), body)
     this.#progressBeforeStart = null
@@ -209,7 +217,6 @@ export class LocalExecution implements Execution {
     while (!this.leased.isSurelyLeased()) await this.leased.verifyLease()
     this.#progressBeforeStart = null
     this.#bodyStarted = true
-    this.leased.unrecordedDeaths = 0
     return await body()
   }
 
@@ -250,10 +257,11 @@ export class LocalExecution implements Execution {
       leased.event(`step.${state}`, ended.at, { step: spec.key }),
       ...attachedEvents.map(({ type, body }) => leased.event(type, ended.at, body)),
     ]
+    const reset = this.#bodyStarted ? resetDeaths(leased) : { steps: none }
     await leased.write(
       leased.fenced({
-        ...(this.#bodyStarted ? resetDeaths(leased) : {}),
-        steps: [ended],
+        ...reset,
+        steps: [ended, ...reset.steps],
         ...(documents.length > 0 ? { documents } : {}),
         events,
       }),
@@ -278,7 +286,8 @@ export class LocalExecution implements Execution {
   }
 
   idleWhile<T>(wait: () => Promise<T>): Promise<T> {
-    return this.#openBodyWaits.timed(wait)
+    const idle = (): Promise<T> => this.#openBodyWaits.timed(wait)
+    return this.interruptions === 0 ? idle() : notAtRiskWhile(this.leased, this.#trial, idle)
   }
 
   async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {
@@ -337,13 +346,8 @@ export class LocalExecution implements Execution {
     this.leased.check()
     const at = this.#host.clock.now()
     if (this.#bodyWaits !== null && this.#bodyWaits.ms > 0) this.#accountTime(at)
-    this.leased.settle(
-      at,
-      status,
-      text,
-      onResult,
-      this.#callWaits || this.claimed ? this.approvals.closeItems() : undefined,
-    )
+    const closed = this.#callWaits || this.claimed ? this.approvals.closeItems() : undefined
+    this.leased.settle(at, status, text, onResult, closed)
   }
 
   /** Parks the call on an open wait and releases it, unless the wait is already answered or the call is lost. */
@@ -379,12 +383,8 @@ export class LocalExecution implements Execution {
   }
 
   get #waits(): CallWaits {
-    this.#callWaits ??= new CallWaits(
-      this.#host,
-      this.leased,
-      this.#journal,
-      secretById(this.#host.keys, this.options.secret),
-    )
+    const secret = secretById(this.#host.keys, this.options.secret)
+    this.#callWaits ??= new CallWaits(this.#host, this.leased, this.#journal, secret)
     return this.#callWaits
   }
 

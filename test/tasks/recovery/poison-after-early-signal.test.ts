@@ -25,7 +25,7 @@ describe.each(stores)('early signals on %s', (_kind, fresh) => {
         const { store: own, die } = mortal(store)
         const before = runs
         const runtime: Runtime = await createRuntime({ store: own, clock, logger: quiet, ...options })
-        for (let n = 0; n < 10 && runs === before; n++) await clock.advance('10s')
+        for (let n = 0; n < 20 && runs === before; n++) await clock.advance('10s')
         die()
         await clock.advance('31s')
         void runtime

@@ -13,6 +13,7 @@ import { markOfWait } from '../../../store/records/signal-names.ts'
 import { PawlError } from '../../../core/errors.ts'
 import { rejectChangedInput } from '../../replay-difference.ts'
 import type { StepEnd, StepSpec, ToSettle } from '../../engine.ts'
+import type { Blame } from './find-culprit.ts'
 import { hasOpenWait } from './worker-deaths.ts'
 import { parseReceiveResult } from '../../../store/records/signals.ts'
 import { stepKeys, stepPrefix } from '../../../store/journal-keys.ts'
@@ -118,6 +119,8 @@ export interface LoadedJournal {
   readonly landed?: Resolution | null
   /** The lease lapse count when the call was claimed. */
   readonly lapses?: number
+  /** Whether the call may have killed its last worker. */
+  readonly blame?: Blame
 }
 
 /** Encodes the outcome. An outcome that cannot be encoded is recorded as an internal failure. */

@@ -29,6 +29,7 @@ import {
   nothingAttached,
   submittedCallOf,
 } from './merge-pending-writes.ts'
+import { type Deaths, noDeaths } from './worker-deaths.ts'
 import { cancelChange, parseCancel, stopOfCancel } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
 import { stepKeys } from '../../../store/journal-keys.ts'
@@ -58,8 +59,7 @@ export class LeasedCall {
   /** The call may hold slots or a queue ticket, from this worker or an earlier one. */
   mayHoldSlots: boolean
   stopped: Stop | null = null
-  /** Worker deaths left out of the record (worker-deaths.ts). */
-  unrecordedDeaths = 0
+  deaths: Deaths = noDeaths
   /** State of the write that releases the call, the last one of this execution. */
   releaseState: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
   #onRelease: (() => void)[] = none
@@ -269,8 +269,7 @@ export class LeasedCall {
     // A write that settles or parks the call may be under way; it must not be overwritten.
     if (this.releaseState === 'under way') await this.awaitRelease()
     if (this.releaseState !== 'not yet') return
-    const before = as ?? this.progress
-    this.progress = { ...before, deaths: before.deaths + this.unrecordedDeaths }
+    this.progress = as ?? this.progress
     // A running call keeps its slots; the next worker inherits them.
     const released = this.progress.state === 'running' ? noChange : this.releaseSlots()
     await this.host.store.commit(this.fenced({ updateCall: this.update(true), ...released, events: [] }))

@@ -1,9 +1,12 @@
-// Counts worker deaths per call. The store counts them when the next worker claims the call, so a call that kills its
-// worker before anything is written is counted too. Progress resets the count.
+// Counts worker deaths per call, and decides which of them count against it (decision 0039). The store counts a death
+// when the next worker claims the call. Whether the call's code was running then, and whether it was alone, is read
+// from the mark: a step that is written before the code of a call runs again after a death. Progress resets the count.
 
-import type { StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import type { CallRecord, StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import { stepKeys } from '../../../store/journal-keys.ts'
 import type { Change } from '../../../store/store.ts'
 import type { LeasedCall } from './leased-call.ts'
+import type { Blame } from './find-culprit.ts'
 
 const sleepKey = /^sleep:/
 
@@ -16,39 +19,109 @@ export function hasOpenWait(steps: Iterable<StepRecord>, waits: Iterable<WaitRec
   return false
 }
 
-/** Applied with the end of a step: the call made progress, so earlier deaths were not its fault. */
-export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> {
-  if (leased.progress.deaths === 0) return {}
-  leased.progress = { ...leased.progress, deaths: 0 }
-  return { updateCall: leased.update() }
+export interface Deaths {
+  /** Worker deaths while code of the call ran, since it last made progress. */
+  readonly all: number
+  /** Those that count against the call. */
+  readonly counted: number
+  /** How long the code had run when the last of these workers was found dead. */
+  readonly ranMs: number
 }
 
+/** The value of the mark. */
+interface DeathMark extends Deaths {
+  /** Fence of the worker that runs code of the call; null if it only waits. */
+  readonly fence: number | null
+  /** The call runs on trial (trials.ts): how long its worker had been up before. Null if not on trial. */
+  readonly uptimeMs: number | null
+}
+
+export const noDeaths: Deaths = { all: 0, counted: 0, ranMs: 0 }
+
+/** Before a trial, a worker must have been up this many times as long as the call ran before the last death. */
+const uptimeFactor = 5
+/** A death on trial counts if the worker had been up at least this many times as long as the call then ran. */
+const countedFactor = 2
+const minUptimeMs = 1_000
+const maxUptimeMs = 2 * 60_000
+
+const boundedUptimeMs = (ms: number): number => Math.min(Math.max(ms, minUptimeMs), maxUptimeMs)
+
 /**
- * The call waits before its body starts again, so a worker death during that time is not its fault. The record shows a
- * started body, so the next claim will count one death; until the body starts, the recorded number is one lower.
+ * How long a worker must have been up before a trial. Workers that are killed from outside rarely live this long and
+ * then die soon after the call has started.
  */
-export function exemptNextDeath(leased: LeasedCall): void {
-  const { deaths } = leased.progress
-  if (leased.unrecordedDeaths > 0 || deaths === 0) return
-  leased.unrecordedDeaths = 1
-  leased.progress = { ...leased.progress, deaths: deaths - 1 }
-  leased.writeLazily(leased.fenced({ updateCall: leased.update(), events: [] }))
+export const requiredUptimeMs = ({ ranMs }: Deaths): number => boundedUptimeMs(uptimeFactor * ranMs)
+
+/** Sets the deaths of a claimed call. The store also counts workers in which it only waited; those are left out. */
+export function restoreDeaths(leased: LeasedCall, mark: StepRecord | undefined, blame: Blame = 'company'): void {
+  leased.deaths = judgeDeaths(leased.request, mark, blame, leased.host.clock.now())
+  leased.progress = { ...leased.progress, deaths: leased.deaths.all }
+}
+
+/** The deaths of a call that was just claimed. */
+export function judgeDeaths(record: CallRecord, step: StepRecord | undefined, blame: Blame, now: number): Deaths {
+  if (record.deaths === 0) return noDeaths
+  const mark = step && (JSON.parse(step.value as string) as DeathMark)
+  const ranSince = (from: number): number => Math.max(0, now - from)
+  // The first death, or the first since the call parked.
+  if (!step || !mark || record.deaths < mark.all)
+    return { all: 1, counted: blame === 'alone' ? 1 : 0, ranMs: ranSince(record.startedAt ?? record.createdAt) }
+  const hasRunAndDied = mark.fence === record.fence - 1 && record.deaths > mark.all
+  if (!hasRunAndDied) return { all: mark.all, counted: mark.counted, ranMs: mark.ranMs }
+  const ranMs = ranSince(step.at)
+  return { all: mark.all + 1, counted: mark.counted + (isCounted(mark, blame, ranMs) ? 1 : 0), ranMs }
+}
+
+/** A call that ran on trial was the only suspect. Otherwise only a call that was alone in its worker is counted. */
+function isCounted({ uptimeMs }: DeathMark, blame: Blame, ranMs: number): boolean {
+  if (uptimeMs === null || blame === 'ancestor') return blame === 'alone'
+  return uptimeMs >= boundedUptimeMs(countedFactor * ranMs)
+}
+
+/** The mark of the call as it runs from now on. */
+export function deathMark(leased: LeasedCall, isRunning: boolean, uptimeMs: number | null = null): StepRecord {
+  const { request, host, deaths } = leased
+  const mark: DeathMark = { ...deaths, fence: isRunning ? request.fence : null, uptimeMs }
+  const value = JSON.stringify(mark)
+  return { call: request.uid, key: stepKeys.deaths, state: 'done', input: null, value, round: 0, at: host.clock.now() }
+}
+
+/** Applied with the end of a step: the call made progress, so earlier deaths were not its fault. */
+export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> & { readonly steps: StepRecord[] } {
+  if (leased.deaths.all === 0) return { steps: [] }
+  leased.deaths = noDeaths
+  leased.progress = { ...leased.progress, deaths: 0 }
+  return { updateCall: leased.update(), steps: [deathMark(leased, true)] }
+}
+
+/** Records, without waiting, whether code of the call runs, so that a worker death is judged by that. */
+export function markLazily(leased: LeasedCall, isRunning: boolean, uptimeMs: number | null = null): void {
+  if (leased.deaths.all === 0 || leased.releaseState !== 'not yet') return
+  if (leased.stopped && 'over' in leased.stopped) return
+  const steps = [deathMark(leased, isRunning, uptimeMs)]
+  leased.writeLazily(leased.fenced({ updateCall: leased.update(), steps, events: [] }))
 }
 
 /**
  * Before the body starts, the record does not show whether a worker ran host code or only queued. So a claimed call
  * records one death in advance and removes it afterwards.
  */
-export async function countDeathWhile<T>(leased: LeasedCall, run: () => Promise<T>): Promise<T> {
-  const { deaths } = leased.progress
-  const withDeaths = (to: number): Change => {
-    leased.progress = { ...leased.progress, deaths: to }
-    return leased.fenced({ updateCall: leased.update(), events: [] })
+export async function countDeathWhile<T>(
+  leased: LeasedCall,
+  uptimeMs: number | null,
+  run: () => Promise<T>,
+): Promise<T> {
+  const { all } = leased.deaths
+  const withDeaths = (deaths: number, isRunning: boolean): Change => {
+    leased.progress = { ...leased.progress, deaths }
+    const steps = all > 0 ? { steps: [deathMark(leased, isRunning, uptimeMs)] } : {}
+    return leased.fenced({ updateCall: leased.update(), ...steps, events: [] })
   }
-  await leased.write(withDeaths(deaths + 1))
+  await leased.write(withDeaths(all + 1, true))
   try {
     return await run()
   } finally {
-    if (!leased.stopped || 'cancel' in leased.stopped) leased.writeLazily(withDeaths(deaths))
+    if (!leased.stopped || 'cancel' in leased.stopped) leased.writeLazily(withDeaths(all, false))
   }
 }

@@ -5,7 +5,6 @@ import type { EventBodies, EventType } from '../../../store/records/event.ts'
 import type { Guard, DocumentName, DocumentWrite } from '../../../store/store.ts'
 import type { NewCall, AttachedWritesPort } from '../../engine.ts'
 import { type PendingWrites, mergeWrites, documentKey } from './merge-pending-writes.ts'
-import { exemptNextDeath } from './worker-deaths.ts'
 import type { LeasedCall } from './leased-call.ts'
 import { newRecord, insertChange } from '../submit.ts'
 
@@ -52,10 +51,6 @@ export class AttachedWrites implements AttachedWritesPort {
     this.#leased.check()
     const { uid, fence } = this.#leased.request
     return [{ kind: 'holds', call: uid, fence }]
-  }
-
-  exemptNextDeath(): void {
-    exemptNextDeath(this.#leased)
   }
 
   async flush(): Promise<void> {

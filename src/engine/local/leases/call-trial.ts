@@ -1,0 +1,64 @@
+// A suspect on this worker: waits for its trial, and leaves it while other calls do its work. Used by LocalExecution.
+
+import type { LeasedCall } from './leased-call.ts'
+import { markLazily, requiredUptimeMs } from './worker-deaths.ts'
+
+export class CallTrial {
+  readonly #leased: LeasedCall
+  readonly #family: string
+  readonly #mayRun: () => boolean
+  #forgetStop: (() => void) | null = null
+
+  /** `mayRun`: false while the body would only wait or sleep; then there is nothing to try. */
+  constructor(leased: LeasedCall, root: string | undefined, mayRun: () => boolean) {
+    this.#leased = leased
+    this.#family = root ?? leased.request.uid
+    this.#mayRun = mayRun
+  }
+
+  /** Resolves when the call may run, or when its execution is stopped. */
+  async enter(): Promise<void> {
+    const leased = this.#leased
+    const { deaths, host, request, stopped } = leased
+    if (deaths.all === 0 || stopped || !this.#mayRun()) return
+    markLazily(leased, false) // if the worker dies meanwhile, the call only waited
+    const entered = host.trials.enter({
+      uid: request.uid,
+      family: this.#family,
+      deaths: deaths.all,
+      uptimeMs: requiredUptimeMs(deaths),
+      onProbationEnd: () => markLazily(leased, true),
+    })
+    this.#forgetStop = leased.onStop(() => host.trials.leave(request.uid))
+    await entered
+  }
+
+  leave(): void {
+    if (!this.#forgetStop) return
+    this.#forgetStop()
+    this.#forgetStop = null
+    this.#leased.host.trials.leave(this.#leased.request.uid)
+  }
+
+  /** How long the worker has been up; null if the call is not on trial. */
+  get uptimeMs(): number | null {
+    const { host, request } = this.#leased
+    return host.trials.has(request.uid) ? host.trials.uptimeMs : null
+  }
+}
+
+/** Other calls do the work meanwhile, so a worker that dies then does not die because of this call. */
+export async function notAtRiskWhile<T>(
+  leased: LeasedCall,
+  trial: CallTrial | null,
+  wait: () => Promise<T>,
+): Promise<T> {
+  trial?.leave()
+  markLazily(leased, false)
+  try {
+    return await wait()
+  } finally {
+    await trial?.enter()
+    markLazily(leased, leased.progress.state === 'running', trial?.uptimeMs)
+  }
+}
