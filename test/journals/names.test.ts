@@ -70,6 +70,7 @@ const stepKeys = [
   'cancel',
   'complete:*',
   'completion:#',
+  'deaths',
   'emit:#',
   'emit:key:*',
   'emitted',

@@ -25,7 +25,7 @@ import { awaitPredecessors, markAwayBeforeSlot } from '../scheduling/enter-queue
 import { emittedEnd } from '../context/emit-event.ts'
 import { adaptInput } from './adapt-input.ts'
 import type { ValidatedInput } from './read-arguments.ts'
-import { checkPoisoned, recoverInterrupted } from './recover-after-crash.ts'
+import { checkPoisoned, recoverInterrupted, runAtRiskAgain } from './recover-after-crash.ts'
 import { resolveTool, type ResolvedTool, toolForRun } from './resolve-tool.ts'
 import { validateInput } from './validate-input.ts'
 
@@ -126,13 +126,9 @@ function applyAnswer(run: CallRun): StageEnd {
   if (!landed) return null
   // A question expired because the call reached its own deadline.
   if (isUnanswered(landed) && isPastDeadline(run.execution, run.host)) return notStarted('total')
-  const completed = atRiskAgain(run, () => complete(run, run.input, { settle: outcomeOf(landed) }))
+  const completed = runAtRiskAgain(run.execution, () => complete(run, run.input, { settle: outcomeOf(landed) }))
   return chain(completed, (end) => withNote(end, noteOfEdit(run, run.input)))
 }
-
-/** Runs host code before the body. If workers died on the call before, a death during it counts against the call. */
-const atRiskAgain = <T>({ execution }: CallRun, run: () => MaybePromise<T>): MaybePromise<T> =>
-  execution.interruptions > 0 ? execution.runAtRisk(async () => run()) : run()
 
 function recover(run: CallRun): StageEnd {
   return run.verdict || !run.execution.interrupted ? null : chain(recoverInterrupted(run, run.input), keepVerdict, run)
@@ -159,7 +155,7 @@ async function permitRecovered(run: CallRun): Promise<Permit> {
   const { input, verdict } = run
   const connection = await connectionDecision(run)
   const end = connection ?? (verdict ? await askIfUnknown(run, input, verdict) : await readFinding(run, input))
-  if (!end) return atRiskAgain(run, () => permitByPolicy(run))
+  if (!end) return runAtRiskAgain(run.execution, () => permitByPolicy(run))
   return 'park' in end ? end : withNote(end, noteOfEdit(run, input))
 }
 

@@ -80,6 +80,13 @@ async function rerun(stage: StageContext, interrupted: Interruption): Promise<To
   return end
 }
 
+/**
+ * Runs host code before the body. If workers died twice without progress, the next death during it counts against the
+ * call. Before that the write is not worth its time.
+ */
+export const runAtRiskAgain = <T>(execution: Execution, run: () => MaybePromise<T>): MaybePromise<T> =>
+  execution.interruptions > 1 ? execution.runAtRisk(async () => run()) : run()
+
 /** A task, or a call moved to the background, waits before it runs again after a worker death. */
 async function backOffAfterCrash(
   { execution, host, tool }: StageContext,
@@ -128,7 +135,7 @@ async function reconcile(
   let outcome: Outcome
   try {
     // A copy: if the body runs after all, it gets the arguments as recorded.
-    const result = await execution.runAtRisk(() =>
+    const result = await runAtRiskAgain(execution, () =>
       runCallbackInContext('reconcile', stage, (ctx) => reconcileTool(input.copy().args, ctx)),
     )
     if (result === undefined || result === null) return { settle: unknownOutcome(interrupted) }

@@ -29,7 +29,8 @@ import {
   nothingAttached,
   submittedCallOf,
 } from './merge-pending-writes.ts'
-import { type Deaths, noDeaths } from './worker-deaths.ts'
+import type { Deaths } from '../../../store/records/death-mark.ts'
+import { noDeaths } from './worker-deaths.ts'
 import { cancelChange, parseCancel, stopOfCancel } from '../cancellation/write-cancel.ts'
 import type { EngineState } from '../engine-state.ts'
 import { stepKeys } from '../../../store/journal-keys.ts'

@@ -3,6 +3,7 @@
 // from the mark: a step that is written before the code of a call runs again after a death. Progress resets the count.
 
 import type { CallRecord, StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
+import { type DeathMark, type Deaths, parseDeathMark } from '../../../store/records/death-mark.ts'
 import { stepKeys } from '../../../store/journal-keys.ts'
 import type { Change } from '../../../store/store.ts'
 import type { LeasedCall } from './leased-call.ts'
@@ -17,23 +18,6 @@ export function hasOpenWait(steps: Iterable<StepRecord>, waits: Iterable<WaitRec
   for (const { key, value } of steps) if (sleepKey.test(key) && Number(value) > now) return true
   for (const { resolution } of waits) if (resolution === null) return true
   return false
-}
-
-export interface Deaths {
-  /** Worker deaths while code of the call ran, since it last made progress. */
-  readonly all: number
-  /** Those that count against the call. */
-  readonly counted: number
-  /** How long the code had run when the last of these workers was found dead. */
-  readonly ranMs: number
-}
-
-/** The value of the mark. */
-interface DeathMark extends Deaths {
-  /** Fence of the worker that runs code of the call; null if it only waits. */
-  readonly fence: number | null
-  /** The call runs on trial (trials.ts): how long its worker had been up before. Null if not on trial. */
-  readonly uptimeMs: number | null
 }
 
 export const noDeaths: Deaths = { all: 0, counted: 0, ranMs: 0 }
@@ -62,11 +46,13 @@ export function restoreDeaths(leased: LeasedCall, mark: StepRecord | undefined, 
 /** The deaths of a call that was just claimed. */
 export function judgeDeaths(record: CallRecord, step: StepRecord | undefined, blame: Blame, now: number): Deaths {
   if (record.deaths === 0) return noDeaths
-  const mark = step && (JSON.parse(step.value as string) as DeathMark)
+  const mark = step && parseDeathMark(step)
   const ranSince = (from: number): number => Math.max(0, now - from)
-  // The first death, or the first since the call parked.
-  if (!step || !mark || record.deaths < mark.all)
-    return { all: 1, counted: blame === 'alone' ? 1 : 0, ranMs: ranSince(record.startedAt ?? record.createdAt) }
+  // The first death, or the first since the call parked. A second worker may have died before it wrote a mark.
+  if (!step || !mark || record.deaths < mark.all) {
+    const ranMs = ranSince(record.startedAt ?? record.createdAt)
+    return { all: Math.min(record.deaths, 2), counted: blame === 'alone' ? 1 : 0, ranMs }
+  }
   const hasRunAndDied = mark.fence === record.fence - 1 && record.deaths > mark.all
   if (!hasRunAndDied) return { all: mark.all, counted: mark.counted, ranMs: mark.ranMs }
   const ranMs = ranSince(step.at)
