@@ -96,13 +96,17 @@ test(
   },
 )
 
-test('DUR-8, TASK-6: kills from outside in quick succession settle no work', { timeout: 900_000 }, async () => {
+test.each([
+  ['settle no work', false],
+  ['and by one call settle only that call', true],
+] as const)('DUR-8, TASK-6: kills from outside in quick succession %s', { timeout: 900_000 }, async (_, poison) => {
   const random = seeded(seed)
-  const { rightEnds, of } = await crashLoop(false, async (worker) => {
+  const { outcomes, rightEnds, of } = await crashLoop(poison, async (worker) => {
     for (let n = 0; n < restarts; n++) {
       await new Promise((resolve) => setTimeout(resolve, meanLifeMs * (0.4 + 1.2 * random())))
       worker.kill()
     }
   })
-  expect(rightEnds).toBe(of)
+  if (poison) expect(outcomes[2]).toMatchObject({ failure: { code: 'poisoned' } })
+  expect(rightEnds).toBe(poison ? of - 1 : of)
 })
