@@ -18,8 +18,8 @@ const healthy = 100
 const names = Object.keys(poisons)
 
 test(
-  'DUR-8, TASK-6: a poison task kills at most three workers, and all healthy tasks succeed',
-  { timeout: 180_000 },
+  'DUR-8, TASK-6: a poison task is abandoned after three deaths alone, and healthy tasks succeed',
+  { timeout: 400_000 },
   async () => {
     const dir = mkdtempSync(join(tmpdir(), 'pawl-poison-'))
     const at = { db: join(dir, 'agent.db'), ledger: join(dir, 'ledger') }
@@ -62,28 +62,31 @@ test(
           const all = await Promise.all(asked.map(({ session, id }) => door.session(session).tasks.get(id)))
           return all.every((task) => task?.outcome) && (all as Task[])
         },
-        { interval: 50, timeout: 170_000 },
+        { interval: 50, timeout: 390_000 },
       )
       over = true
       const of = (name: string): Task[] => found.filter(({ tool }) => tool === name)
       for (const name of names)
         expect(of(name)).toMatchObject([
-          { state: 'abandoned', outcome: { failure: { code: 'poisoned', raw: { deaths: 3, attempt: 3 } } } },
+          {
+            state: 'abandoned',
+            outcome: { failure: { code: 'poisoned', raw: { deaths: 3, attempt: expect.any(Number) } } },
+          },
         ])
       expect(of('once')).toMatchObject([
         { state: 'abandoned', outcome: { status: 'unknown', unknown: { evidence: { attempt: 1 } } } },
       ])
       expect(of('healthy').filter(({ state }) => state !== 'succeeded')).toEqual([])
       expect(of('healthy')).toHaveLength(healthy)
-      // The ledger outside the store shows that no attempt began twice, that there was no fourth one, and that the last
-      // one ran. An earlier attempt may be on record without having reached its first line, if another task killed the
-      // worker first.
+      // The ledger outside the store shows that no attempt began twice, and that a poison task died alone three times,
+      // after at most two deaths in company. An attempt may be on record without having reached its first line, if
+      // another task killed the worker first.
       const began = startsByEffect(readLedger(at.ledger))
       for (const [effect, times] of began)
-        expect([effect, times]).toEqual([expect.stringMatching(/^(once\/1|.*\/[123])$/), 1])
+        expect([effect, times]).toEqual([expect.stringMatching(/^(once\/1|.*\/\d)$/), 1])
       for (const name of names) expect(began.has(`${name}/3`)).toBe(true)
       expect(deaths).toBeGreaterThanOrEqual(names.length)
-      expect(deaths).toBeLessThanOrEqual(3 * names.length + 1)
+      expect(deaths).toBeLessThanOrEqual(5 * names.length + 1)
     } finally {
       over = true
       const gone = [...alive].map((child) => new Promise((resolve) => child.once('exit', resolve)))

@@ -1,8 +1,9 @@
-// A turn whose call kills its workers: the call is the culprit, not the turn.
+// A turn whose call kills its workers: the call is the culprit, not the turn, if it is on record.
 
 import { createRuntime } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { describe, expect, test } from 'vitest'
+import type { Store } from '../../src/store/store.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
 import { mortal } from '../kit/stores/killable-store.ts'
 import { type FreshWorld, mortalWorld } from '../kit/worker-takeover.ts'
@@ -43,5 +44,35 @@ describe.each(['memory', 'sqlite'] as const)('a poison call of a turn on %s', (k
         { name: 'quick', status: 'success', parts: [{ text: 'done' }] },
       ],
     })
+  })
+
+  test('DUR-8: a turn is poisoned if its call kills the worker before anything of it is on record', async () => {
+    const { clock, store } = fresh
+    let runs = 0
+    let die = (): void => {}
+    const kill = readOnlyTool('kill', { timeout: '10h' }, () => (runs++, die(), hang()))
+    const model = scriptedModel([{ call: { name: 'kill' } }, 'Fine'], { name: 'm' })
+    const options = { clock, logger: quiet, tools: [kill], models: [model] }
+    const ask = { model, message: 'Go', id: 'x' }
+    for (let death = 0; death < 3; death++) {
+      const own = mortal(store)
+      let dead = false
+      die = () => {
+        dead = true
+        own.die()
+      }
+      // Writes of the event-loop turn in which the worker dies never reach the store.
+      const write: Store['write'] = (change, heard, how) =>
+        void setImmediate(() => dead || own.store.write(change, heard, how))
+      const opening = createRuntime({ ...options, store: { ...own.store, write } })
+      if (death === 0) (await opening).session('s').turn(ask)
+      for (let step = 0; step < 20 && !dead; step++) await clock.advance('10s')
+      await clock.advance('40s')
+      opening.catch(() => {})
+    }
+    expect(runs).toBe(3)
+    const session = (await start([kill], store, { models: [model] })).session('s')
+    expect(await after(session.turn(ask).outcome, clock)).toMatchObject({ value: { failure: { code: 'poisoned' } } })
+    expect(runs).toBe(3)
   })
 })

@@ -47,18 +47,31 @@ export class CallTrial {
   }
 }
 
-/** Other calls do the work meanwhile, so a worker that dies then does not die because of this call. */
+/** By then the calls that a turn has started are on record. */
+const recordedMs = 20
+
+/**
+ * Other calls do the work meanwhile, so a worker that dies then does not die because of this call. Until they are on
+ * record, this call answers for them: otherwise a call that kills its worker at once would never be counted.
+ */
 export async function notAtRiskWhile<T>(
   leased: LeasedCall,
   trial: CallTrial | null,
   wait: () => Promise<T>,
 ): Promise<T> {
-  trial?.leave()
-  markLazily(leased, false)
+  let hasLeft = false
+  const cancelTimer = leased.host.clock.timer(recordedMs, () => {
+    hasLeft = true
+    trial?.leave()
+    markLazily(leased, false)
+  })
   try {
     return await wait()
   } finally {
-    await trial?.enter()
-    markLazily(leased, leased.progress.state === 'running', trial?.uptimeMs)
+    cancelTimer()
+    if (hasLeft) {
+      await trial?.enter()
+      markLazily(leased, leased.progress.state === 'running', trial?.uptimeMs)
+    }
   }
 }
