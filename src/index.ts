@@ -35,7 +35,7 @@ export type { InboxItem, InboxKind, InboxQuery, InboxVerb } from './approvals/in
 export type { RememberedRules } from './approvals/remembered-rules.ts'
 export type { InboxDecision, Remember } from './approvals/decision-input.ts'
 export type { ResolveAnswer } from './engine/engine.ts'
-export type { Duration } from './core/duration.ts'
+export { duration, type Duration } from './core/duration.ts'
 export type {
   Cancellation,
   Failure,

@@ -207,7 +207,7 @@ export const runtimeOptions = {
   providers: option.array,
   commit: option.oneOf('power', 'process'),
   worker: option.boolean,
-  lease: { expected: 'a duration of at least 100 ms', valid: (value) => (parseDuration(value as string) ?? 0) >= 100 },
+  lease: { expected: 'a duration of at least 100 ms', valid: (value) => (parseDuration(value) ?? 0) >= 100 },
   keys: keysOption,
   encrypt: option.boolean,
   secrets: secretsOption,

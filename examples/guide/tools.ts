@@ -77,7 +77,7 @@ const budgets = {
   turn: { calls: 20, repeats: 3, invalid: 3 },
   session: { calls: 200, time: '10m' },
   tenant: { cost: 5, per: '1d' },
-}
+} as const
 const frugal = await createRuntime({ store: 'memory:', tools: [translate], budgets })
 const chat = frugal.session('chat-44', { tenant: 'acme' })
 const [paid] = await chat.run([{ id: 'call_1', name: 'translate', input: { text: 'hello' } }], { turn: 'turn_1' })

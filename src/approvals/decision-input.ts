@@ -71,7 +71,7 @@ export const rememberOptions = {
   for: {
     expected: 'a duration between one second and one year',
     valid(value) {
-      const ms = parseDuration(value as Duration) ?? 0
+      const ms = parseDuration(value) ?? 0
       return ms >= 1_000 && ms <= maxRememberMs
     },
   },

@@ -142,11 +142,11 @@ export const option = {
   ),
   duration: check(
     "a duration: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
-    (value) => parseDuration(value as string) !== undefined,
+    (value) => parseDuration(value) !== undefined,
   ),
   positiveDuration: check(
     "a duration above zero: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
-    (value) => (parseDuration(value as string) ?? 0) > 0,
+    (value) => (parseDuration(value) ?? 0) > 0,
   ),
   wholeNumber: (min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck =>
     check(

@@ -85,7 +85,7 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
       `prune needs either olderThan or settledBefore. Example: prune({ olderThan: '30d' }).`,
     )
   }
-  const before = settledBefore ?? clock.now() - milliseconds(olderThan as Duration, 'olderThan')
+  const before = settledBefore ?? clock.now() - milliseconds(olderThan, 'olderThan')
   let documents = await pruneRules(store, before, tenant)
   const erased = await erasePages(
     store,

@@ -135,7 +135,7 @@ const approvalOptions = {
   separate: option.boolean,
   expires: {
     expected: 'a duration of at least 1 second, because people need time to decide',
-    valid: (value) => (parseDuration(value as Duration) ?? 0) >= 1_000,
+    valid: (value) => (parseDuration(value) ?? 0) >= 1_000,
   },
 } satisfies OptionTable<NonNullable<PolicyDefinition['approvals']>>
 

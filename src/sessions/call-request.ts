@@ -45,7 +45,7 @@ export type CallOutcome<T = Json> = Outcome<T> &
 /**
  * When `run` returns while calls are open: `'waiting'` (all open calls await an external answer), or after a duration.
  */
-export type Until = Duration
+export type Until = 'waiting' | Duration
 
 /** A call that is not settled yet. */
 export type OpenCall =

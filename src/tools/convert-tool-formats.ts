@@ -214,7 +214,7 @@ function convertedTool<R>(
   const schema = (input ?? { type: 'object', properties: {} }) as JsonSchema
   // Other formats allow a missing description; then the name is used.
   const definition = { description: description?.trim() ? description : name, ...terms, name, input: schema, execute }
-  return tool(definition as unknown as ToolDefinition<JsonSchema, R>)
+  return tool(definition as unknown as ToolDefinition<JsonSchema, R> & { execute: Body<R> })
 }
 
 interface SafeCall {

@@ -7,6 +7,7 @@ import type { Duration } from '../core/duration.ts'
 import { option, optionProblem, type OptionTable } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import type { Failure } from '../core/outcome.ts'
+import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Json, Recorded } from '../core/tool-value.ts'
 import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context/tool-context.ts'
 import { type Hints, hintsOption, type OnCrash } from './tool-hints.ts'
@@ -100,7 +101,38 @@ export type PreviewGiven =
   | { readonly summary: string; readonly details?: string; readonly format?: 'text' | 'markdown' | 'diff' }
   | undefined
 
-export interface ToolDefinition<S extends AnySchema, R> {
+/**
+ * Types whose recorded form is T: T itself, a value with `toJSON`, undefined for null. A literal type accepts its
+ * primitive, because TypeScript widens the literals that a body returns; the schema still checks the value.
+ */
+type RecordsAs<T> =
+  | { toJSON(): T }
+  | (T extends string
+      ? string
+      : T extends number
+        ? number
+        : T extends boolean
+          ? boolean
+          : T extends null
+            ? null | undefined | void
+            : T extends object
+              ? { readonly [K in keyof T]: RecordsAs<T[K]> }
+              : T)
+
+/** What a body may return: values that a typed `output` schema accepts, anything without one. */
+type Returned<O> =
+  O extends StandardSchemaV1<infer T, unknown>
+    ? BodyResult<T>
+    : O extends TypedSchema<infer T>
+      ? BodyResult<T>
+      : unknown
+
+/** The type argument of a `later` is only asserted by the body, so it is not compared. */
+type BodyResult<T> = unknown extends T
+  ? unknown
+  : MaybePromise<RecordsAs<T> | ToolResult<RecordsAs<T>> | Later<unknown> | AskedQuestion | RequiredConnection>
+
+export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = AnySchema> {
   /** Identifies the tool in records. Default: the name. Keep the id when you rename a tool. */
   readonly id?: string
   readonly name: string
@@ -108,7 +140,7 @@ export interface ToolDefinition<S extends AnySchema, R> {
   readonly description: string
   readonly input: S
   /** Schema of the result. A mismatch is an error of the tool, not of the model. */
-  readonly output?: AnySchema
+  readonly output?: O
   readonly hints?: Hints
   /**
    * Whether a person must approve: always, never, or decided by a function of the final arguments that returns 'ask',
@@ -166,17 +198,21 @@ export interface ToolDefinition<S extends AnySchema, R> {
    */
   readonly cancel?: (wait: CancelledWait<InputOf<S>>, ctx: ToolContext) => unknown
   /**
-   * The client runs the tool: calls are handed to it and answered with session.answer, and there is no `execute`.
-   * `timeout` is the time it has to answer (default 300 s).
-   */
-  readonly client?: boolean
-  /**
    * The tool can run as a task, which outlives the call that started it. `true`: with the same body and default
    * options.
    */
   readonly background?: boolean | Background<InputOf<S>, NoInfer<Awaited<R>>>
+  /**
+   * The client runs the tool: calls are handed to it and answered with session.answer, and there is no `execute`.
+   * `timeout` is the time it has to answer (default 300 s).
+   */
+  readonly client?: boolean
+  /** The body: runs the call and returns its value, result(), a `later` or a question, or a promise of one. */
   readonly execute?: (input: InputOf<S>, ctx: ToolContext) => R
 }
+
+/** A tool needs `execute`, unless the client runs it. */
+type WithBody = { readonly execute: object } | { readonly client: true }
 
 export interface Tool<Ask = unknown, Output = unknown> {
   readonly id: string
@@ -272,8 +308,8 @@ export const toolOptions = {
   execute: option.func,
 } satisfies OptionTable<ToolDefinition<never, never>>
 
-export function tool<const S extends AnySchema, R>(
-  definition: ToolDefinition<S, R>,
+export function tool<const S extends AnySchema, R extends Returned<O>, const O extends AnySchema = AnySchema>(
+  definition: ToolDefinition<S, R, O> & WithBody,
 ): Tool<CallerInputOf<S>, OutputOf<Awaited<R>>> {
   const refuse = (why: string): never => {
     const { name: given } = (definition as { name?: unknown } | undefined) ?? {}

@@ -86,7 +86,7 @@ onEachStore('approvals', (bench) => {
 
   test('POL-3: an undecided approval expires as a denial after the rule’s time', async () => {
     const ran: Refund[] = []
-    const policy = { rules: [{ tool: 'refund', then: 'ask' as const, expires: '1h' }] }
+    const policy = { rules: [{ tool: 'refund', then: 'ask', expires: '1h' }] } as const
     const runtime = await bench.open([refunding(ran)], { clock, policy })
     const run = session(runtime).run([ask(4200)])
     const { id } = await first(runtime)
@@ -230,7 +230,7 @@ onEachStore('approvals', (bench) => {
     const ran: Refund[] = []
     const runtime = await bench.open([refunding(ran)], { clock })
     const run = session(runtime).run([ask(100)])
-    const remember = { when: { cents: { lte: 500 } }, for: '2h' }
+    const remember = { when: { cents: { lte: 500 } }, for: '2h' } as const
     const decided = await runtime.decide((await first(runtime)).id, { approve: true, remember, ...bea })
     await run
     expect(decided).toMatchObject({ status: 'approved', rule: expect.any(String) })

@@ -35,7 +35,7 @@ beforeAll(async () => {
     keys: { secret: randomBytes(32) },
     tools,
     logger: quiet,
-    lease: '2s',
+    lease: '2s' as const,
     budgets: { session: { calls: 40 } },
   }
   workers = await Promise.all([0, 1].map(() => createRuntime(common)))

@@ -2,7 +2,7 @@
 // of decisions.
 
 import { expect, test } from 'vitest'
-import type { InboxDecision } from 'pawl'
+import type { InboxDecision, PolicyDefinition } from 'pawl'
 import {
   ask,
   bea,
@@ -62,12 +62,12 @@ onGround('edit, expiry, remember, audit', (ground) => {
   })
 
   test('POL-3 (apex#638, hawk PR #847, hoop#883): the shortest expiry applies and denies, and a cancelled call withdraws its request', async () => {
-    const policy = [
+    const policy: PolicyDefinition[] = [
       { approvals: { expires: '1h' } },
       {
         rules: [
-          { tool: 'refund', then: 'ask' as const, expires: '5m' },
-          { tool: '*', then: 'ask' as const, expires: '10m' },
+          { tool: 'refund', then: 'ask', expires: '5m' },
+          { tool: '*', then: 'ask', expires: '10m' },
         ],
       },
     ]

@@ -63,7 +63,8 @@ export const resolveOnce =
       if ((error as PawlError).code !== 'store_unavailable') throw error
     }
   }
-export const t = (name: string, more: object): Tool => tool({ name, description: 'd', input, ...more })
+export const t = (name: string, more: object): Tool =>
+  tool({ name, description: 'd', input, ...(more as { execute: Body }) })
 type Body = (input: any, ctx: any) => unknown
 /** A tool that runs again after a crash. */
 export const rerun = (name: string, execute: Body, more: object = {}): Tool =>

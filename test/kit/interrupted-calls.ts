@@ -1,7 +1,7 @@
 // Calls that their worker does not finish: it is closed or killed while they run.
 
 import { join } from 'node:path'
-import { type CallAsk, createRuntime, type Runtime, type RuntimeOptions, type Tool } from 'pawl'
+import { type CallAsk, createRuntime, type Duration, type Runtime, type RuntimeOptions, type Tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { freshDir, quiet } from './stores/fresh-store.ts'
 import { mortal, type StoreKind, storeOf } from './stores/killable-store.ts'
@@ -23,7 +23,7 @@ export async function dieDuringCall(
   worker: { runtime: Runtime; die(): void },
   clock: ManualClock,
   ask: CallAsk,
-  runs: number | string = 0,
+  runs: Duration = 0,
 ): Promise<void> {
   ignoreResult(worker.runtime.session('s').run([ask]))
   await clock.advance(runs)
@@ -42,7 +42,7 @@ export interface TwoWorkers {
 export function twoWorkers(kind: StoreKind): TwoWorkers {
   const clock = manualClock()
   const store = storeOf(kind, join(freshDir(), 'a.db'), clock)
-  const common = { clock, keys: { secret: 'x'.repeat(32) }, logger: quiet, lease: '1s' }
+  const common = { clock, keys: { secret: 'x'.repeat(32) }, logger: quiet, lease: '1s' as const }
   return {
     clock,
     async first(tools, options = {}) {

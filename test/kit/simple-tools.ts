@@ -37,8 +37,8 @@ export const argumentTool = <const S extends AnySchema, R>(
   name: string,
   input: S,
   fields: FieldsWith<S, R>,
-  execute: ToolDefinition<S, R>['execute'],
-) => tool<S, R>({ name, description: 'd', input, ...fields, execute } as ToolDefinition<S, R>)
+  execute: Required<ToolDefinition<S, R>>['execute'],
+) => tool<S, R>({ name, description: 'd', input, ...fields, execute })
 
 export const hang = (): Promise<never> => new Promise(() => {})
 /** Rejects when the call is cancelled. */

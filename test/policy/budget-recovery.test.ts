@@ -13,6 +13,7 @@ import {
   type Runtime,
   type Tool,
   tool,
+  type Duration,
 } from 'pawl'
 import { type ManualClock, manualClock, slowTool } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -188,7 +189,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
   })
 
   test('POL-8: tool time is counted across a restart for all attempts, without waiting time', async () => {
-    const budget = { time: '60s' }
+    const budget = { time: '60s' } as const
     const slow = slowTool({ name: 'look', takes: '20s', clock })
     const flaky = simpleTool('flaky', { description: 'Takes 15 s, twice' }, async (_, ctx) => {
       await new Promise<void>((resolve) => void clock.timer(15_000, resolve))
@@ -202,7 +203,7 @@ describe.each(['memory', 'sqlite'] as const)('budget recovery on %s', (kind: Sto
     })
     const tools = [slow, flaky, parks]
     let runtime = await start(tools, budget)
-    const done = async (name: string, passes: string): Promise<string[]> => {
+    const done = async (name: string, passes: Duration): Promise<string[]> => {
       const run = runtime.session('s').run([{ id: 'a', name }], { batch: `m${asked++}` })
       await clock.advance(passes)
       return told(await run)

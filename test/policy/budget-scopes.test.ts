@@ -105,7 +105,7 @@ describe.each(['memory', 'sqlite'] as const)('budget scopes on %s', (kind: Store
   test('POL-8: a tenant budget resets with its window, and the model sees when', async () => {
     const day = 86_400_000
     await clock.advance(day - (clock.now() % day) + 3_600_000) // an hour past midnight
-    const budgets = { tenant: { calls: 2, per: '1d' } }
+    const budgets = { tenant: { calls: 2, per: '1d' } } as const
     const first = await fleet.start([look], { budgets })
     const other = await fleet.start([look], { budgets })
     expect(await askAll(first, 2)).toEqual(['success', 'success'])

@@ -45,13 +45,13 @@ test('the message of an invalid value is the detail alone', async () => {
   await expect(createRuntime({ store: 'memory:', lease: 50 })).rejects.toThrow(
     /^`lease` is 50; it must be a duration of at least 100 ms\.$/,
   )
-  const duration = await createRuntime({ store: 'memory:', lease: 'soon' }).catch((error: unknown) => error)
+  const duration = await createRuntime({ store: 'memory:', lease: 'soon' as never }).catch((error: unknown) => error)
   expect(duration).toMatchObject({
     code: 'config_invalid',
     message: expect.stringMatching(/^`lease` is 'soon'; it must be a duration [^.]+\.$/),
   })
   expect(() =>
-    tool({ name: 'x', description: 'x', input: z.object({}), timeout: 'soon', execute: () => null }),
+    tool({ name: 'x', description: 'x', input: z.object({}), timeout: 'soon' as never, execute: () => null }),
   ).toThrow(/^Tool 'x': `timeout` is 'soon'; it must be a duration above zero: [^.]+\.$/)
   expect(new PawlError('config_invalid').message).toBe(
     'An option has an invalid value. Correct the option and try again.',

@@ -77,6 +77,7 @@ test('pawl exports exactly the listed values', () => {
       "agent",
       "connectionRequired",
       "createRuntime",
+      "duration",
       "fail",
       "fromAnthropic",
       "fromMcp",

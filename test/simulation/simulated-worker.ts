@@ -14,7 +14,7 @@ export const leaseMs = 3_000
 const quiet = { debug() {}, info() {}, warn() {}, error: process.env.PAWL_SEED ? console.error : () => {} }
 const never = new Promise<never>(() => {})
 /** Expiry of approval requests. */
-const policy = { approvals: { expires: '6s' } }
+const policy = { approvals: { expires: '6s' } } as const
 
 interface Entry {
   readonly change: Change

@@ -270,7 +270,7 @@ test('SCHED-3: zero, negative and invalid limits are rejected at configuration',
     { perTool: 1.5 },
     { waiting: Number.NaN },
     { rate: { perTool: { count: 0, per: '1s' } } },
-  ]) {
+  ] as const) {
     await expect(createRuntime({ store: 'memory:', limits })).rejects.toMatchObject({ code: 'config_invalid' })
   }
   const define = (limits: object) => tool({ name: 'x', description: 'x', input: empty, limits, execute: () => 1 })

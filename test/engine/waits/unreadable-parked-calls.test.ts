@@ -10,7 +10,7 @@ test.each([1, 99, 100, 150])(
   'WAIT-2 DUR-12: %i unreadable due calls do not delay the deadline of another wait',
   async (damaged) => {
     const { clock, store, file } = freshSqlite()
-    const t = simpleTool('t', async ({ deadline }, ctx) => ctx.later({ deadline: deadline as string }))
+    const t = simpleTool('t', async ({ deadline }, ctx) => ctx.later({ deadline: deadline as '1h' }))
     const runtime = await createRuntime({ store, clock, tools: [t], logger: quiet, encrypt: true })
     for (let i = 0; i < damaged; i++)
       ignoreResult(runtime.session('damaged').run([{ id: String(i), name: 't', input: { deadline: '1m' } }]))

@@ -34,7 +34,8 @@ const watched =
   }
 
 /** A client tool, which has no body. */
-export const bodiless = (more: More): Tool => tool({ name: 'work', description: 'Works', input: object, ...more })
+export const bodiless = (more: More): Tool =>
+  tool({ name: 'work', description: 'Works', input: object, ...more, client: true })
 
 export const calls = [{ id: 'a', name: 'work', input: {} }]
 export const batch = { batch: 'b' }

@@ -1,10 +1,10 @@
 // A process with a runtime whose store fails. It runs commands received over IPC, reports the results, and must never
 // crash.
 
-import { createRuntime, type Runtime, tool } from 'pawl'
+import { createRuntime, type Duration, type Runtime, tool } from 'pawl'
 
 export type Order =
-  | { readonly do: 'open'; readonly store: string; readonly secret?: string; readonly lease?: string }
+  | { readonly do: 'open'; readonly store: string; readonly secret?: string; readonly lease?: Duration }
   | { readonly do: 'run'; readonly ids: readonly string[]; readonly bytes?: number }
   | { readonly do: 'read'; readonly ids: readonly string[] }
   | { readonly do: 'doctor' }

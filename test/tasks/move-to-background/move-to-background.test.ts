@@ -2,14 +2,14 @@
 
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { type CallOutcome, type Runtime, tool } from '../../../src/index.ts'
+import { type CallOutcome, type Duration, type Runtime, tool } from '../../../src/index.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
 import { onEachStore } from '../../kit/stores/local-stores.ts'
 import { simpleTool } from '../../kit/simple-tools.ts'
 
 onEachStore('calls moved to the background', (bench) => {
   let go: ((value: string) => void)[] = []
-  const slow = (after?: string) =>
+  const slow = (after?: Duration) =>
     simpleTool(
       'slow',
       { description: 'Slow', title: 'Slow work', background: after === undefined ? true : { after } },

@@ -452,7 +452,7 @@ describe('BOX-1 BOX-4: the tool definition', () => {
     [{ allow: ['example.com/path'] }],
     [{ ports: [0] }],
     [{ limits: { bytes: 0 } }],
-    [{ limits: { total: 'soon' } }],
+    [{ limits: { total: 'soon' as never } }],
     [{ limits: { redirects: -1 } }],
     [{ userAgent: 'a\r\nb' }],
   ] satisfies [WebOptions][])('invalid options are rejected: %j', (options) => {

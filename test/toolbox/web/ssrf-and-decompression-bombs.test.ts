@@ -464,7 +464,7 @@ describe('BOX-4: response bodies', () => {
     ],
     ['a header', start, '10s', { failure: { code: 'fetch_timeout', class: 'timeout' } }],
     ['an interim response', 'HTTP/1.1 103 Early Hints\r\nh: ', '10s', { failure: { code: 'fetch_timeout' } }],
-  ])('%s sent byte by byte gets no additional time', async (_, begin, time, outcome) => {
+  ] as const)('%s sent byte by byte gets no additional time', async (_, begin, time, outcome) => {
     const dripped = Promise.withResolvers<void>()
     const server = await plainServer((socket) => {
       socket.once('data', () => {

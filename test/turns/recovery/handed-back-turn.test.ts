@@ -53,7 +53,7 @@ describe.each(stores)('a turn that continues on another worker, on %s', (_kind, 
     await endsWell(clock, store, runtime)
   })
 
-  for (const grace of [0, '5s'])
+  for (const grace of [0, '5s'] as const)
     test(`DUR-13 SESS-1: close() with grace ${grace} hands the turn back and its call continues`, async () => {
       const { clock, store } = fresh()
       const options = { clock, tools: toolsOf(), models: [modelOf()], logger: quiet }
