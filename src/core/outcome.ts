@@ -5,7 +5,7 @@
 
 import { checkOptions, option, type OptionTable } from './check-options.ts'
 import { type Duration, milliseconds } from './duration.ts'
-import type { Json } from './tool-value.ts'
+import { type Attachment, isAttachment, type Json } from './tool-value.ts'
 
 const classes = [
   'invalid_request',
@@ -72,6 +72,8 @@ export type Outcome<T = Json> = {
       readonly status: 'success'
       readonly value: T
       readonly raw?: Json
+      /** Files that the model gets after the value. */
+      readonly attachments?: readonly Attachment[]
       readonly summary?: string
       readonly control?: Control
       /** The tool shows secrets on purpose. Only the model sees them; all other views are redacted. */
@@ -212,10 +214,13 @@ export function isControl(value: unknown): value is Control {
   return isRecord(value.switchFrame) && isNonEmptyString(value.switchFrame.frame)
 }
 
+const isAttachmentList = (value: unknown): value is readonly Attachment[] =>
+  Array.isArray(value) && value.length > 0 && value.every(isAttachment)
+
 /** The outcome that a hook returned as JSON, with defaults filled in; undefined if it is not an outcome. */
 export function parseOutcome(given: Json): Outcome | undefined {
   if (!isRecord(given)) return undefined
-  const { status, value = null, control, summary } = given
+  const { status, value = null, control, summary, attachments } = given
   switch (status) {
     case 'success':
       if ((control !== undefined && !isControl(control)) || (summary !== undefined && typeof summary !== 'string'))
@@ -226,6 +231,7 @@ export function parseOutcome(given: Json): Outcome | undefined {
         value,
         ...(given.raw === undefined ? {} : { raw: given.raw }),
         ...(control === undefined ? {} : { control }),
+        ...(isAttachmentList(attachments) ? { attachments } : {}),
         ...(summary === undefined ? {} : { summary }),
       }
     case 'failure':

@@ -1,16 +1,21 @@
-// Return values of a body other than a plain value: result(value, { raw, control, summary, cost, reveals }) adds data
-// that the model does not read.
+// Return values of a body other than a plain value: result(value, { raw, control, attachments, summary, cost,
+// reveals }) adds to the value. The model reads only the attachments.
 
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { type Control, isControl, type Outcome } from '../core/outcome.ts'
-import { type Json, toRecordedForm } from '../core/tool-value.ts'
+import { type Attachment, isAttachment, type Json, toRecordedForm } from '../core/tool-value.ts'
 
 export interface ResultOptions {
   /** Recorded for people and programs; never shown to the model. */
   readonly raw?: unknown
   /** Ends, fails or hands over the turn. */
   readonly control?: Control
+  /**
+   * Files for the model, after the value: images and PDFs as native parts where the provider can, else by name. Made with
+   * `ctx.attachments.create`. They are recorded in `outcome.attachments`.
+   */
+  readonly attachments?: readonly Attachment[]
   /** One line for display. */
   readonly summary?: string
   /** Cost of the call in the unit of the budgets; 0 or more. */
@@ -40,6 +45,7 @@ export const resultOptions = {
     expected: 'one of { finish }, { fail: { class, code, message } } and { switchFrame: { frame } }',
     valid: isControl,
   },
+  attachments: option.listOf({ expected: 'an attachment from ctx.attachments.create()', valid: isAttachment }),
   summary: option.string,
   cost: option.nonNegativeNumber,
   reveals: option.boolean,
@@ -78,12 +84,13 @@ export function connectionRequired(provider: string, options: { readonly message
 /** Converts a return value to a success. Throws a returned Error: the author meant to throw it. */
 export function successOf(returned: unknown): Success {
   if (!(returned instanceof ToolResult)) return { status: 'success', value: toJson(returned) }
-  const { raw, control, summary, cost, reveals } = returned.options
+  const { raw, control, attachments = [], summary, cost, reveals } = returned.options
   return {
     status: 'success',
     value: toJson(returned.value),
     ...(raw === undefined ? {} : { raw: raw as Json }),
     ...(control === undefined ? {} : { control }),
+    ...(attachments.length === 0 ? {} : { attachments }),
     ...(summary === undefined ? {} : { summary }),
     ...(cost === undefined ? {} : { cost }),
     ...(reveals === true ? { reveals } : {}),

@@ -78,6 +78,13 @@ export function fitToBudget(
   handle: string | null,
   hasReadOutput = true,
 ): Fitted {
+  // Attachments beside the value have no text, so they are not part of what is measured and shortened.
+  if (outcome.status === 'success' && outcome.attachments) {
+    const { attachments, ...rest } = outcome
+    const fitted = fitToBudget(rest, budget, handle, hasReadOutput)
+    const files = attachments.map((attachment) => ({ type: 'attachment', attachment }) as const)
+    return { ...fitted, parts: [...fitted.parts, ...files] }
+  }
   const reading = handle === null ? null : { handle, hasReadOutput }
   const whole = measure(outcome)
   const most = budget.tokens === undefined ? (budget.bytes ?? defaultBudget.bytes) : budget.tokens * bytesPerToken
