@@ -9,6 +9,7 @@ import type { ToolContext } from '../tools/context/tool-context.ts'
 import type { JsonSchema } from '../tools/schema.ts'
 import type { StartTask, Task, TaskQuery } from '../tools/context/task-interfaces.ts'
 import { modelSummary } from './read-task.ts'
+import { markBuiltIn } from '../tools/tool-brand.ts'
 import { type Tool, tool } from '../tools/tool.ts'
 import {
   cancelSchemas,
@@ -345,4 +346,12 @@ const waitTask = tool({
     }),
 })
 
-export const taskTools: readonly Tool[] = [spawn, listTasks, getTask, messageTask, moveCall, cancelTask, waitTask]
+export const taskTools: readonly Tool[] = markBuiltIn([
+  spawn,
+  listTasks,
+  getTask,
+  messageTask,
+  moveCall,
+  cancelTask,
+  waitTask,
+])

@@ -4,6 +4,7 @@
 // to `defaults`; one that an application must ask for by name (a shell) is added to `onRequest`.
 
 import { readOutputTool } from '../tools/read-output-tool.ts'
+import { markBuiltIn } from '../tools/tool-brand.ts'
 import type { Tool } from '../tools/tool.ts'
 import { deleteFile } from './files/delete-file.ts'
 import { editFile } from './files/edit-file.ts'
@@ -28,37 +29,46 @@ export type { SecretToolOptions }
 export type { ShellOptions } from './shell/shell.ts'
 export type { WebOptions } from './web/web.ts'
 
+/** Marks the tools of a part as Pawl's own. */
+const part =
+  <Args extends unknown[]>(tools: (...args: Args) => readonly Tool[]) =>
+  (...args: Args): Tool[] =>
+    markBuiltIn(tools(...args))
+
 const defaults = {
   /** The current time, which a model does not know by itself. */
-  time: (): Tool[] => [getCurrentTime],
+  time: part(() => [getCurrentTime]),
   /** The model reports its progress to people. */
-  progress: (): Tool[] => [reportProgress],
+  progress: part(() => [reportProgress]),
   /** The model keeps a to-do list that people can see. */
-  todos: (): Tool[] => [writeTodos],
+  todos: part(() => [writeTodos]),
   /**
    * The files of the session, in the store or in a real folder. Reading tools run concurrently. Writing tools are
    * exclusive within the session, and each may rerun after a crash.
    */
-  files: (): Tool[] => [readFile, writeFile, editFile, listDirectory, grepFiles, deleteFile, statFile],
-  web,
+  files: part(() => [readFile, writeFile, editFile, listDirectory, grepFiles, deleteFile, statFile]),
+  /** `web_fetch`, which reads pages of the public internet; see WebOptions. */
+  web: part(web),
 }
 
 /** Not among the default tools. */
 const onRequest = {
   /** The model stores values in the session. */
-  values: (): Tool[] => [kvStore],
+  values: part(() => [kvStore]),
   /** The model stores secrets and passes them to tools by reference. Throws `config_invalid` for invalid options. */
-  secrets: (options: SecretToolOptions = {}): Tool[] => [secretStore(options)],
+  secrets: part((options: SecretToolOptions = {}) => [secretStore(options)]),
   /** The model asks its user questions. */
-  questions: (): Tool[] => [askUser],
+  questions: part(() => [askUser]),
   /** Reads the rest of a result that was too long to show in full. */
-  outputs: (): Tool[] => [readOutputTool()],
-  shell,
-  samples,
+  outputs: part(() => [readOutputTool()]),
+  /** `run_shell` and its companions, which run commands on this machine; see ShellOptions. */
+  shell: part(shell),
+  /** Small tools for tests and demos: arithmetic, echo and sample weather. */
+  samples: part(samples),
 }
 
 const toolsOf = (parts: Readonly<Record<string, () => readonly Tool[]>>): Tool[] =>
-  Object.values(parts).flatMap((part) => part())
+  Object.values(parts).flatMap((each) => each())
 
 /**
  * The default tools: `createRuntime({ tools: toolbox() })`. Its parts can be taken alone: `toolbox.files()`,
@@ -67,5 +77,5 @@ const toolsOf = (parts: Readonly<Record<string, () => readonly Tool[]>>): Tool[]
 export const toolbox = Object.assign((): Tool[] => toolsOf(defaults), {
   ...defaults,
   ...onRequest,
-  all: (): Tool[] => toolsOf({ ...defaults, samples }),
+  all: (): Tool[] => toolsOf({ ...defaults, samples: onRequest.samples }),
 })

@@ -7,12 +7,14 @@ import type { Json } from '../core/tool-value.ts'
 import type { ToolContext } from './context/tool-context.ts'
 import { narrate } from './narration/narration-templates.ts'
 import type { JsonSchema } from './schema.ts'
+import { isBuiltIn, markBuiltIn } from './tool-brand.ts'
 import { type Tool, tool } from './tool.ts'
 
 export const toolSearchName = 'tool_search'
 
 /**
- * `from`: schemas are deferred if there are at least this many tools (default 15). False: schemas are never deferred.
+ * `from`: schemas are deferred if there are at least this many tools of your own (default 15). Tools that come with Pawl
+ * (task tools, the toolbox) do not count. False: schemas are never deferred.
  */
 export type ToolSearch = { readonly from?: number } | false
 
@@ -27,10 +29,14 @@ export const toolSearchOption = option.either(
 export const deferThreshold = (toolSearch: ToolSearch | undefined): number | null =>
   toolSearch === false ? null : (toolSearch?.from ?? defaultFrom)
 
-/** The tools whose schema is deferred. Tools that were already found still count towards `from`. */
+/** Tools that count towards `from`: all but those that come with Pawl. Tools that were already found still count. */
+export const countOwnTools = (tools: readonly Tool[]): number => tools.filter((each) => !isBuiltIn(each)).length
+
+/** The tools whose schema is deferred. */
 export function deferredTools(tools: readonly Tool[], from: number | null): readonly Tool[] {
   if (from === null) return []
-  return tools.filter(({ defer }) => defer === 'always' || (defer === 'auto' && tools.length >= from))
+  const many = countOwnTools(tools) >= from
+  return tools.filter(({ defer }) => defer === 'always' || (defer === 'auto' && many))
 }
 
 /** Replaces a deferred schema. The model may try any input; it is still validated against the real schema. */
@@ -81,8 +87,7 @@ export interface SearchContext extends ToolContext {
   [toolSearchKey](query: string): Promise<Json>
 }
 
-/** Not part of a session's toolset: a turn adds it when schemas are deferred. */
-export const toolSearchTool: Tool = tool({
+const searchTool: Tool = tool({
   name: toolSearchName,
   title: 'Look for tools',
   description:
@@ -129,3 +134,6 @@ export const toolSearchTool: Tool = tool({
   ),
   execute: ({ query }, ctx) => (ctx as SearchContext)[toolSearchKey](query as string),
 })
+
+/** Not part of a session's toolset: a turn adds it when schemas are deferred. */
+export const toolSearchTool = markBuiltIn([searchTool])[0] as Tool

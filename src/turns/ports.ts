@@ -15,6 +15,8 @@ export interface TurnHost extends BackgroundHost {
   readonly feed: Feed
   readonly switches: CapabilitySwitches
   readonly poisonAfter: number
+  /** False: this process only records turns; others run them. */
+  readonly works: boolean
   /** Null: the model summarizes. */
   readonly compaction: Compaction | null
   /** The smallest number of tools for which schemas are deferred; null: never. */

@@ -1,16 +1,41 @@
 // The tools of a turn and how they are shown to its model. The model is shown exactly the tools it can call; if
 // schemas are deferred, it also gets tool_search.
 
+import { asSentence, PawlError } from '../core/errors.ts'
 import type { Scope } from '../core/scope.ts'
+import { similarNames } from '../core/similar-names.ts'
 import type { ModelTool } from '../models/model.ts'
+import type { StartTurn } from '../models/turn-interface.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { Store, DocumentWrite } from '../store/store.ts'
 import type { Tool } from '../tools/tool.ts'
-import { anyInput, deferredTools, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
+import { anyInput, countOwnTools, deferredTools, toolSearchName, toolSearchTool } from '../tools/tool-search.ts'
 import { restrictToolset, type Toolset, withEntry } from '../tools/toolset.ts'
 import { tokensIn } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
 import { collections } from '../store/collections.ts'
+
+/**
+ * Refuses a turn that names a tool which its session does not have. A name that a provider may add when it is back
+ * passes, and so does every name in a process without workers, which may have no tools.
+ */
+export function checkToolNames({ registry, works }: TurnHost, { tenant, session }: Scope, turn: StartTurn): StartTurn {
+  if (!Array.isArray(turn?.tools) || !works || registry.away.length > 0) return turn
+  const set = registry.toolsetFor(tenant, session)
+  for (const name of turn.tools as readonly unknown[]) {
+    if (typeof name !== 'string' || set.find(name) || set.findByKey(name)) continue
+    const similar = similarNames(name, set.offered)
+    const hint =
+      similar.length > 0
+        ? `did you mean ${similar.map((each) => `'${each}'`).join(' or ')}?`
+        : 'add it to the runtime or to the session'
+    throw new PawlError(
+      'turn_invalid',
+      asSentence(`\`tools\` of turn() names '${name.slice(0, 80)}', which the session does not have; ${hint}`),
+    )
+  }
+  return turn
+}
 
 export interface TurnTools {
   /** Tools that can run. */
@@ -31,6 +56,9 @@ function selectTools(all: Toolset, names: readonly string[] | null, deferFrom: n
   const deferred = new Set(isFree ? deferredTools(set.tools, deferFrom) : [])
   return { set: search && deferred.size > 0 ? withEntry(set, search) : set, deferred }
 }
+
+/** Runtimes that have logged that tool search is on. */
+const reported = new WeakSet<TurnHost>()
 
 const fullTools = new WeakMap<Tool, ModelTool>()
 const briefTools = new WeakMap<Tool, ModelTool>()
@@ -91,7 +119,20 @@ export class TurnToolset {
   forFrame(names: readonly string[] | null): TurnTools {
     if (!this.#selected || this.#selected.names !== names)
       this.#selected = { names, tools: selectTools(this.#enabledTools, names, this.#host.deferFrom) }
+    this.#reportToolSearch(this.#selected.tools)
     return this.#selected.tools
+  }
+
+  /** Logs once per runtime that schemas are hidden because there are many tools. */
+  #reportToolSearch({ set, deferred }: TurnTools): void {
+    const { deferFrom, logger } = this.#host
+    if (reported.has(this.#host) || deferFrom === null || ![...deferred].some(({ defer }) => defer === 'auto')) return
+    reported.add(this.#host)
+    logger.info(
+      `Tool search is on: there are ${countOwnTools(set.tools)} tools, so models see only their names and descriptions ` +
+        `until they load a schema with tool_search. It starts with ${deferFrom} tools; ` +
+        'set toolSearch: { from: … } or toolSearch: false to change that',
+    )
   }
 
   /** Tool names if the turn does not have all tools; a resumed tool_search is limited to them. */

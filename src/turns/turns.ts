@@ -15,6 +15,7 @@ import { endOrphanTurn } from './end-orphan-turn.ts'
 import type { TurnHost } from './ports.ts'
 import { complete } from './single-completion.ts'
 import { startTurn } from './start-turn.ts'
+import { checkToolNames } from './turn-tools.ts'
 import { turnDriver } from './turn-loop.ts'
 import { sessionUsage, usageRow } from './usage.ts'
 
@@ -60,7 +61,7 @@ export function openTurns(parts: Omit<TurnHost, 'messageWatcher'>): Turns {
       ],
       turn: (of, session, request, signal) => agentTurn(host, of, session, request, signal),
     },
-    start: (caller, turn, first) => startTurn(host, caller, turn, first),
+    start: (caller, turn, first) => startTurn(host, caller, checkToolNames(host, caller, turn), first),
     messages: (of) => openMessages(host, of),
     usage: (of) => sessionUsage(store, of),
     close: () => host.messageWatcher.close(),

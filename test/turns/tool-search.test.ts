@@ -2,6 +2,7 @@
 
 import { createRuntime, type ModelRequest, type Runtime, type RuntimeOptions, type Tool, tool } from 'pawl'
 import { type Line, scriptedModel } from 'pawl/testing'
+import { toolbox } from 'pawl/toolbox'
 import { describe, expect, test } from 'vitest'
 import type { ManualClock } from '../../src/testing/manual-clock.ts'
 import { after, quiet } from '../kit/stores/fresh-store.ts'
@@ -85,6 +86,27 @@ for (const [kind, fresh] of stores) {
           (await asked({ tools: [...many(30), make('a', { defer: 'always' })], toolSearch: false }))[0] as ModelRequest,
         ),
       ).toHaveLength(31)
+    })
+
+    test('SESS-8: tools that Pawl adds do not count, and tool search is logged once', async () => {
+      const lines: string[] = []
+      const logger = { ...quiet, info: (message: string) => void lines.push(message) }
+      // 8 tools of the user bring 7 task tools, and the toolbox brings its own.
+      const own = [...many(7), make('export', { background: true })]
+      const [request] = await asked({ tools: [...own, ...toolbox()], logger })
+      expect(names(request as ModelRequest)).toContain('spawn_background')
+      expect(names(request as ModelRequest)).toContain('read_file')
+      expect(names(request as ModelRequest).length).toBeGreaterThan(20)
+      expect(whole(request as ModelRequest)).toEqual(names(request as ModelRequest))
+      expect(lines).toEqual([])
+      const { runtime, clock } = await start({ tools: [...many(15), ...toolbox()], logger })
+      const model = scriptedModel(['Hi', 'Hi'])
+      for (const message of ['one', 'two']) await after(runtime.session('s').turn({ model, message }).outcome, clock)
+      expect(whole(model.requests[0] as ModelRequest)).toEqual(['tool_search'])
+      expect(lines).toEqual([
+        'Tool search is on: there are 15 tools, so models see only their names and descriptions until they load a ' +
+          'schema with tool_search. It starts with 15 tools; set toolSearch: { from: … } or toolSearch: false to change that',
+      ])
     })
 
     test('SESS-8: defer never, auto and always decide which schemas are shown', async () => {
