@@ -2,6 +2,7 @@
 // always encrypted. Models and users read one fixed sentence instead.
 
 import { inspect } from 'node:util'
+import { option, type OptionTable } from '../core/check-options.ts'
 import type { Execution } from '../engine/engine.ts'
 import { fits, truncateToBytes } from '../core/size-limits.ts'
 import type { CallHost } from './ports.ts'
@@ -17,6 +18,27 @@ export interface Diagnostics {
   /** The thrown error and its chain of causes as text, each once, with known secrets redacted. */
   readonly causes: readonly string[]
 }
+
+/** Names a call by the place where it is recorded. */
+export interface DiagnosedCall {
+  readonly session: string
+  /** The model's id of the call: `callId` of its outcome. */
+  readonly callId: string
+  /** Default: 'default'. */
+  readonly tenant?: string
+  /** The `batch` of the run, if it had one. */
+  readonly batch?: string
+  /** Which of several calls with the same id in one batch, counted from 0. Default: 0. */
+  readonly occurrence?: number
+}
+
+export const diagnosedCallOptions = {
+  session: option.required(option.identifier),
+  callId: option.required(option.string),
+  tenant: option.identifier,
+  batch: option.string,
+  occurrence: option.wholeNumber(0),
+} satisfies OptionTable<DiagnosedCall>
 
 export const parseDiagnostics = (text: string): Diagnostics => JSON.parse(text) as Diagnostics
 

@@ -82,6 +82,13 @@ export const fits = (text: string, bytes: number): boolean =>
 export const truncateToBytes = (text: string, bytes: number): string =>
   fits(text, bytes) ? text : text.slice(0, lengthWithinBytes(text, bytes))
 
+/** The first `max` characters (UTF-16 units), one fewer if the last one would be half of a surrogate pair. */
+export const truncateToLength = (text: string, max: number): string => {
+  const splitsPair =
+    text.length > max && /[\uD800-\uDBFF]/.test(text[max - 1] ?? '') && /[\uDC00-\uDFFF]/.test(text[max] ?? '')
+  return text.slice(0, splitsPair ? max - 1 : max)
+}
+
 export const utf8Bytes = (text: string): number => {
   let bytes = 0
   for (let at = 0; at < text.length; at++) bytes += bytesOfUnit(text.charCodeAt(at))

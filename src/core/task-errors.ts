@@ -15,6 +15,7 @@ export const taskErrors = {
     retry: false,
     summary: 'The session has no task with this id.',
     next: 'Use an id from tasks.list().',
+    detailOnly: true,
   },
   task_conflict: {
     http: 409,

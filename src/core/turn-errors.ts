@@ -14,12 +14,6 @@ export const turnErrors = {
     summary: 'Another turn is recorded under this id.',
     next: 'Use a new id, or repeat the same request. Nothing was started.',
   },
-  agents_too_deep: {
-    http: 409,
-    retry: false,
-    summary: 'Agents are nested too deeply.',
-    next: 'Let an agent at a higher level do the work. Nothing was started.',
-  },
   capability_unknown: {
     http: 404,
     retry: false,

@@ -64,8 +64,11 @@ interface Cursor {
   readonly erasures: number
 }
 
-interface ReadOptions {
+/** Options of `events()`. */
+export interface ReadOptions {
+  /** The cursor of the last event you have; the read starts after it. Default: the beginning. */
   readonly after?: string
+  /** Ends the read. */
   readonly signal?: AbortSignal
   /** Adds `narration` to calls and `headline` to model answers, in this language ('en', 'de'). Default: none. */
   readonly narrate?: string

@@ -5,6 +5,7 @@ import { checkOptions } from '../core/check-options.ts'
 import type { Feed, ReadFeed } from '../feed/event-feed.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
+import { formatValue } from '../core/format-value.ts'
 import { isName, maxNameLength } from '../core/ids.ts'
 import { toRecordedForm } from '../core/tool-value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
@@ -27,7 +28,7 @@ import { openTriggers, type Triggers } from '../schedules/triggers.ts'
 import type { Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
 import type { Attachments, Outputs } from '../tools/context/tool-context.ts'
 import type { Tasks, SessionTasks } from '../tools/context/task-interfaces.ts'
-import type { Tool } from '../tools/tool.ts'
+import { isTool, type Tool } from '../tools/tool.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import {
   type CallAsk,
@@ -49,6 +50,7 @@ import {
 } from './session-options.ts'
 import type { Caller } from './build-call-request.ts'
 import type { Batches } from './run-batch.ts'
+import { callEvents, callPosition } from './call-events.ts'
 import type { Calls } from './session-calls.ts'
 import type { RecordReader } from './read-call-records.ts'
 import type { Recording } from './export-recording.ts'
@@ -60,6 +62,11 @@ export interface CallHandle<T> {
   readonly outcome: Promise<CallOutcome<T>>
   /** Requests cancellation. Returns false if the call was already settled. */
   cancel(reason?: string, by?: string): Promise<boolean>
+  /**
+   * The events of this call, those already recorded first; ends with `call.settled`. With `live`, also its progress and
+   * output.
+   */
+  readonly events: ReadFeed
 }
 
 export interface Session {
@@ -228,6 +235,8 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       return host.records.runUntil(() => host.batches.start(caller, calls, batchOptions), until)
     }) as Session['run'],
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: CallOptions = {}): CallHandle<Output> {
+      if (!isTool(tool))
+        throw new PawlError('call_invalid', `The tool of call() is ${formatValue(tool)}; it must be made with tool().`)
       checkOptions(how, callOptions, 'call()', 'call_invalid')
       const { id: ownId, batch: batchName, turn, ...rest } = how
       const batch = batchName === undefined ? '' : checkBatch(batchName)
@@ -257,6 +266,7 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
           stop.abort(new Cancel(reason, by))
           return true
         },
+        events: callEvents(host, callPosition(scope, batch, call), outcome),
       }
     },
     turn: (turn) => host.turns.start(caller, turn, () => capabilities.switchOnInitial()),

@@ -25,7 +25,7 @@ export async function adoptTask(
   const { store, clock } = host
   const { tenant, session } = call.position
   if (tenant !== owner.tenant || session !== owner.session)
-    throw new PawlError('task_unknown', 'The call belongs to another session.')
+    throw new PawlError('task_unknown', 'The call belongs to another session. Use the id of a call of this session.')
   const { name = call.tool, root, task } = parseCallOptions(call.options)
   if (task) return (await readTask(host, owner, task.id)) ?? null
   if (root !== undefined)

@@ -123,6 +123,13 @@ function buildTask(id: string, row: TaskRow, { redact, call, outcome, run, state
   }
 }
 
+/** Code and models read it, so it names no function. */
+export const taskUnknown = (id: string): PawlError =>
+  new PawlError(
+    'task_unknown',
+    `The session has no task with the id ${JSON.stringify(id)}. List its tasks to see their ids.`,
+  )
+
 const maxSummaryLength = 500
 
 /** One line about the outcome. */
@@ -187,7 +194,7 @@ export async function listTasks(host: TaskReadPorts, of: Scope, query: TaskQuery
   // A filter on open states reads only open calls; any other filter pages through all tasks, newest first.
   const isOpen = state === 'open' || state === 'queued' || state === 'running' || state === 'awaiting_input'
   const from = after === undefined ? undefined : await store.document(collections.task.name(of, after))
-  if (after !== undefined && !from) throw new PawlError('task_unknown', `\`after\` is ${JSON.stringify(after)}.`)
+  if (after !== undefined && !from) throw taskUnknown(after)
   const uid = from ? collections.task.parse(from.value).uid : ''
   for await (const some of inBatches(isOpen ? iterateOpenTasks(store, of, uid) : newestTasks(store, of, uid)))
     for (const task of await Promise.all(

@@ -122,7 +122,7 @@ async function startForModel(
   if (!checked.ok)
     throw new PawlError(
       'task_invalid',
-      `The arguments of '${tool.name}' are not valid: ${describeProblems(tool, checked.problems)}`,
+      `The arguments of '${tool.name}' are not valid: ${describeProblems(tool, checked.problems)}. Fix them and call again.`,
     )
   for (;;) {
     // A rerun of the body that made the request finds the task it started before.

@@ -9,7 +9,7 @@ import type { Guard } from '../store/store.ts'
 import type { AdoptTask, CallAt, SessionTasks, StartTask, Task, Tasks, When } from '../tools/context/task-interfaces.ts'
 import { adoptTask, findCall } from './move-to-background.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
-import { listTasks, readTask, taskResult } from './read-task.ts'
+import { listTasks, readTask, taskResult, taskUnknown } from './read-task.ts'
 import type { Monitor } from './read-schedule-monitor.ts'
 import { listTaskEvents, listMessages, sendMessage, sendSignal } from './signals.ts'
 import { checkTaskId, startTask, startTaskOptions } from './start-task.ts'
@@ -97,7 +97,7 @@ export function openTasks(
   }
   const requireTask = async (id: string): Promise<Task> => {
     const task = await readTask(host, owner, id)
-    if (!task) throw new PawlError('task_unknown', `The id is ${JSON.stringify(id)}.`)
+    if (!task) throw taskUnknown(id)
     return task
   }
   const origin = {
@@ -146,7 +146,10 @@ export function openTasks(
       const { batch, occurrence, ...options } = how
       const record = await findCall(host, owner, callId, { batch, occurrence })
       if (!record)
-        throw new PawlError('task_unknown', `This session has no call with the id ${JSON.stringify(callId)}.`)
+        throw new PawlError(
+          'task_unknown',
+          `The session has no call with the id ${JSON.stringify(callId)}. Use the id of a call that is still running.`,
+        )
       return adoptTask(host, owner, record, options)
     },
     get: (id) => readTask(host, owner, id),

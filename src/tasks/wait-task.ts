@@ -8,7 +8,7 @@ import type { Store } from '../store/store.ts'
 import type { Task, WaitForTask } from '../tools/context/task-interfaces.ts'
 import type { BackgroundHost, Owner } from './ports.ts'
 import { monitorKind } from '../core/task-state.ts'
-import { readTask } from './read-task.ts'
+import { readTask, taskUnknown } from './read-task.ts'
 import { collections } from '../store/collections.ts'
 
 type WaitOptions = WaitForTask & { readonly untilAt?: number; readonly signal?: AbortSignal }
@@ -21,7 +21,7 @@ export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task
   // A monitor has no call that the engine could report on: its state is polled.
   const isMonitor = task.kind === monitorKind
   const call = await store.call(task.call)
-  if (!call && !isMonitor) throw new PawlError('task_unknown', `The id is '${task.id}'.`)
+  if (!call && !isMonitor) throw taskUnknown(task.id)
   const { promise, resolve, reject } = Promise.withResolvers<void>()
   const { closed } = host
   const stops = signal ? [signal, closed] : [closed]
@@ -55,7 +55,7 @@ export async function waitForTask(host: BackgroundHost, owner: Owner, task: Task
   try {
     await promise
     const now = await readTask(host, owner, task.id)
-    if (!now) throw new PawlError('task_unknown', `The id is '${task.id}'; it was erased.`)
+    if (!now) throw new PawlError('task_unknown', `The task '${task.id}' was erased. Nothing is left to wait for.`)
     return now
   } finally {
     for (const stop of stops) stop.removeEventListener('abort', aborted)

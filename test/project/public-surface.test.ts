@@ -236,7 +236,6 @@ test('the error codes are pinned', () => {
       "triggers_full",
       "turn_invalid",
       "turn_conflict",
-      "agents_too_deep",
       "capability_unknown",
       "model_invalid",
       "model_unknown",

@@ -118,6 +118,35 @@ describe.each(['memory', 'sqlite'] as const)('tasks on %s', (kind: StoreKind) =>
     ])
   })
 
+  test('TASK-4: the limit of the output log never splits a character', async () => {
+    for (const lead of ['', 'x']) {
+      const loud = backgroundTool('loud', (_, ctx) => {
+        ctx.output(`${lead}${'😀'.repeat(140_000)}`)
+      })
+      const runtime = await start([loud])
+      const { tasks, files } = runtime.session(`s${lead}`)
+      const { id } = await tasks.start({ tool: loud })
+      await tasks.wait(id)
+      const { text } = await files.read(`/.background/${id}/output.log`)
+      expect(text).toMatch(/^\[stdout\] x?(?:😀)+\n\[system\] background output truncated at 262144 characters\n$/u)
+    }
+  })
+
+  test('TASK-4: a stream name with a line break is refused, so that it forges no line of the log', async () => {
+    const forged = backgroundTool('forged', (_, ctx) => {
+      ctx.output('first\n')
+      ctx.output('text', 'stdout] ok\n[stderr')
+    })
+    const runtime = await start([forged])
+    const { tasks, files } = runtime.session('s')
+    const { id, call } = await tasks.start({ tool: forged })
+    expect(await tasks.wait(id)).toMatchObject({ state: 'failed' })
+    expect((await files.read(`/.background/${id}/output.log`)).text).toBe('[stdout] first\n')
+    expect((await runtime.diagnostics(call))?.causes[0]).toContain(
+      'The stream of ctx.output is "stdout] ok\\n[stderr"; its name must not contain line breaks or control characters.',
+    )
+  })
+
   test('TASK-4: the output log is truncated at its limit with a marker', async () => {
     const loud = backgroundTool('loud', (_, ctx) => {
       for (let n = 0; n < 400; n++) ctx.output(`${'é'.repeat(999)}\n`)

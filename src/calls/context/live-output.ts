@@ -2,7 +2,9 @@
 // events that are not stored. ctx.log writes to the logger of the runtime.
 
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
+import { formatValue } from '../../core/format-value.ts'
 import { PawlError } from '../../core/errors.ts'
+import { truncateToLength } from '../../core/size-limits.ts'
 import type { RedactedStream } from '../../security/redact.ts'
 import type { Logger, Progress, ToolContext } from '../../tools/context/tool-context.ts'
 import { reporterOf } from '../task-execution/task-run.ts'
@@ -11,6 +13,7 @@ import type { CallEnvironment } from './call-environment.ts'
 const everyMs = 100
 /** A body that no longer takes a recorded step would never catch up: its progress is shown again after this time. */
 const maxReplayMs = 5_000
+const controlCharacter = /[\p{Cc}\u2028\u2029]/u
 
 export function log({ execution, tool, host }: CallEnvironment): Pick<ToolContext, 'log'> {
   const { callId, request, attempt } = execution
@@ -75,9 +78,7 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
     if (characters > maxCharacters || text === '') return
     const room = maxCharacters - characters
     const shown =
-      text.length > room
-        ? `${text.slice(0, room).toWellFormed()}\n[output cut after ${maxCharacters} characters]`
-        : text
+      text.length > room ? `${truncateToLength(text, room)}\n[output cut after ${maxCharacters} characters]` : text
     characters += text.length
     const last = output.at(-1)
     if (last?.stream === stream) last.text += shown
@@ -122,6 +123,12 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
       if (context.ended) return
       if (typeof given !== 'string' || typeof stream !== 'string')
         throw new PawlError('value_invalid', 'The `text` and the `stream` of ctx.output must be strings.')
+      // The name is a prefix of lines in the log of a task: a line break in it would forge lines of other streams.
+      if (controlCharacter.test(stream))
+        throw new PawlError(
+          'value_invalid',
+          `The stream of ctx.output is ${formatValue(stream)}; its name must not contain line breaks or control characters.`,
+        )
       control?.progress()
       if (given === '' || (characters > maxCharacters && !task?.takesOutput)) return
       let redacted = streams.get(stream)

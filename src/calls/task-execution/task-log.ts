@@ -6,6 +6,7 @@ import { newFileRows } from '../../storage/files/file-rows.ts'
 import type { Execution } from '../../engine/engine.ts'
 import type { TaskRun } from '../../store/records/task-record.ts'
 import type { Clock } from '../../core/clock.ts'
+import { truncateToLength } from '../../core/size-limits.ts'
 
 /** Output beyond this many characters is dropped. */
 export const maxLogChars = 262_144
@@ -93,7 +94,7 @@ export class TaskLog {
   #append(text: string, stream: string): void {
     if (this.#truncated) return
     const room = Math.max(0, maxLogChars - this.#characters)
-    const added = text.length > room ? `${text.slice(0, room).toWellFormed()}${truncatedLine}` : text
+    const added = text.length > room ? `${truncateToLength(text, room)}${truncatedLine}` : text
     this.#truncated = text.length > room
     this.#pending += added
     this.#characters += added.length

@@ -5,6 +5,7 @@ import type { Execution } from '../../engine/engine.ts'
 import { eventOf } from '../../store/records/event.ts'
 import { agentWorking, agentLeftWork, type ParentRow } from '../../store/records/conversation.ts'
 import { PawlError } from '../../core/errors.ts'
+import { failure } from '../../core/outcome.ts'
 import type { Scope } from '../../core/scope.ts'
 import type { Model } from '../../models/model.ts'
 import { defined } from '../../core/tool-value.ts'
@@ -32,7 +33,12 @@ export async function agentTurn(
   const { tenant } = position
   const parent = await store.document(collections.sessionParent.name(position))
   const depth = parent ? collections.sessionParent.parse(parent.value).depth + 1 : 1
-  if (depth > maxDepth) throw new PawlError('agents_too_deep', `The limit is ${maxDepth} levels.`)
+  if (depth > maxDepth)
+    return failure({
+      class: 'resource_limit',
+      code: 'agents_too_deep',
+      message: `Agents are already nested ${maxDepth} levels deep, which is the limit. Do this without another agent.`,
+    })
   // After a rerun of the body the agent exists and `agent.started` has been recorded.
   const existing = await store.document(collections.sessionAgent.name(position, session))
   const enabled = await switches.enabledIn(position)

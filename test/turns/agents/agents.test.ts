@@ -48,6 +48,22 @@ for (const [kind, fresh] of stores) {
       })
     })
 
+    test('SESS-6: an agent below the deepest level fails in words that its model can act on', async () => {
+      const { clock, store } = fresh()
+      const model = scriptedModel([{ call: { name: 'helper', input: { task: 'Go on' } } }, ({ last }) => last])
+      const helper = agent({ name: 'helper', description: 'Helps', model: 'scripted' })
+      const runtime = await createRuntime({ store, clock, logger: quiet, tools: [helper], models: [model] })
+      runtimes.push(runtime)
+      const ended = await after(runtime.session('s').turn({ model, message: 'Go' }).outcome, clock)
+      expect(ended).toMatchObject({
+        value: {
+          value: {
+            text: '[Tool execution failed]\nAgents are already nested 4 levels deep, which is the limit. Do this without another agent.',
+          },
+        },
+      })
+    })
+
     test('SESS-11 TOOL-3: a model named like an Object.prototype property has its own usage', async () => {
       const { clock, store } = fresh()
       const model = scriptedModel(['Yes'], { name: 'toString' })
