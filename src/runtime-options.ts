@@ -9,7 +9,7 @@ import { type OutputBudget, outputOption } from './calls/output/truncate.ts'
 import type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
 import { type Hook, hooksOption } from './calls/admission/hook-definition.ts'
 import { type Limits, limitsOption } from './calls/scheduling/limits.ts'
-import type { Diagnostics } from './calls/record-diagnostics.ts'
+import type { DiagnosedCall, Diagnostics } from './calls/record-diagnostics.ts'
 import type { ResolveAnswer } from './engine/engine.ts'
 import type { EmittedEvent } from './schedules/emit-event.ts'
 import { type ScheduleLimits, scheduleLimitsOption } from './schedules/schedule-limits.ts'
@@ -47,6 +47,7 @@ import { frameOptions } from './turns/turn-request.ts'
 import { wakeOption } from './schedules/wake-session.ts'
 import type { RuntimeTools } from './tools/registry.ts'
 import type { Tool } from './tools/tool.ts'
+import { toolsOption } from './tools/toolset.ts'
 import { type ToolSearch, toolSearchOption } from './tools/tool-search.ts'
 import type { Answer } from './store/records/wait-resolution.ts'
 
@@ -175,10 +176,14 @@ export interface Runtime {
   /** Explains the policy decision about a call. Runs nothing. */
   explain(call: ExplainCall): Promise<Explained>
   /**
-   * Internal error details of a call by its uid; undefined if there are none. For operators: models and the feed never
-   * see them.
+   * Internal error details of a call, by its uid or by its session and the `callId` of its outcome; undefined if there
+   * are none. For operators: models and the feed never see them.
+   *
+   * @example
+   * const [outcome] = await session.run(calls)
+   * await runtime.diagnostics({ session: session.id, callId: outcome.callId })
    */
-  diagnostics(uid: string): Promise<Diagnostics | undefined>
+  diagnostics(call: string | DiagnosedCall): Promise<Diagnostics | undefined>
   /** The events of all sessions. */
   readonly events: ReadFeed
   /** Deletes calls that settled long ago, with all their data. Sessions with open calls are skipped. */
@@ -202,7 +207,7 @@ export interface Runtime {
 
 export const runtimeOptions = {
   store: option.required(storeOption),
-  tools: option.array,
+  tools: toolsOption,
   app: option.func,
   providers: option.array,
   commit: option.oneOf('power', 'process'),

@@ -20,6 +20,7 @@ import type { Foundation } from './engine/foundation.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/event-feed.ts'
 import { closeOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
+import { unmatchedPolicyRules } from './maintenance/unmatched-policy-rules.ts'
 import { publicRuntime } from './runtime/public-runtime.ts'
 import { readSettings } from './runtime/settings.ts'
 import { emitInBody } from './schedules/emit-event.ts'
@@ -136,6 +137,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     engine.register(endChoreDriver(background))
     if (options.announce) engine.register(announceDriver({ ...foundation, announce: options.announce, poisonAfter }))
     await engine.open()
+    if (works) for (const problem of unmatchedPolicyRules(settings.policies, registry)) logger.warn(problem)
     const scheduler = works ? new Scheduler(background, leaseMs / 3) : null
     registry.onChange(() => {
       toolsets.refresh()

@@ -91,7 +91,9 @@ function describe(value: unknown): string {
   if (typeof value === 'string') return `'${value.slice(0, 80).toWellFormed()}'`
   if (typeof value === 'function') return 'a function'
   if (typeof value === 'number') return String(value)
-  return Array.isArray(value) && value.length > 3 ? 'an array' : formatValue(value)
+  const text = formatValue(value)
+  if (Array.isArray(value)) return value.length > 3 || text.length > 80 ? 'an array' : text
+  return typeof value === 'object' && text.length > 80 ? 'an object' : text
 }
 
 /** An instance of a class (such as a hook) may have fields of its own. */

@@ -27,6 +27,8 @@ export interface HealthIssue {
     | 'deaths'
     /** The store itself reports a problem. */
     | 'store'
+    /** A policy rule names a tool that this runtime does not have. */
+    | 'policy'
   /** The problem and the remedy, in one or two sentences. */
   readonly says: string
   readonly call?: {
@@ -60,6 +62,8 @@ export interface HealthReport {
 export interface HealthHost extends DeployPorts {
   /** Record keys of the tools that this worker can claim. */
   readonly engine: { readonly tools: readonly string[] }
+  /** About policy rules without a tool. */
+  readonly policyProblems: readonly string[]
 }
 
 const pageSize = 500
@@ -70,7 +74,7 @@ const graceMs = 5_000
 const reportDeathsFrom = 1
 
 export async function checkHealth(host: HealthHost): Promise<HealthReport> {
-  const { store, clock } = host
+  const { store, clock, policyProblems } = host
   const findings: HealthIssue[] = []
   let unlisted = 0
   const addIssue = (kind: HealthIssue['kind'], says: string, call?: Unsettled): void => {
@@ -79,6 +83,7 @@ export async function checkHealth(host: HealthHost): Promise<HealthReport> {
   }
   const facts = await store.inspect()
   for (const problem of facts.problems) addIssue('store', problem)
+  for (const problem of policyProblems) addIssue('policy', problem)
   const localTools = new Set(host.engine.tools)
   const open = { received: 0, queued: 0, running: 0, parked: 0 }
   let oldest: Unsettled | null = null

@@ -171,6 +171,25 @@ export function definePolicy(definition: PolicyDefinition): Policy {
   })
 }
 
+/**
+ * Names in rules that match none of these tools, with the path of the rule. Such a rule is often a misspelt name, but the
+ * tool may also be added later or belong to a session, so it is reported and not refused.
+ */
+export function unmatchedToolNames(
+  policies: readonly Policy[],
+  tools: readonly { readonly name: string; readonly id: string }[],
+): { readonly rule: string; readonly name: string }[] {
+  const known = new Set(tools.flatMap(({ name, id }) => [name, id]))
+  return policies.flatMap(({ rules }) =>
+    rules.flatMap(({ source: { tool } }, index) =>
+      [tool ?? []].flat().flatMap((name) => {
+        const matches = name.includes('*') ? [...known].some(glob(name)) : known.has(name)
+        return matches ? [] : [{ rule: `policy.rules[${index}]`, name }]
+      }),
+    ),
+  )
+}
+
 /** Compiles a single rule. */
 export function compileRule(rule: Rule, path = 'rule'): CompiledRule {
   checkKeys(rule, ruleOptions, path)

@@ -3,10 +3,11 @@
 import type { Approvals } from '../approvals/approvals.ts'
 import type { PinStore } from '../approvals/definition-pins.ts'
 import { explainCall } from '../calls/authorization/explain-decision.ts'
-import { parseDiagnostics } from '../calls/record-diagnostics.ts'
-import { checkOptions } from '../core/check-options.ts'
+import { type DiagnosedCall, diagnosedCallOptions, parseDiagnostics } from '../calls/record-diagnostics.ts'
+import { checkOptions, checkRequiredOptions } from '../core/check-options.ts'
 import type { DeployPorts } from '../maintenance/deploy-check.ts'
 import { checkHealth } from '../maintenance/health.ts'
+import { unmatchedPolicyRules } from '../maintenance/unmatched-policy-rules.ts'
 import { erase, prune } from '../maintenance/retention.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Runtime } from '../runtime-options.ts'
@@ -22,6 +23,8 @@ export interface RuntimeParts extends SessionHost, DeployPorts {
 
 export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Runtime {
   const { registry, approvals, pins, store, engine, sizes } = parts
+  const callAt = ({ tenant = 'default', session, batch = '', callId: id, occurrence = 0 }: DiagnosedCall) =>
+    store.callAt({ tenant, session, batch, id, occurrence })
   return {
     session: (id, about) => openSession(parts, id, about),
     tools: {
@@ -45,14 +48,16 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     rules: approvals.rules,
     connections: approvals.connections,
     explain: (call) => explainCall(parts, call),
-    async diagnostics(uid) {
-      const { trouble = null } = (await store.call(uid)) ?? {}
+    async diagnostics(call) {
+      if (typeof call !== 'string') checkRequiredOptions(call, diagnosedCallOptions, 'diagnostics()', 'call_invalid')
+      const { trouble = null } = (await (typeof call === 'string' ? store.call(call) : callAt(call))) ?? {}
       return trouble === null ? undefined : parseDiagnostics(trouble)
     },
     events: parts.feed.reader(),
     prune: (query) => prune(parts, query),
     erase: (query) => erase(parts, query),
-    health: () => checkHealth(parts),
+    health: () =>
+      checkHealth({ ...parts, policyProblems: parts.works ? unmatchedPolicyRules(parts.policies, registry) : [] }),
     close,
   }
 }

@@ -2,6 +2,8 @@
 // error details are never returned; the log has them.
 
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
+import { PawlError } from '../core/errors.ts'
+import { formatValue } from '../core/format-value.ts'
 import {
   type CallRecord,
   type CallState,
@@ -147,6 +149,7 @@ export function callsOf(
 ): Omit<Calls, 'cancel'> {
   return {
     async get(call, { batch = '', occurrence = 0 } = {}) {
+      checkCallReference(call)
       await knownSecrets.ensure(of)
       const record = await findCall(store, of, call, batch, occurrence)
       if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
@@ -191,6 +194,15 @@ async function readUsage(store: Store, of: Scope, uid: string): Promise<UsageOf 
   for await (const { value } of collections.modelUsage.startingWith(store, of, `${uid}:`))
     account = mergeUsage(account, (collections.modelUsage.parse(value) as UsageRow).models)
   return Object.keys(account).length === 0 ? null : totalUsage(account)
+}
+
+function checkCallReference(call: unknown): void {
+  const { uid, idempotencyKey } = (call ?? {}) as Record<string, unknown>
+  if ([call, uid, idempotencyKey].some((each) => typeof each === 'string')) return
+  throw new PawlError(
+    'call_invalid',
+    `The call is ${formatValue(call)}; it must be the id of a call, { uid } or { idempotencyKey }.`,
+  )
 }
 
 async function findCall(

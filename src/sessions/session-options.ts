@@ -4,6 +4,7 @@ import { option, type OptionTable } from '../core/check-options.ts'
 import type { Duration } from '../core/duration.ts'
 import type { PolicyDefinition } from '../policy/rules.ts'
 import type { Tool } from '../tools/tool.ts'
+import { toolsOption } from '../tools/toolset.ts'
 import { timeoutOption } from '../tools/tool-options.ts'
 import type { CallAsk, Until } from './call-request.ts'
 
@@ -72,7 +73,7 @@ export const callOptions = {
 export const sessionOptions = {
   tenant: option.identifier,
   principal: option.either(option.wellFormedString, option.oneOf(null)),
-  tools: option.array,
+  tools: toolsOption,
   policy: option.object,
   capabilities: option.listOf(option.string),
   attended: option.boolean,

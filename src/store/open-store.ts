@@ -20,6 +20,9 @@ interface StoreChoice {
 export const isStore = (store: string | Store | PgPool): store is Store =>
   typeof store === 'object' && store !== null && !('totalCount' in store)
 
+const isStoreObject = (value: object): boolean =>
+  ['commit', 'setting', 'call'].every((method) => typeof (value as Record<string, unknown>)[method] === 'function')
+
 const storeForms = "'memory:', 'sqlite:<file>', 'postgres://…', a pg Pool or a store object"
 export const storeOption: OptionCheck = option.hidden({
   expected: storeForms,
@@ -33,7 +36,7 @@ export const storeOption: OptionCheck = option.hidden({
   valid: (value) =>
     typeof value === 'string'
       ? value === 'memory:' || /^sqlite:(?!\/\/[^/]|\/*$)./.test(value) || /^postgres(?:ql)?:\/\//.test(value)
-      : typeof value === 'object' && value !== null && ('totalCount' in value || 'commit' in value),
+      : typeof value === 'object' && value !== null && ('totalCount' in value || isStoreObject(value)),
 })
 
 export async function openStore({ store, commit }: StoreChoice, clock: Clock): Promise<Store> {

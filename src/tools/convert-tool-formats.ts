@@ -10,7 +10,8 @@ import { type Attachment, type AttachmentRef, defined, type Json } from '../core
 import type { ToolContext } from './context/tool-context.ts'
 import type { Hints } from './tool-hints.ts'
 import type { JsonSchema } from './schema.ts'
-import { type OutputOf, type Tool, tool, type ToolDefinition, toolOptions } from './tool.ts'
+import type { OutputOf } from './body-types.ts'
+import { type Tool, tool, type ToolDefinition, toolOptions } from './tool.ts'
 
 export interface OpenAIFunction {
   readonly name: string

@@ -19,6 +19,19 @@ export type TypedSchema<T> = JsonSchema & { readonly [typed]: T }
 /** Gives a plain JSON Schema a type: `jsonSchema<{ path: string }>({ … })`. */
 export const jsonSchema = <T>(schema: JsonSchema): TypedSchema<T> => schema as TypedSchema<T>
 
+/** Whether some object can match. A reference counts as yes: only what is certain is refused. */
+export function acceptsObjects(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return schema !== false
+  const { type, const: only, enum: values, anyOf, oneOf, allOf } = schema as Record<string, unknown>
+  if (type !== undefined && ![type].flat().includes('object')) return false
+  if (only !== undefined && !isPlainObject(only)) return false
+  if (Array.isArray(values) && !values.some(isPlainObject)) return false
+  if ([anyOf, oneOf].some((branches) => Array.isArray(branches) && !branches.some(acceptsObjects))) return false
+  return !Array.isArray(allOf) || allOf.every(acceptsObjects)
+}
+
+const isPlainObject = (value: unknown): boolean => typeof value === 'object' && value !== null && !Array.isArray(value)
+
 export interface CompiledSchema {
   /** The schema that the model sees. */
   readonly json: JsonSchema

@@ -2,14 +2,13 @@
 // during a call.
 
 import { createHash } from 'node:crypto'
-import type { StandardSchemaV1 } from '@standard-schema/spec'
 import type { Duration } from '../core/duration.ts'
 import { option, optionProblem, type OptionTable } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import type { Failure } from '../core/outcome.ts'
-import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Json, Recorded } from '../core/tool-value.ts'
-import type { AskedQuestion, CancelledWait, Later, QuestionAnswer, ToolContext } from './context/tool-context.ts'
+import type { Json } from '../core/tool-value.ts'
+import type { CallerInputOf, InputOf, OutputOf, Returned } from './body-types.ts'
+import type { CancelledWait, ToolContext } from './context/tool-context.ts'
 import { type Hints, hintsOption, type OnCrash } from './tool-hints.ts'
 import { isBranded, brand } from './tool-brand.ts'
 import type { Narrate } from './narration/narration-templates.ts'
@@ -35,41 +34,7 @@ import {
   type CompiledBackground,
   type CompiledEvent,
 } from './background-options.ts'
-import type { RequiredConnection, ToolResult } from './result.ts'
-import { type AnySchema, type CompiledSchema, compileSchema, type TypedSchema } from './schema.ts'
-
-/**
- * The type the body receives: the schema's output in its recorded form, the same on the first run and on every replay.
- */
-export type InputOf<S> =
-  S extends StandardSchemaV1<unknown, infer Output>
-    ? Recorded<Output>
-    : S extends TypedSchema<infer T>
-      ? Recorded<T>
-      : { [key: string]: Json }
-
-/** The type a caller of the tool may pass. */
-export type CallerInputOf<S> =
-  S extends StandardSchemaV1<infer Input, unknown>
-    ? Input
-    : S extends TypedSchema<infer T>
-      ? T
-      : { [key: string]: Json }
-
-/** The type of the outcome's value: the return type of `execute`, unwrapped and recorded. */
-export type OutputOf<R> = [R] extends [void | undefined]
-  ? null
-  : R extends Later<infer T>
-    ? Recorded<T>
-    : R extends AskedQuestion
-      ? QuestionAnswer
-      : R extends RequiredConnection
-        ? { connection_required: string }
-        : R extends ToolResult<infer T>
-          ? Recorded<T>
-          : R extends undefined
-            ? null
-            : Recorded<R>
+import { acceptsObjects, type AnySchema, type CompiledSchema, compileSchema } from './schema.ts'
 
 /**
  * The answer of `reconcile` about an interrupted attempt: its result, its failure, permission to rerun, or undefined
@@ -100,37 +65,6 @@ export type PreviewGiven =
   | string
   | { readonly summary: string; readonly details?: string; readonly format?: 'text' | 'markdown' | 'diff' }
   | undefined
-
-/**
- * Types whose recorded form is T: T itself, a value with `toJSON`, undefined for null. A literal type accepts its
- * primitive, because TypeScript widens the literals that a body returns; the schema still checks the value.
- */
-type RecordsAs<T> =
-  | { toJSON(): T }
-  | (T extends string
-      ? string
-      : T extends number
-        ? number
-        : T extends boolean
-          ? boolean
-          : T extends null
-            ? null | undefined | void
-            : T extends object
-              ? { readonly [K in keyof T]: RecordsAs<T[K]> }
-              : T)
-
-/** What a body may return: values that a typed `output` schema accepts, anything without one. */
-type Returned<O> =
-  O extends StandardSchemaV1<infer T, unknown>
-    ? BodyResult<T>
-    : O extends TypedSchema<infer T>
-      ? BodyResult<T>
-      : unknown
-
-/** The type argument of a `later` is only asserted by the body, so it is not compared. */
-type BodyResult<T> = unknown extends T
-  ? unknown
-  : MaybePromise<RecordsAs<T> | ToolResult<RecordsAs<T>> | Later<unknown> | AskedQuestion | RequiredConnection>
 
 export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = AnySchema> {
   /** Identifies the tool in records. Default: the name. Keep the id when you rename a tool. */
@@ -327,6 +261,10 @@ export function tool<const S extends AnySchema, R extends Returned<O>, const O e
   if (onCrash === 'rerun' && definition.reconcile)
     refuse("reconcile is never called with onCrash: 'rerun'; remove one of them")
   const input = compileSchema(definition.input, `Tool '${name}', input`)
+  if (!acceptsObjects(input.json))
+    refuse(
+      "`input` describes no object, but a model always sends one; write z.object({ … }) or { type: 'object', properties: { … } }",
+    )
   const output = definition.output && compileSchema(definition.output, `Tool '${name}', output`)
   const id = definition.id ?? name
   const { version } = definition

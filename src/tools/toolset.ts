@@ -5,6 +5,7 @@
 // Ids and names share one namespace: a renamed tool is still found by its id. So a tool is shadowed when a higher layer
 // uses its name or its id, and a recorded id never refers to two tools of one toolset.
 
+import { option, type OptionCheck } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Concurrency } from './tool-options.ts'
@@ -64,6 +65,9 @@ export interface Toolset {
   /** The resolved tools among those a model may see. */
   readonly tools: readonly Tool[]
 }
+
+/** createLayer() checks the items. */
+export const toolsOption: OptionCheck = { ...option.array, expected: 'an array of tools, such as [search, refund]' }
 
 /** The entries of one layer. `owner` is empty for the runtime's own. */
 export function createLayer(tools: readonly Tool[], owner = ''): readonly Entry[] {

@@ -315,6 +315,7 @@ test('CALL-12: this file tests every function of the runtime and of a session', 
 
 /** Exported functions that take no options, each with what it takes instead. */
 const withoutOptions: Readonly<Record<string, string>> = {
+  duration: 'a text',
   jsonSchema: 'a schema',
   narrate: 'templates; test/tools/narration',
   notice: 'an outcome',
