@@ -135,7 +135,12 @@ import type { Runtime, RuntimeOptions } from './runtime-options.ts'
 export type { Runtime, RuntimeOptions }
 
 /**
- * Opens a runtime. Its implementation is loaded on the first call, so a program that only defines tools starts faster.
+ * Opens a runtime on a store. Its implementation is loaded on the first call, so a program that only defines tools
+ * starts faster.
+ *
+ * @example
+ * const runtime = await createRuntime({ store: 'sqlite:agent.db', tools: [refund] })
+ * const session = runtime.session('chat-42', { principal: 'user:ada' })
  */
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
   const { openRuntime } = await import('./runtime.ts')

@@ -51,6 +51,7 @@ import { toolsOption } from './tools/toolset.ts'
 import { type ToolSearch, toolSearchOption } from './tools/tool-search.ts'
 import type { Answer } from './store/records/wait-resolution.ts'
 
+/** The options of createRuntime(). Only `store` is required. */
 export interface RuntimeOptions {
   /**
    * `'memory:'`, `'sqlite:agent.db'`, `'postgres://user:password@host/database'`, a `pg` Pool (used with its own
@@ -154,20 +155,37 @@ export interface RuntimeOptions {
   readonly ids?: Ids
 }
 
+/** Runs tools, turns and tasks on a store; made by createRuntime(). */
 export interface Runtime {
-  /** Opens a session. Sessions with the same id and tenant share calls, files and messages. */
+  /**
+   * Opens a session. Sessions with the same id and tenant share calls, files and messages, on every worker.
+   *
+   * @example
+   * const session = runtime.session('chat-42', { tenant: 'acme', principal: 'user:ada' })
+   */
   session(id: string, options?: SessionOptions): Session
   /** The runtime's tools and providers, which can be added and removed. */
   readonly tools: RuntimeTools
   /** Provider tools whose definition has changed: they are not run or shown to models until the change is accepted. */
   readonly quarantine: Quarantine
-  /** Answers a wait by its key; the first answer wins. */
+  /**
+   * Answers a wait by its key; the first answer wins.
+   *
+   * @example
+   * await runtime.resolve(key, { value: { signed: true } })
+   */
   resolve(key: string, answer: Answer): Promise<ResolveAnswer>
   /** Sends an event to all sessions of a tenant that subscribed to it. Default tenant: 'default'. */
   emit(event: string, payload: unknown, how: Emit & { readonly tenant?: string }): Promise<EmittedEvent>
   /** Open items for people to decide, oldest first. */
   inbox(query?: InboxQuery): Promise<InboxItem[]>
-  /** Records a person's decision about an inbox item; the first decision wins. */
+  /**
+   * Records a person's decision about an inbox item; the first decision wins.
+   *
+   * @example
+   * const [item] = await runtime.inbox({ tenant: 'acme' })
+   * await runtime.decide(item.id, { approve: true, by: 'user:bea', fingerprint: item.fingerprint })
+   */
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
   /** Rules that people added when they decided. */
   readonly rules: RememberedRules

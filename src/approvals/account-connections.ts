@@ -15,7 +15,9 @@ import { parseItem } from './inbox.ts'
 import { isPerson } from './decision-input.ts'
 import { collections } from '../store/collections.ts'
 
+/** Names a connected account. */
 export interface ConnectionOf {
+  /** Name of the provider, such as 'github'. */
   readonly provider: string
   /** Default: 'default'. */
   readonly tenant?: string
@@ -23,15 +25,23 @@ export interface ConnectionOf {
   readonly principal?: string
 }
 
+/** A connected account, without its token. */
 export interface ConnectionListed {
+  /** Name of the provider. */
   readonly provider: string
+  /** The tenant it belongs to. */
   readonly tenant: string
+  /** The person it belongs to; null if all of the tenant use it. */
   readonly principal: string | null
+  /** When the token expires, in milliseconds since 1970; null if it does not. */
   readonly expiresAt: number | null
+  /** When it was set, in milliseconds since 1970. */
   readonly setAt: number
+  /** Who set it. */
   readonly by: string
 }
 
+/** Connected accounts: tokens of providers per tenant and person. Tool bodies read them with ctx.connection(). */
 export interface Connections {
   /** Stores a token, replacing an earlier one, and resumes waiting calls. Returns how many were resumed. */
   set(

@@ -19,6 +19,7 @@ import { itemsOf, collections } from '../store/collections.ts'
 
 export type DecisionStatus = 'approved' | 'denied' | 'edited' | 'answered'
 
+/** The answer of runtime.decide(). */
 export type DecideAnswer =
   /** `pending`: the vote was recorded and more approvals are needed. */
   | {

@@ -9,6 +9,7 @@ import { decode, defined, encode, type Json } from '../core/tool-value.ts'
 import { type ArgumentPatterns, compilePatterns, isPlain, refuseAt } from '../policy/conditions.ts'
 import type { RememberScope } from '../policy/match-remembered-rules.ts'
 
+/** A rule to remember with a decision, so that later calls of the tool do not ask. */
 export interface Remember {
   /** 'session' (default), 'principal' (all sessions of the principal that made the call) or 'tenant'. */
   readonly scope?: RememberScope
@@ -33,6 +34,7 @@ interface DecisionFields {
   readonly fingerprint?: string
 }
 
+/** A person's decision: approve or deny, possibly with edited arguments, an answer, or a rule to remember. */
 export type InboxDecision = DecisionFields &
   (
     | { readonly approve: true; readonly edit?: unknown; readonly remember?: true | Remember }

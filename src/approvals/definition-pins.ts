@@ -17,6 +17,7 @@ import { collections } from '../store/collections.ts'
 
 /** A remote tool whose definition differs from the accepted one. */
 export interface QuarantinedTool {
+  /** Name of the provider. */
   readonly provider: string
   /** The tool's id, or its name if the accepted definition under that name belongs to another tool. */
   readonly tool: string
@@ -30,8 +31,11 @@ export interface QuarantinedTool {
   readonly since: number
 }
 
+/** Names the changed definition to accept. */
 export interface AcceptChange {
+  /** Name of the provider. */
   readonly provider: string
+  /** Name of the tool. */
   readonly tool: string
   /** Fingerprint of the definition that was reviewed: `now` in the list. */
   readonly fingerprint: string

@@ -12,12 +12,16 @@ import type { Redactor } from '../security/redact.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
 import { collections } from '../store/collections.ts'
 
+/** What an inbox item asks of a person. */
 export type InboxKind = Exclude<AskKind, 'client'>
 
+/** Which items runtime.inbox() returns. Default: all open ones. */
 export interface InboxQuery {
   /** Default: all tenants (for operators). */
   readonly tenant?: string
+  /** Only items of this session. */
   readonly session?: string
+  /** Only items of this kind. */
   readonly kind?: InboxKind
   /** The page starts after this id; pass the id of the last item of the previous page. */
   readonly after?: string
@@ -28,15 +32,23 @@ export interface InboxQuery {
 /** Verbs accepted by `decide(id, { … })`. */
 export type InboxVerb = 'approve' | 'deny' | 'edit' | 'answer' | 'remember'
 
+/** Something that waits for a person: an approval, a question, a connection or an unknown outcome. */
 export interface InboxItem {
+  /** For runtime.decide(). */
   readonly id: string
+  /** What is asked of the person. */
   readonly kind: InboxKind
+  /** The decisions that are possible. */
   readonly verbs: readonly InboxVerb[]
+  /** Tenant of the call. */
   readonly tenant: string
+  /** Session of the call. */
   readonly session: string
   /** Principal of the call. */
   readonly principal: string | null
+  /** Name of the tool. */
   readonly tool: string
+  /** Title of the tool, or its name. */
   readonly title: string
   /** The arguments that would run, with secret values redacted. */
   readonly args: Json
@@ -48,12 +60,15 @@ export interface InboxItem {
   readonly reason: string
   /** Fingerprint of what would run. A decision that names another fingerprint is refused. */
   readonly fingerprint: string
+  /** How many people must approve. */
   readonly quorum: number
+  /** The approvals so far. */
   readonly approvals: readonly Vote[]
   /** True if the principal of the call may not approve it. */
   readonly separate: boolean
   /** Lists of patterns; the decider must match one pattern of every list. */
   readonly approvers: readonly (readonly string[])[]
+  /** When it was asked, in milliseconds since 1970. */
   readonly askedAt: number
   /** Milliseconds since 1970. Without a decision by then the request is denied. */
   readonly expiresAt: number
@@ -63,7 +78,9 @@ export interface InboxItem {
   readonly callId: string
   /** Uids of the calls that it is nested in, outermost first. */
   readonly under: readonly string[]
+  /** The question, for kind `question`. */
   readonly question?: QuestionShape & { readonly default?: Json }
+  /** The provider to connect, for kind `connection`. */
   readonly provider?: string
   /** For a `finding`: the attempt whose outcome is unknown. */
   readonly interrupted?: { readonly attempt: number; readonly startedAt: number }

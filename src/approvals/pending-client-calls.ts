@@ -17,13 +17,17 @@ import { collections } from '../store/collections.ts'
 export interface ClientCall {
   /** Uid, as in events. */
   readonly call: string
+  /** The model's id of the call, for session.answer(). */
   readonly callId: string
+  /** The batch of the call; '' if it had no name. */
   readonly batch: string
   /** Distinguishes calls with the same id in one batch. */
   readonly occurrence: number
+  /** Name of the tool. */
   readonly name: string
   /** Validated by the tool's schema. */
   readonly input: Json
+  /** Id of the wait that the answer ends. */
   readonly waitId: string
   /** Deadline for the result, in milliseconds since 1970. */
   readonly until: number
@@ -31,9 +35,11 @@ export interface ClientCall {
 
 /** Selects one call when several share an id. */
 export interface ClientCallAt {
+  /** The batch of the call. Default: ''. */
   readonly batch?: string
   /** 0 for the first call with this id in the batch. */
   readonly occurrence?: number
+  /** The wait, if several calls have the same id. */
   readonly waitId?: string
 }
 

@@ -11,6 +11,7 @@ import type { StoredDocument, Store } from '../store/store.ts'
 import { isPerson } from './decision-input.ts'
 import { collections } from '../store/collections.ts'
 
+/** Rules that people made when they decided ("do not ask again"). */
 export interface RememberedRules {
   /** Rules that apply in a session, or all rules of the tenant. `all` includes revoked and expired rules. */
   list(of: { readonly tenant: string; readonly session?: string; readonly all?: boolean }): Promise<RememberedRule[]>

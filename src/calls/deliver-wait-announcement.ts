@@ -20,10 +20,13 @@ import { notStarted } from './attempts/outcome-when-stopped.ts'
 import { scope } from './async-context.ts'
 import { announceTool } from '../store/journal-keys.ts'
 
+/** What a tool announces about a wait, with the key that answers it. */
 export interface Announcement {
   /** The same for every delivery of this announcement: use it to deduplicate. */
   readonly id: string
+  /** The `type` of `announce` in ctx.later(). */
   readonly type: string
+  /** The `payload` of `announce` in ctx.later(). */
   readonly payload: Json
   /** The secret that answers the wait: `runtime.resolve(key, …)`. */
   readonly key: string
@@ -35,10 +38,13 @@ export interface Announcement {
   readonly call: string
   /** The model's id of the waiting call. */
   readonly callId: string
+  /** Id of the session. */
   readonly session: string
+  /** Tenant of the session. */
   readonly tenant: string
 }
 
+/** Receives the announcements of calls that start to wait; see `announce` of createRuntime(). */
 export type Announce = (announcement: Announcement) => void | Promise<void>
 
 interface AnnouncePorts extends Pick<Foundation, 'store' | 'knownSecrets' | 'keys' | 'clock' | 'logger'> {

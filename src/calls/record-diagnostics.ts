@@ -7,13 +7,17 @@ import type { Execution } from '../engine/engine.ts'
 import { fits, truncateToBytes } from '../core/size-limits.ts'
 import type { CallHost } from './ports.ts'
 
+/** Details of an internal error, for operators. */
 export interface Diagnostics {
   /** Short description of the error. */
   readonly what: string
+  /** Record key of the tool. */
   readonly tool: string
+  /** The model's id of the call. */
   readonly callId: string
   /** The uid of the call. */
   readonly call: string
+  /** Which attempt failed, from 1. */
   readonly attempt: number
   /** The thrown error and its chain of causes as text, each once, with known secrets redacted. */
   readonly causes: readonly string[]
@@ -21,6 +25,7 @@ export interface Diagnostics {
 
 /** Names a call by the place where it is recorded. */
 export interface DiagnosedCall {
+  /** Id of the session. */
   readonly session: string
   /** The model's id of the call: `callId` of its outcome. */
   readonly callId: string

@@ -1,5 +1,6 @@
 // The clock port. No other module reads the time or sets a timer, so tests can control time.
 
+/** Source of time and timers. */
 export interface Clock {
   /** Wall-clock time in milliseconds since 1970. Used for deadlines and for everything shown to people. */
   now(): number

@@ -294,6 +294,7 @@ export const errorTable = {
   ...valueErrors,
 } as const satisfies Record<string, ErrorRow>
 
+/** The stable code of a PawlError; docs/reference/errors.md lists them. */
 export type ErrorCode = keyof typeof errorTable
 
 /**
@@ -302,6 +303,7 @@ export type ErrorCode = keyof typeof errorTable
  */
 export class PawlError extends Error {
   override readonly name = 'PawlError'
+  /** Stable code for programs. */
   readonly code: ErrorCode
   /** Facts for programs: paths, ids, differences. Never secrets. */
   readonly details: Readonly<Record<string, unknown>>

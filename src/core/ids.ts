@@ -1,5 +1,6 @@
 // The id port, and helpers for ids and keys that are derived from names.
 
+/** Source of unique ids. */
 export interface Ids {
   /**
    * A new unique id, roughly ordered by time because that makes database indexes more efficient. Never used for

@@ -10,10 +10,13 @@ export interface ObservedCall {
   readonly call: string
   /** The name of its tool; `pawl:absent` if there is no such tool, `pawl:turn:<model>` for a turn. */
   readonly tool: string
+  /** Tenant of the session. */
   readonly tenant: string
+  /** Id of the session. */
   readonly session: string
 }
 
+/** An event for metrics and traces: ids, names, numbers and states, never arguments or outputs. */
 export type ObservedEvent =
   /** This worker starts to drive the call. `resumed`: it was driven before, here or on another worker. */
   | (ObservedCall & { readonly type: 'callStarted'; readonly resumed: boolean })
@@ -56,10 +59,15 @@ export type ObservedEvent =
       readonly usage: ObservedUsage | null
     })
 
+/** Tokens of one model request. */
 export interface ObservedUsage {
+  /** Tokens of the prompt, cached ones included. */
   readonly inputTokens: number
+  /** Tokens of the answer, reasoning included. */
   readonly outputTokens: number
+  /** Prompt tokens that were read from a cache. */
   readonly cachedTokens: number
+  /** Answer tokens that were reasoning. */
   readonly reasoningTokens: number
 }
 

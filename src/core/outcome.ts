@@ -17,38 +17,53 @@ const classes = [
   'resource_limit',
   'internal',
 ] as const
+/** The kind of a failure. */
 export type FailureClass = (typeof classes)[number]
 
+/** Where a failure or cancellation came from. */
 export type OutcomeSource = 'runtime' | 'tool' | 'hook' | 'policy' | 'cancellation'
 
+/** Whether a failed call may be asked for again: never, safely (after a delay), or all attempts are used up. */
 export type RetryAdvice =
   | { when: 'never' }
   | { when: 'safe'; afterMs?: number }
   | { when: 'exhausted'; attempts: number }
 
+/** Why a call failed. */
 export interface Failure {
+  /** The kind of failure, for programs that handle kinds alike. */
   readonly class: FailureClass
   /** Stable code for programs. */
   readonly code: string
   /** Shown to the model, which can correct its call if it understands the problem. */
   readonly message: string
+  /** Where the failure came from. */
   readonly source: OutcomeSource
+  /** Whether asking again can help. */
   readonly retry: RetryAdvice
   /** Stored for operators and programs, never shown to the model as text. */
   readonly raw?: Json
+  /** The body did not stop in time and may still have effects. */
   readonly mayStillRun?: boolean
 }
 
+/** Why a call was cancelled. */
 export interface Cancellation {
+  /** The reason, as the model reads it. */
   readonly message: string
+  /** Where the cancellation came from. */
   readonly source: OutcomeSource
+  /** Stored for operators and programs, never shown to the model as text. */
   readonly raw?: Json
+  /** The body did not stop in time and may still have effects. */
   readonly mayStillRun?: boolean
   /** A nested call that was cancelled with an attempt of its parent. The parent's next attempt runs it again. */
   readonly withParent?: true
 }
 
+/** An interrupted attempt whose effect is not known. */
 export interface Unknown {
+  /** What is not known and what to do, as the model reads it. */
   readonly message: string
   /** Start of the interrupted attempt, in milliseconds since 1970. */
   readonly startedAt: number
@@ -62,6 +77,7 @@ export type Control =
   | { readonly fail: Failure }
   | { readonly switchFrame: { readonly frame: string; readonly initial?: Json; readonly task?: string } }
 
+/** How a call ended: success, failure, cancelled, or unknown if its worker died at a point where nobody can tell. */
 export type Outcome<T = Json> = {
   /** Shown to the model if people changed the arguments of the call or answered in its place. */
   readonly note?: string
@@ -84,6 +100,7 @@ export type Outcome<T = Json> = {
   | { readonly status: 'unknown'; readonly unknown: Unknown }
 )
 
+/** How a call ended. */
 export type OutcomeStatus = Outcome['status']
 export const outcomeStatuses: readonly OutcomeStatus[] = ['success', 'failure', 'cancelled', 'unknown']
 
@@ -117,6 +134,7 @@ export const abortsTurn = (outcome: Outcome<unknown>): Failure | null =>
 /** The error made by fail() and retry(). The model reads its message; any other error of a body stays internal. */
 export class ToolFailure extends Error {
   override readonly name = 'ToolFailure'
+  /** The declared failure. */
   readonly failure: Failure
   /** Cost of the failed attempt. */
   readonly cost: number | undefined
@@ -127,10 +145,15 @@ export class ToolFailure extends Error {
   }
 }
 
+/** Options of fail(). */
 export interface FailOptions {
+  /** Stable code for programs. Default: 'tool_error'. */
   code?: string
+  /** The kind of failure. Default: 'execution'. */
   class?: FailureClass
+  /** Stored for operators and programs, never shown to the model as text. */
   raw?: Json
+  /** The error behind it, for the log. */
   cause?: unknown
   /** Cost of the failed attempt, charged to the budgets: a finite number, at least 0. */
   cost?: number
@@ -150,7 +173,9 @@ export function fail(message: string, options: FailOptions = {}): ToolFailure {
   return createToolFailure(message, options, { when: 'never' })
 }
 
+/** Options of retry(). */
 export interface RetryOptions extends FailOptions {
+  /** What the model reads after the last attempt. Default: 'The tool could not do it now'. */
   message?: string
   /** Delay before the next attempt. Default: the backoff of the tool's retry policy. */
   after?: Duration

@@ -2,25 +2,33 @@
 
 import type { Json } from './tool-value.ts'
 
+/** Facts about a value. */
 export interface ValueStat {
+  /** The key. */
   readonly key: string
   /** Unique per write in the session; never reused, even after the key was deleted. */
   readonly revision: number
   /** Size of the key plus the value as JSON. */
   readonly bytes: number
+  /** When it was last set, in milliseconds since 1970. */
   readonly updatedAt: number
 }
 
+/** A value with its key and version. */
 export interface ValueEntry extends ValueStat {
+  /** The value. */
   readonly value: Json
 }
 
+/** A page of keys. */
 export interface ValuePage {
+  /** Keys with facts about their values, sorted by key. */
   readonly entries: readonly ValueStat[]
   /** True if there are further entries. Pass the key of the last entry as `after` to read them. */
   readonly more: boolean
 }
 
+/** Which keys values.list() returns. Default: all, one page. */
 export interface ListValues {
   /** Only keys that start with this. */
   readonly prefix?: string
@@ -32,6 +40,7 @@ export interface ListValues {
 
 /** JSON values by key. Every change is atomic, and the changes of one session are serialized. */
 export interface SessionValues {
+  /** The value and its version; undefined if the key is not set. */
   get(key: string): Promise<ValueEntry | undefined>
   /** `ifRevision`: the revision to replace; null if the key must not exist yet. Default: replace any revision. */
   set(key: string, value: unknown, options?: { readonly ifRevision?: number | null }): Promise<ValueStat>
@@ -46,7 +55,9 @@ export const maxSecrets = 200
 
 /** Metadata of a secret, without its value. */
 export interface SecretStat {
+  /** Name of the secret. */
   readonly name: string
+  /** When it was last set, in milliseconds since 1970. */
   readonly setAt: number
   /** 'host': set by the host program (session.secrets), and only it may change it. 'body': set by ctx.secrets. */
   readonly by: 'host' | 'body'
@@ -60,6 +71,7 @@ export interface SessionSecrets {
   set(name: string, value: string, options?: { readonly tools?: readonly string[] }): Promise<SecretStat>
   /** False if the secret does not exist. */
   delete(name: string): Promise<boolean>
+  /** Whether a secret with this name is set. */
   has(name: string): Promise<boolean>
   /** Ordered by name. */
   list(): Promise<readonly SecretStat[]>

@@ -62,6 +62,7 @@ export const sizeTable = {
 } as const satisfies Record<string, SizeRow>
 
 export type SizeName = keyof typeof sizeTable
+/** Maximum sizes by name, in bytes, characters or items; docs/guide lists them with their defaults. */
 export type Sizes = { readonly [Name in SizeName]: number }
 
 export const sizesOption = option.nested(

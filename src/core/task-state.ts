@@ -20,6 +20,7 @@ export const spawnName = 'spawn_background'
 /** The tool with which a model sends a message to a task. */
 export const messageTaskName = 'message_task'
 
+/** Where a task is. The last four are final. */
 export type TaskState = 'queued' | 'running' | 'awaiting_input' | 'succeeded' | 'failed' | 'cancelled' | 'abandoned'
 
 export const terminalStates: readonly TaskState[] = ['succeeded', 'failed', 'cancelled', 'abandoned']
@@ -27,10 +28,15 @@ export const taskStates: readonly TaskState[] = ['queued', 'running', 'awaiting_
 
 export const isTerminal = (state: TaskState): boolean => terminalStates.includes(state)
 
+/** How far a call or task is. All fields are optional. */
 export interface TaskProgress {
+  /** How much is done. */
   readonly current?: number
+  /** How much there is in all. */
   readonly total?: number
+  /** What is counted, such as 'files'. */
   readonly unit?: string
+  /** What it does now. */
   readonly label?: string
 }
 
@@ -50,16 +56,25 @@ export interface TaskLinks {
   readonly remote?: readonly string[]
 }
 
+/** A file or link that a task produced. */
 export interface TaskArtifact {
+  /** Name for people. */
   readonly name: string
+  /** Kind of artifact, such as a media type. */
   readonly type: string
+  /** Path in the files of the session. */
   readonly path?: string
+  /** Address outside. */
   readonly url?: string
 }
 
+/** What a task asks for. */
 export interface InputRequest {
+  /** For the answer: `inReplyTo`. */
   readonly id: string
+  /** The question. */
   readonly prompt: string
+  /** What kind of answer is expected, as the task described it. */
   readonly expected?: Json
 }
 

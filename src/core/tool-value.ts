@@ -6,14 +6,22 @@
 
 import { PawlError } from './errors.ts'
 
+/** A JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
+/** What is known about stored bytes. */
 export interface AttachmentRef {
+  /** Identifies the bytes within the tenant. */
   readonly id: string
+  /** For example 'image/png'. */
   readonly mediaType: string
+  /** Size in bytes. */
   readonly bytes: number
+  /** Width in pixels, if known. */
   readonly width?: number
+  /** Height in pixels, if known. */
   readonly height?: number
+  /** File name, if it has one. */
   readonly name?: string
 }
 
@@ -22,6 +30,7 @@ const minted = new WeakSet<object>()
 
 /** A reference to stored bytes, created by ctx.attachments. An instance made with `new` encodes as a plain object. */
 export class Attachment {
+  /** What is known about the bytes. */
   readonly ref: AttachmentRef
   constructor(ref: AttachmentRef) {
     this.ref = Object.freeze({ ...ref })

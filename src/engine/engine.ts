@@ -26,6 +26,7 @@ export * from './execution.ts'
 
 /** Drives the calls of some tools. The engine calls the optional methods for events outside of an execution. */
 export interface Driver {
+  /** Drives one call to its end. */
   readonly drive: Drive
   /** Recorded names of the tools that this process can drive now. The engine claims only calls of these tools. */
   tools(): readonly string[]
@@ -44,15 +45,21 @@ export interface Driver {
   onUnheard?(uid: string, why: CancelReason): Promise<void>
 }
 
+/** A settled call. */
 export interface SettledCall {
+  /** The request as recorded. */
   readonly request: CallRequest
+  /** How many times the body was started. */
   readonly attempts: number
+  /** How it ended. */
   readonly outcome: Outcome
   /** The recorded form of the outcome. */
   readonly text: string
+  /** When it started and ended. */
   readonly times: CallTimes
 }
 
+/** The answer of Engine.start(). */
 export type StartResult =
   /** The call was started now or already existed: a repeated request joins the same call. */
   | {
@@ -67,6 +74,7 @@ export type StartResult =
   /** Another call is recorded at this position. */
   | { readonly as: 'conflict'; readonly recorded: { readonly tool: string; readonly input: string } }
 
+/** The answer of runtime.resolve() and session.answer(). */
 export type ResolveAnswer =
   | { readonly answer: 'accepted' }
   | { readonly answer: 'already_resolved'; readonly terminal: Resolution }
@@ -77,14 +85,18 @@ export type ResolveAnswer =
 
 /** Written in the engine's commit, or not at all. A guard is a fence of an execution or the revision of a document. */
 export interface ExtraWrites {
+  /** Conditions; if one does not hold, nothing is written. */
   readonly guards?: readonly Guard[]
+  /** Documents to write. */
   readonly documents?: readonly DocumentWrite[]
+  /** Events to add. */
   readonly events: readonly NewEvent[]
 }
 
 /** `there`: a call exists at that position, this one or another. `refused`: a guard failed and nothing was written. */
 export type SubmitResult = { readonly as: 'put' | 'there'; readonly uid: string } | { readonly as: 'refused' }
 
+/** Runs units of work and records their results. The local engine runs them on a store. */
 export interface Engine {
   /** Adds a driver. All drivers are registered before `open`. */
   register(driver: Driver): void
@@ -92,6 +104,7 @@ export interface Engine {
   open(): Promise<void>
   /** Recorded names of the tools that this process can drive now. */
   readonly tools: readonly string[]
+  /** Whether this worker can run calls of the tool. */
   canDrive(tool: string): boolean
   /** True if no other worker is known, so limits that apply across workers need not be counted in the store. */
   isAlone(): boolean
@@ -103,6 +116,7 @@ export interface Engine {
   recorded(position: CallPosition): Promise<CallRecord | undefined>
   /** Waits for the end of the call at this position; undefined if there is no call. */
   settled(position: CallPosition): Promise<SettledCall | undefined>
+  /** Answers a wait by its key. */
   resolve(key: string, resolution: Resolution): Promise<ResolveAnswer>
   /**
    * Answers a wait that people answer, in one commit with the extra writes. False: another answer came first, or a

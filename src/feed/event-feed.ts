@@ -28,21 +28,33 @@ export type Narrator = (event: EventRecord, locale: string) => Promise<EventNarr
  * emitted.
  */
 export type FeedEvent = EventRecord & {
+  /** Pass it as `after` to read on behind this event. */
   readonly cursor: string
+  /** The outcome, for `call.settled`. */
   readonly outcome?: Outcome
+  /** The payload, for `task.event`. */
   readonly payload?: Json
+  /** Absent: the event is recorded. */
   readonly live?: undefined
 } & EventNarration
 
 /** Sent to readers that are connected at that moment. It is not stored and has no cursor. */
 export interface LiveEvent {
+  /** Distinguishes it from recorded events. */
   readonly live: true
+  /** Progress or output of a call, or a part of a model's answer (`turn.retracted` withdraws the parts so far). */
   readonly type: 'call.progress' | 'call.output' | 'turn.delta' | 'turn.retracted'
+  /** Tenant of the session. */
   readonly tenant: string
+  /** Id of the session. */
   readonly session: string
+  /** Uid of the call or turn. */
   readonly call: string
+  /** The model's id of the call, or the id of the turn. */
   readonly callId: string
+  /** When it happened, in milliseconds since 1970. */
   readonly at: number
+  /** The progress, the output or the delta. */
   readonly body: object
 }
 

@@ -7,7 +7,9 @@ import type { CallState } from '../store/records/call-record.ts'
 import type { StoreFacts, Unsettled } from '../store/store.ts'
 import { type DeployPorts, findDeployProblem } from './deploy-check.ts'
 
+/** One problem that health() found. */
 export interface HealthIssue {
+  /** The kind of problem, for programs. */
   readonly kind:
     /** The call needs a worker, now or once its wait is answered, and its tool is not registered here. */
     | 'no_tool'
@@ -31,6 +33,7 @@ export interface HealthIssue {
     | 'policy'
   /** The problem and the remedy, in one or two sentences. */
   readonly says: string
+  /** The call it is about, if it is about one. */
   readonly call?: {
     readonly uid: string
     readonly tenant: string
@@ -40,8 +43,9 @@ export interface HealthIssue {
   }
 }
 
+/** The report of runtime.health(). */
 export interface HealthReport {
-  /** At most 100. */
+  /** The problems found, at most 100. None: every open call can continue or waits for an answer. */
   readonly findings: readonly HealthIssue[]
   /** Number of issues that were found and are not listed. */
   readonly unlisted: number
@@ -54,6 +58,7 @@ export interface HealthReport {
     readonly tool: string
     readonly createdAt: number
   } | null
+  /** Facts about the store, such as its size. */
   readonly store: { readonly kind: string } & StoreFacts
   /** True if there are more open calls than were checked. */
   readonly more: boolean

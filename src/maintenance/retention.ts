@@ -15,6 +15,7 @@ import type { Engine } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import { deletionOf } from '../store/collection.ts'
 
+/** Options of runtime.prune(): which settled calls to delete. */
 export interface PruneOptions {
   /** Deletes calls that settled longer ago than this … */
   readonly olderThan?: Duration
@@ -26,6 +27,7 @@ export interface PruneOptions {
   readonly limit?: number
 }
 
+/** Options of runtime.erase(): what to erase. */
 export interface EraseOptions {
   /** Tenant to erase from. Default: 'default', if a session is given. */
   readonly tenant?: string
@@ -37,14 +39,19 @@ export interface EraseOptions {
   readonly within?: Duration
 }
 
+/** What prune() or erase() deleted. */
 export interface Erased {
+  /** Number of calls. */
   readonly calls: number
+  /** Number of events. */
   readonly events: number
+  /** Number of attachments. */
   readonly attachments: number
   /** True if `limit` was reached and more calls could be deleted. */
   readonly more: boolean
 }
 
+/** The result of runtime.erase(). */
 export interface EraseResult extends Erased {
   /**
    * True if erased bytes may remain in unused parts of the disk: the store is too large to rewrite at once, or is

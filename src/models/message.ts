@@ -14,10 +14,15 @@ export type AssistantPart =
 
 /** A tool call of a model. `input` is the model's raw text, which may be invalid JSON. */
 export interface CallPart {
+  /** Always 'call'. */
   readonly type: 'call'
+  /** The model's id of the call. */
   readonly id: string
+  /** Name of the tool. */
   readonly name: string
+  /** The arguments as JSON text. */
   readonly input: string
+  /** Data of the provider that must be sent back. */
   readonly meta?: Json
 }
 
@@ -26,46 +31,65 @@ export interface CallPart {
  * `interrupted`: no outcome is known.
  */
 export interface ResultPart {
+  /** The model's id of the call. */
   readonly callId: string
+  /** Name of the tool. */
   readonly name: string
+  /** How the call ended, or that it has not. */
   readonly status: OutcomeStatus | 'waiting' | 'running' | 'interrupted'
+  /** The result as the model reads it. */
   readonly parts: readonly ModelPart[]
 }
 
+/** A message of the user. */
 export interface UserMessage {
+  /** Always 'user'. */
   readonly role: 'user'
+  /** Text and files. */
   readonly parts: readonly ModelPart[]
 }
 
+/** An answer of a model. */
 export interface AssistantMessage {
+  /** Always 'assistant'. */
   readonly role: 'assistant'
+  /** Texts, reasoning and calls in order. */
   readonly parts: readonly AssistantPart[]
 }
 
 /** The results for the calls of the assistant message before it: one per call, in call order. */
 export interface ToolMessage {
+  /** Always 'tool'. */
   readonly role: 'tool'
+  /** The results of the calls of the answer before, in order. */
   readonly results: readonly ResultPart[]
 }
 
 /** A message from the runtime. It is marked as such, so the model does not take it for a user message. */
 export interface NoticeMessage {
+  /** Always 'notice'. */
   readonly role: 'notice'
+  /** What the model reads. */
   readonly parts: readonly ModelPart[]
 }
 
 /** Replaces all messages before it. */
 export interface SummaryMessage {
+  /** Always 'summary'. */
   readonly role: 'summary'
+  /** The text that replaces older messages. */
   readonly text: string
 }
 
 /** The turn continues in another frame, which sees only the messages after this one. */
 export interface FrameMessage {
+  /** Always 'frame'. */
   readonly role: 'frame'
+  /** Name of the frame that continues. */
   readonly frame: string
 }
 
+/** A message of a conversation. */
 export type Message = UserMessage | AssistantMessage | ToolMessage | NoticeMessage | SummaryMessage | FrameMessage
 
 /** A message as it is sent to a model: notices and summaries have become user texts. */

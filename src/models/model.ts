@@ -10,30 +10,45 @@ import type { AssistantPart, ModelMessage } from './message.ts'
 
 /** A tool as it is presented to a model. */
 export interface ModelTool {
+  /** Name of the tool. */
   readonly name: string
+  /** What it does. */
   readonly description: string
+  /** JSON Schema of its arguments. */
   readonly parameters: JsonSchema
+  /** Example arguments. */
   readonly examples: readonly unknown[]
 }
 
 /** Settings passed to the provider. An omitted setting is left to the provider. */
 export interface ModelSettings {
+  /** Maximum length of an answer, in tokens. */
   readonly maxOutputTokens?: number
+  /** Randomness; 0 is the least. */
   readonly temperature?: number
+  /** Nucleus sampling: only the most likely tokens up to this probability. */
   readonly topP?: number
+  /** Makes answers repeatable, where the provider can. */
   readonly seed?: number
+  /** Texts at which the model stops. */
   readonly stop?: readonly string[]
+  /** How much the model thinks before it answers. */
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high'
   /** Provider-specific options, by provider name. */
   readonly provider?: { readonly [provider: string]: { readonly [key: string]: Json } }
 }
 
+/** What a model has to answer. */
 export interface ModelRequest {
+  /** The system prompt; null if there is none. */
   readonly instructions: string | null
+  /** The conversation, oldest first. */
   readonly messages: readonly ModelMessage[]
+  /** The tools it may call. */
   readonly tools: readonly ModelTool[]
   /** Whether the model may call several tools in one answer. */
   readonly parallel: boolean
+  /** Settings of the frame or the turn. */
   readonly settings: ModelSettings
 }
 
@@ -42,8 +57,11 @@ export type ModelDelta =
   | { readonly type: 'text' | 'reasoning'; readonly delta: string }
   | { readonly type: 'call'; readonly id: string; readonly name: string }
 
+/** A request to a model, with its signal. */
 export interface ModelCall {
+  /** What to answer. */
   readonly request: ModelRequest
+  /** Aborts when the turn is cancelled or the model is silent for too long. */
   readonly signal: AbortSignal
   /** Reads the bytes of an attachment of a message. */
   read(attachment: Attachment): Promise<Uint8Array>
@@ -53,8 +71,11 @@ export interface ModelCall {
   alive?(): void
 }
 
+/** Tokens of a model request. */
 export interface Usage {
+  /** Tokens of the prompt, cached ones included. */
   readonly inputTokens: number
+  /** Tokens of the answer, reasoning included. */
   readonly outputTokens: number
   /** The part of the input that was read from the provider's cache. */
   readonly cachedTokens: number
@@ -62,32 +83,43 @@ export interface Usage {
   readonly reasoningTokens: number
 }
 
+/** Why a model stopped: its text is complete, it requests calls, it reached a limit, or it was filtered. */
 export type FinishReason = 'stop' | 'calls' | 'length' | 'filter' | 'other'
 
+/** The answer of a model. */
 export interface ModelAnswer {
+  /** Texts, reasoning and calls in order. */
   readonly parts: readonly AssistantPart[]
+  /** Why it stopped. */
   readonly finish: FinishReason
+  /** Tokens of this request. */
   readonly usage: Usage
 }
 
 /** Price per million tokens, in any currency. */
 export interface ModelPrice {
+  /** Per million prompt tokens. */
   readonly input: number
+  /** Per million answer tokens. */
   readonly output: number
+  /** Per million prompt tokens read from a cache. Default: `input`. */
   readonly cached?: number
 }
 
+/** A language model: a name and a function that answers a request. aiModel() makes one from an AI SDK model. */
 export interface Model {
   /** Stored with each turn. A turn resumes only on a worker that knows a model of this name. */
   readonly name: string
   /** Size of the context window in tokens. Older messages are summarized before it is full. */
   readonly contextTokens?: number
+  /** Prices, for the cost of turns and for `limits.cost`. Default: unknown. */
   readonly price?: ModelPrice
   /**
    * How long the model may send nothing before the request is aborted and retried; null for no limit. Default: 5
    * minutes.
    */
   readonly idle?: Duration | null
+  /** Answers one request. Throw a ModelFailure to say whether trying again can help. */
   generate(call: ModelCall): Promise<ModelAnswer>
 }
 
@@ -108,6 +140,7 @@ export const modelFailureOptions = {
 /** A failed model request. It is retried if `retryable` is set. */
 export class ModelFailure extends Error {
   override readonly name = 'ModelFailure'
+  /** Whether the same request may succeed later. */
   readonly retryable: boolean
   /** The delay that the provider asked for before a retry, in milliseconds. */
   readonly afterMs: number | undefined

@@ -3,6 +3,7 @@
 import type { Outcome } from '../core/outcome.ts'
 import { type Attachment, isAttachment, type Json } from '../core/tool-value.ts'
 
+/** A part of a result or message that a model reads: text, or a file. */
 export type ModelPart =
   | { readonly type: 'text'; readonly text: string }
   | { readonly type: 'attachment'; readonly attachment: Attachment }

@@ -11,6 +11,7 @@ import type { FinishReason, Model, ModelSettings, Usage } from './model.ts'
  * name.
  */
 export interface Frame {
+  /** For `frame` of a turn and for handing over. */
   readonly name: string
   /** The system prompt. */
   readonly instructions?: string
@@ -18,11 +19,13 @@ export interface Frame {
   readonly model?: Model | string
   /** Names of the tools the frame may see and run. Default: all tools of the session. */
   readonly tools?: readonly string[]
+  /** Settings of the model. Default: none. */
   readonly settings?: ModelSettings
   /** False: the model is asked for one call at a time, and calls run one after another. Default: true. */
   readonly parallel?: boolean
 }
 
+/** Limits of one turn. Reaching one ends the turn. */
 export interface TurnLimits {
   /** Maximum number of model requests. Default: 20. */
   readonly steps?: number
@@ -46,13 +49,17 @@ export interface TurnLimits {
 /** A user message: a text, or a text with files (images, PDFs). */
 export type UserMessageInput = string | { readonly text?: string; readonly attachments?: readonly UserFile[] }
 
+/** A file that a user sends. */
 export interface UserFile {
   /** Bytes, or text. */
   readonly data: Uint8Array | string
+  /** For example 'image/png'. */
   readonly mediaType: string
+  /** File name, shown to the model. */
   readonly name?: string
 }
 
+/** Options of session.turn(). */
 export interface StartTurn {
   /** A model, or the name of one in `createRuntime({ models })`. */
   readonly model?: Model | string
@@ -60,10 +67,15 @@ export interface StartTurn {
   readonly message?: UserMessageInput
   /** A frame, or the name of one in `createRuntime({ frames })`. */
   readonly frame?: string | Frame
+  /** The system prompt. Default: that of the frame. */
   readonly instructions?: string
+  /** Names of the tools the model may use. Default: those of the frame, or all of the session. */
   readonly tools?: readonly string[]
+  /** Settings of the model. Default: those of the frame. */
   readonly settings?: ModelSettings
+  /** Whether the model may request several calls at once. Default: true. */
   readonly parallel?: boolean
+  /** Limits on steps, time, tokens and cost of the turn. */
   readonly limits?: TurnLimits
   /**
    * Idempotency key: the same id with the same content returns the same turn. A named frame is compared by name only;
@@ -72,9 +84,11 @@ export interface StartTurn {
   readonly id?: string
   /** A call that takes longer than this moves to the background, if its tool supports that. */
   readonly background?: Duration
+  /** Cancels the turn. */
   readonly signal?: AbortSignal
 }
 
+/** The result of a turn. */
 export interface TurnValue {
   /** `answer`: the model finished without calling a tool. `finish`: a tool ended the turn with a value. */
   readonly end: 'answer' | 'finish'
@@ -84,16 +98,19 @@ export interface TurnValue {
   readonly value: Json
   /** Number of model requests. */
   readonly steps: number
+  /** Tokens and cost of the whole turn. */
   readonly usage: TurnUsage
   /** Why the model stopped. `length` and `filter` mean that the last answer is incomplete. */
   readonly finish: FinishReason
 }
 
+/** Tokens and cost of model requests. */
 export interface TurnUsage extends Usage {
   /** Null if the price of a model is not known. */
   readonly cost: number | null
 }
 
+/** Usage with the number of requests. */
 export interface UsageOf extends TurnUsage {
   /** Number of model requests. */
   readonly times: number
@@ -101,6 +118,7 @@ export interface UsageOf extends TurnUsage {
 
 /** Token usage and cost of models in a session. */
 export interface SessionUsage {
+  /** All models and tools together. */
   readonly total: UsageOf
   /** By model name. */
   readonly models: { readonly [model: string]: UsageOf }
@@ -108,9 +126,12 @@ export interface SessionUsage {
   readonly tools: { readonly [tool: string]: UsageOf }
 }
 
+/** How a turn ended, with its id. */
 export type TurnOutcome = Outcome<TurnValue> & { readonly turn: string }
 
+/** A turn that session.turn() started. */
 export interface Turn {
+  /** The given or generated id. */
   readonly id: string
   /** Rejects only if the store or the runtime is lost. Then the turn continues on another worker or after a restart. */
   readonly outcome: Promise<TurnOutcome>
@@ -122,13 +143,17 @@ export interface Turn {
 export interface StoredMessage {
   /** Position in the conversation, from 1. */
   readonly number: number
+  /** When it was recorded, in milliseconds since 1970. */
   readonly at: number
   /** The turn that the message belongs to; null for a message that arrived between turns. */
   readonly turn: string | null
+  /** The message. */
   readonly message: Message
   /** Set on assistant messages, like `usage` and `finish`. */
   readonly model?: string
+  /** Tokens and cost, for an answer. */
   readonly usage?: TurnUsage
+  /** Why the model stopped, for an answer. */
   readonly finish?: FinishReason
   /**
    * Set on tool messages: ids of calls whose control (finish, fail, switchFrame) was ignored, because another came
@@ -147,11 +172,13 @@ export type Compaction = (
   budget: CompactionBudget,
 ) => CompactionPlan | null | Promise<CompactionPlan | null>
 
+/** A message that a compaction function may replace. */
 export interface CompactionMessage extends Pick<StoredMessage, 'number' | 'at' | 'turn' | 'message'> {
   /** Estimated. */
   readonly tokens: number
 }
 
+/** How much a compaction function has to shorten, and what it may use. */
 export interface CompactionBudget {
   /** Estimated tokens of all messages. */
   readonly usedTokens: number
@@ -167,6 +194,7 @@ export interface CompactionBudget {
   complete(request: { readonly instructions: string; readonly prompt: string }): Promise<string>
 }
 
+/** What a compaction function replaces by which text. */
 export interface CompactionPlan {
   /**
    * Number of the last message to replace; all messages before it are replaced too. It cannot be the last message,
@@ -177,6 +205,7 @@ export interface CompactionPlan {
   readonly text: string | (() => Promise<string>)
 }
 
+/** The conversation of a session. */
 export interface Messages {
   /** Messages in order, one page: those after number `after`, at most `limit` (default 200, maximum 1,000). */
   list(page?: { readonly after?: number; readonly limit?: number }): Promise<StoredMessage[]>

@@ -15,6 +15,7 @@ import { checkKeys, refuseAt } from './conditions.ts'
 import { compileToolGlobs, type Glob } from './rules.ts'
 import { consecutiveRounds, type Usage } from './budget-usage.ts'
 
+/** Limits on the use of tools. Absent limits do not apply. */
 export interface BudgetLimits {
   /** Maximum number of calls that run. */
   readonly calls?: number
@@ -37,10 +38,13 @@ export interface TenantLimits extends Pick<BudgetLimits, 'calls' | 'time' | 'cos
   readonly per?: Duration
 }
 
+/** Limits per turn, session and tenant. A call must be within all of them. */
 export interface Budgets {
   /** Applies to calls that belong to a turn, and to their nested calls. */
   readonly turn?: BudgetLimits
+  /** Applies to each session over its whole life. */
   readonly session?: BudgetLimits
+  /** Applies to all sessions of a tenant together, per period. */
   readonly tenant?: TenantLimits
 }
 

@@ -20,16 +20,23 @@ export type Truth = 'yes' | 'no' | 'unsure'
 export interface Condition {
   /** Deep JSON equality; key order does not matter. */
   readonly eq?: Json
+  /** Not equal to this value. */
   readonly ne?: Json
   /** Numbers only. */
   readonly gt?: number
+  /** At least this number. */
   readonly gte?: number
+  /** Below this number. */
   readonly lt?: number
+  /** At most this number. */
   readonly lte?: number
+  /** One of these values. */
   readonly in?: readonly Json[]
+  /** None of these values. */
   readonly notIn?: readonly Json[]
   /** Strings only, compared exactly: no case folding, no Unicode normalization. */
   readonly startsWith?: string
+  /** A text that ends with this one. */
   readonly endsWith?: string
   /** A substring of a string, or an item of an array. */
   readonly includes?: Json

@@ -31,8 +31,11 @@ export interface PolicyQuestion extends Facts {
   readonly tool: ToolFacts & { readonly approval?: ToolApproval | undefined }
 }
 
+/** The decision of the policies about one call. */
 export interface Decision {
+  /** Whether the call may run, needs an approval, or is refused. */
   readonly effect: Effect
+  /** What decided: a rule, a policy function, the tool's `approval`, the default, or an error in one of them. */
   readonly by: 'rule' | 'function' | 'tool' | 'default' | 'error'
   /** Index of the policy, for a rule or a function. */
   readonly layer?: number
@@ -54,13 +57,17 @@ export interface CombinedApprovalTerms {
   readonly expiresMs: number
 }
 
+/** One vote on a call: of a rule, a function or the tool. */
 export interface Vote extends Omit<Decision, 'asking'> {
+  /** For ask: the terms of this vote. */
   readonly terms?: ApprovalTerms
   /** False if it is unclear from the arguments or hints whether the rule matches; the vote then counts anyway. */
   readonly certain: boolean
 }
 
+/** A decision and how it came about. */
 export interface Explanation {
+  /** What would happen. */
   readonly decision: Decision
   /** All votes in order: rules by layer, then functions, then the tool. */
   readonly votes: readonly Vote[]

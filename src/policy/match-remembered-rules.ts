@@ -12,7 +12,9 @@ export type RememberScope = 'session' | 'principal' | 'tenant'
 
 /** The stored rule. */
 export interface RememberedRule {
+  /** For `rules.revoke`. */
   readonly id: string
+  /** The tenant it applies to. */
   readonly tenant: string
   /** Null if it applies to all sessions. */
   readonly session: string | null
@@ -20,18 +22,27 @@ export interface RememberedRule {
   readonly principal: string | null
   /** The tool's name. Id and fingerprint are those at the time the rule was made. */
   readonly tool: string
+  /** Id of the tool. */
   readonly toolId: string
+  /** An approving rule applies only while the tool has this fingerprint. */
   readonly toolFingerprint: string
+  /** Patterns that the arguments must match. Default: any arguments. */
   readonly when?: ArgumentPatterns
+  /** What it decides without asking. */
   readonly then: 'approve' | 'deny'
+  /** The people whose decision made it. */
   readonly votes: readonly Vote[]
+  /** The reason they gave. */
   readonly reason?: string
+  /** When it was made, in milliseconds since 1970. */
   readonly madeAt: number
   /** Expiry time, milliseconds since 1970. */
   readonly until: number
   /** The call whose approval created the rule. */
   readonly call: string
+  /** Id of the session it was made in. */
   readonly madeIn: string
+  /** Who revoked it and when; absent while it applies. */
   readonly revoked?: Vote
 }
 

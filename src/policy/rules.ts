@@ -22,16 +22,21 @@ import {
 export type Effect = 'allow' | 'ask' | 'deny'
 export type ToolClass = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld' | 'remote'
 
+/** A rule of a policy. It applies to calls that match all of its conditions. */
 export interface Rule {
   /** Tool name or id; `*` matches any characters, including none. */
   readonly tool?: string | readonly string[]
+  /** Risk classes of the tool, from its hints; one of them must apply. */
   readonly class?: ToolClass | readonly ToolClass[]
   /** Conditions on the final arguments. */
   readonly when?: ArgumentPatterns
   /** A call without a principal matches no pattern, not even `*`. */
   readonly principal?: string | readonly string[]
+  /** Tenants, or patterns with `*`. Default: all. */
   readonly tenant?: string | readonly string[]
+  /** Session ids, or patterns with `*`. Default: all. */
   readonly session?: string | readonly string[]
+  /** What happens to calls that match. */
   readonly then: Effect
   /** A sentence that people and the model read. */
   readonly reason?: string
@@ -55,16 +60,25 @@ export interface ApprovalTerms {
 
 /** The input of a policy: a call with its final arguments, before it runs. */
 export interface Facts {
+  /** Tenant of the session. */
   readonly tenant: string
+  /** Id of the session. */
   readonly session: string
+  /** The person or service the call is made for. */
   readonly principal: string | null
+  /** The tool. */
   readonly tool: ToolFacts
+  /** The final arguments. */
   readonly args: Json
 }
 
+/** The tool of a call, as policies see it. */
 export interface ToolFacts {
+  /** Its name. */
   readonly name: string
+  /** Its id. */
   readonly id: string
+  /** Its hints. */
   readonly hints: Hints
   /** The tool comes from a provider, such as an MCP server. */
   readonly remote: boolean
@@ -78,10 +92,13 @@ export type Verdict = Effect | { readonly effect: Effect; readonly reason?: stri
 /** Adds a vote to those of the rules; undefined means no vote. It receives copies, so it cannot change the call. */
 export type PolicyFunction = (facts: Facts) => Verdict | undefined | Promise<Verdict | undefined>
 
+/** Which calls are allowed, need an approval or are refused: deny beats ask beats allow, in any order. */
 export interface PolicyDefinition {
+  /** Rules as data. All rules that match a call vote. */
   readonly rules?: readonly Rule[]
   /** For calls without a vote. `careful`: they ask, even readOnly ones. Default: `normal`. */
   readonly default?: 'normal' | 'careful'
+  /** A function that votes besides the rules. If it throws or does not answer in 30 s, the call is refused. */
   readonly decide?: PolicyFunction
   /** Terms for every approval request under this policy. */
   readonly approvals?: Pick<Rule, 'quorum' | 'approvers' | 'separate' | 'expires'>

@@ -30,8 +30,11 @@ import { collections } from '../store/collections.ts'
 
 /** A recorded event. */
 export interface EmittedEvent {
+  /** Name of the event. */
   readonly event: string
+  /** The idempotency key it was emitted with. */
   readonly key: string
+  /** When, in milliseconds since 1970. */
   readonly at: number
   /** The subscriptions that receive it. */
   readonly deliveries: readonly Delivery[]

@@ -3,6 +3,7 @@
 import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 
+/** Limits on schedules of a session. */
 export interface ScheduleLimits {
   /** Maximum number of active schedules per session (default 5). */
   readonly active?: number

@@ -22,6 +22,7 @@ export type ScheduleState = 'active' | 'paused' | 'ended'
 export interface ScheduleSlot {
   /** When it was due, in milliseconds since 1970; for runNow, when that was called. */
   readonly slot: number
+  /** When it was handled, in milliseconds since 1970. */
   readonly firedAt: number
   /**
    * `missed`: no worker fired it in time and `catchUp` does not make up for it. `overlap`: the previous run was still
@@ -32,6 +33,7 @@ export interface ScheduleSlot {
   readonly task?: string
   /** Started with runNow. */
   readonly byHand?: true
+  /** Why it failed or was skipped. */
   readonly why?: string
 }
 
@@ -89,10 +91,15 @@ export interface Schedule extends Pick<
   | 'runs'
   | 'createdAt'
 > {
+  /** The given or generated id. */
   readonly id: string
+  /** Arguments of the tool. */
   readonly input: Json
+  /** The cron expression; null for a single run. */
   readonly cron: string | null
+  /** Time of the single run, in milliseconds since 1970; null for a cron schedule. */
   readonly at: number | null
+  /** IANA time zone in which the cron expression is read. */
   readonly timezone: string
 }
 

@@ -35,6 +35,7 @@ import type { SchedulesHost } from './ports.ts'
 import { checkStartId, checkStart, rejectWith, startOptions, type StartSpec } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
+/** A schedule to create: what to start, and when. */
 export interface CreateSchedule extends StartSpec {
   /** Five fields: minute, hour, day of month, month, day of week; or '@daily' and the like. Either this or `at`. */
   readonly cron?: string
@@ -56,12 +57,14 @@ export interface CreateSchedule extends StartSpec {
   readonly overlap?: Overlap
 }
 
+/** Creates and manages the schedules of a session. */
 export interface Schedules {
   /**
    * Durable when it resolves; any worker that has the tool fires it. Idempotent: the same `id` with the same content
    * returns the existing schedule.
    */
   create(schedule: CreateSchedule): Promise<Schedule>
+  /** The schedule with this id; undefined if there is none. */
   get(id: string): Promise<Schedule | undefined>
   /** In order of creation, ended schedules included. */
   list(): Promise<Schedule[]>

@@ -11,12 +11,19 @@ import type { BackgroundHost, Owner } from '../tasks/ports.ts'
 import { isFolderName, taskTitle } from '../tasks/start-task.ts'
 import { taskBatch } from '../store/journal-keys.ts'
 
+/** What a schedule or subscription starts: a tool as a task, or a message to the model. One of `tool` and `message`. */
 export interface StartSpec {
+  /** The tool or its name. It must have `background`. */
   readonly tool?: string | { readonly name: string } | undefined
+  /** Arguments of the tool. Default: {}. */
   readonly input?: unknown
+  /** Text for the model, delivered as a notice. */
   readonly message?: string | undefined
+  /** Title for people. Default: that of the tool. */
   readonly title?: string | undefined
+  /** When the session is notified about the task. Default: 'on_terminal'. */
   readonly wake?: WakePolicy | undefined
+  /** Id of the schedule or subscription. The same id again is the same one. Default: a generated id. */
   readonly id?: string | undefined
 }
 

@@ -27,14 +27,19 @@ export interface Subscription extends Pick<
   SubscriptionRow,
   'event' | 'tool' | 'payloadTo' | 'message' | 'title' | 'wake' | 'enabled' | 'createdAt'
 > {
+  /** The given or generated id. */
   readonly id: string
+  /** Arguments of the tool, without the payload of the event. */
   readonly input: Json
 }
 
 /** A subscription that receives an emitted event, and the task it starts; null for a message. */
 export interface Delivery {
+  /** The session that got it. */
   readonly session: string
+  /** Id of the subscription. */
   readonly subscription: string
+  /** Id of the task it started; null if it delivered a message. */
   readonly task: string | null
 }
 

@@ -22,6 +22,7 @@ import type { SchedulesHost } from './ports.ts'
 import { checkStartId, checkStart, rejectWith, startOptions, type StartSpec } from './start-target.ts'
 import { collections } from '../store/collections.ts'
 
+/** A subscription to create: which event, and what to start. */
 export interface Subscribe extends StartSpec {
   /** The name of the event. */
   readonly event: string
@@ -29,6 +30,7 @@ export interface Subscribe extends StartSpec {
   readonly payloadTo?: string
 }
 
+/** Options of emit(). */
 export interface Emit {
   /** Idempotency key: emitting the same event again under the same key has no further effect. */
   readonly key: string
@@ -36,16 +38,19 @@ export interface Emit {
   readonly session?: string
 }
 
+/** Creates and manages the subscriptions of a session. */
 export interface Triggers {
   /** Durable when it resolves. Idempotent: the same `id` with the same content returns the existing subscription. */
   subscribe(subscription: Subscribe): Promise<Subscription>
   /** Removes the subscription and its pending deliveries. Tasks it started continue. False if there was none. */
   unsubscribe(id: string): Promise<boolean>
+  /** The subscription with this id; undefined if there is none. */
   get(id: string): Promise<Subscription | undefined>
   /** In order of creation. */
   list(): Promise<Subscription[]>
   /** Events emitted until `resume` are not delivered, not even later. */
   pause(id: string): Promise<Subscription>
+  /** Delivers events again after `pause`. Events in between are not delivered. */
   resume(id: string): Promise<Subscription>
   /**
    * Emits an event to all subscriptions of the tenant. Durable when it resolves; the tasks are started by any worker

@@ -14,9 +14,11 @@ import type { Json } from '../core/tool-value.ts'
 import { timeoutOption, type Timeouts } from '../tools/tool-options.ts'
 import { isReserved, nestedBatchPrefix, reservedPrefix } from '../store/journal-keys.ts'
 
+/** A call as a model asks for it. */
 export interface CallAsk {
   /** The model's id of the call. */
   readonly id: string
+  /** Name of the tool. */
   readonly name: string
   /** An object, or the model's JSON text. Default: {}. */
   readonly input?: unknown

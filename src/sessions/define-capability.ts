@@ -9,9 +9,13 @@ import { isTool, type Tool } from '../tools/tool.ts'
 import { type Entry, restrictToolset, type Toolset } from '../tools/toolset.ts'
 import type { TurnLimits } from '../models/turn-interface.ts'
 
+/** A bundle of tools, instructions, limits and hooks that sessions switch on. */
 export interface Capability {
+  /** For session.capabilities and `capabilities` of a session. */
   readonly name: string
+  /** For people. */
   readonly description?: string
+  /** Tools that models see only while it is on. */
   readonly tools?: readonly Tool[]
   /** Added to the instructions of every turn while it is on. */
   readonly instructions?: string

@@ -5,18 +5,27 @@ import type { Scope } from '../core/scope.ts'
 import { type CallRecord, type StepRecord, type WaitRecord, attachmentsIn } from '../store/records/call-record.ts'
 import type { Store } from '../store/store.ts'
 
+/** A call of a recording. */
 export interface RecordedCall {
+  /** Its row. */
   readonly record: CallRecord
+  /** Its recorded steps. */
   readonly steps: readonly StepRecord[]
+  /** Its waits and their answers. */
   readonly waits: readonly WaitRecord[]
 }
 
+/** The recorded calls of a session as plain JSON, for replay() of 'pawl/testing'. */
 export interface Recording {
+  /** Version of the format. */
   readonly format: 1
+  /** Tenant of the session. */
   readonly tenant: string
+  /** Id of the session. */
   readonly session: string
   /** In the order of creation. */
   readonly calls: readonly RecordedCall[]
+  /** Files that the calls refer to. */
   readonly attachments: readonly {
     readonly id: string
     readonly mediaType: string

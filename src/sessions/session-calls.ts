@@ -26,12 +26,15 @@ import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/
 import { collections } from '../store/collections.ts'
 import { stepPrefix, keyBatch } from '../store/journal-keys.ts'
 
+/** A recorded call. */
 export interface CallSummary {
   /** Unique in the store and ordered by creation. Events name the call by it, and it is the cursor of `list`. */
   readonly uid: string
   /** The model's id of the call. */
   readonly callId: string
+  /** The batch it was run in; '' if the batch had no name. */
   readonly batch: string
+  /** Which of several calls with the same id in its batch, counted from 0. */
   readonly occurrence: number
   /** Set if an idempotency key identifies the call instead of batch and id. */
   readonly idempotencyKey?: string
@@ -39,18 +42,23 @@ export interface CallSummary {
   readonly name: string
   /** As given with the first request. */
   readonly meta?: Json
+  /** The principal of the session that made the call. */
   readonly principal: string | null
+  /** Where the call is: received, queued, running, parked or settled. */
   readonly state: CallState
   /** How many times the body was started. */
   readonly attempts: number
+  /** When it was recorded, in milliseconds since 1970. */
   readonly createdAt: number
   /** When the last attempt started. */
   readonly startedAt: number | null
+  /** When it was settled, in milliseconds since 1970; null while it is open. */
   readonly settledAt: number | null
   /** Null until the call is settled. */
   readonly outcome: Outcome | null
 }
 
+/** A recorded call with its input, steps, waits and model usage. */
 export interface CallDetails extends CallSummary {
   /** The requested input; once validated, the arguments the body gets. */
   readonly input: Json
@@ -61,6 +69,7 @@ export interface CallDetails extends CallSummary {
     readonly at: number
     readonly round: number
   }[]
+  /** In the order in which they were opened. */
   readonly waits: readonly {
     readonly id: string
     readonly name: string
@@ -76,6 +85,7 @@ export interface CallDetails extends CallSummary {
   readonly usage: UsageOf | null
 }
 
+/** Which calls calls.list() returns. Default: all of the session. */
 export interface CallsQuery {
   /** Outcome status or call state. */
   readonly status?: OutcomeStatus | CallState
@@ -109,6 +119,7 @@ export type CancelCallAnswer =
   /** The session has no such call. */
   | { readonly answer: 'unknown' }
 
+/** Reads the recorded calls of a session. */
 export interface Calls {
   /**
    * The call with this id (batch defaults to '', occurrence to 0), uid or idempotency key; undefined if there is none.

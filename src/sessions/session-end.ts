@@ -23,10 +23,13 @@ import { checkCancelReason } from '../tasks/cancel-reason.ts'
 import { collections } from '../store/collections.ts'
 import { endTool, turnBatch } from '../store/journal-keys.ts'
 
+/** Options of session.end(). */
 export interface SessionEnd {
   /** Applies to all tasks of the session; default: the `onEnd` each task was started with. */
   readonly tasks?: OnEnd
+  /** Why it ends, for the record. Default: none. */
   readonly reason?: string
+  /** Who ends it, for the record. */
   readonly by?: string
 }
 

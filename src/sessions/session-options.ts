@@ -8,6 +8,7 @@ import { toolsOption } from '../tools/toolset.ts'
 import { timeoutOption } from '../tools/tool-options.ts'
 import type { CallAsk, Until } from './call-request.ts'
 
+/** Options of session.run(). */
 export interface RunOptions {
   /** Names the model message the calls come from. Without it, call ids must be unique in the session. */
   readonly batch?: string
@@ -29,10 +30,14 @@ export interface RunOptions {
 /** Returns when every call is settled or waits for an external answer (`waiting`), or after a duration. */
 export type RunUntil = Omit<RunOptions, 'until'> & { readonly until: Until }
 
+/** Options of session.call(). */
 export type CallOptions = Omit<CallAsk, 'id' | 'name' | 'input'> & { id?: string; batch?: string; turn?: string }
 
+/** Options of runtime.session(). */
 export interface SessionOptions {
+  /** The customer the session belongs to; data of tenants is separate. Default: 'default'. */
   readonly tenant?: string
+  /** The person or service the calls are made for; policies and connections use it. Default: null. */
   readonly principal?: string | null
   /**
    * Tools of this session, in addition to the runtime's. They apply to batches of this handle and, until other tools

@@ -57,8 +57,11 @@ import type { Recording } from './export-recording.ts'
 import { Cancel } from './collect-outcomes.ts'
 import { EnabledCapabilities, type SessionCapabilities, type CapabilitySwitches } from './capability-switches.ts'
 
+/** A call that session.call() started. */
 export interface CallHandle<T> {
+  /** The id of the call: the given one, or a generated one. */
   readonly id: string
+  /** Resolves when the call is settled. Rejects only if the store or the runtime is lost. */
   readonly outcome: Promise<CallOutcome<T>>
   /** Requests cancellation. Returns false if the call was already settled. */
   cancel(reason?: string, by?: string): Promise<boolean>
@@ -69,8 +72,11 @@ export interface CallHandle<T> {
   readonly events: ReadFeed
 }
 
+/** The scope of a conversation: runs calls and turns, and gives access to everything stored for it. */
 export interface Session {
+  /** The id given to runtime.session(). */
   readonly id: string
+  /** The tenant of the session; 'default' if none was given. */
   readonly tenant: string
   /**
    * Tools a model may be offered, sorted by name: provider tools whose contract is loaded, and tools of capabilities
@@ -85,16 +91,29 @@ export interface Session {
   /**
    * Starts the calls in order and resolves with one outcome per call, in the same order. Running the same batch again
    * joins it.
+   *
+   * @example
+   * const [outcome] = await session.run([{ id: 'call_1', name: 'refund', input: { order: 'A1' } }], { batch: 'msg_7' })
+   * if (outcome.status === 'success') console.log(outcome.value)
    */
   run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
   /** May return early. Open calls continue, and running the same batch again joins them. */
   run(calls: readonly CallAsk[], options: RunUntil): Promise<(CallOutcome | OpenCall)[]>
-  /** Runs one call, typed by its tool. */
+  /**
+   * Runs one call, typed by its tool.
+   *
+   * @example
+   * const outcome = await session.call(refund, { order: 'A1', cents: 500 }).outcome
+   */
   call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, options?: CallOptions): CallHandle<Output>
   /**
    * Runs the model loop: calls the model and the tools it requests until it has answered. Every answer and call is
    * recorded, so after a crash any worker that knows the model continues the turn. One turn runs at a time per
    * session; others wait.
+   *
+   * @example
+   * const outcome = await session.turn({ model: 'main', message: 'Refund order A1' }).outcome
+   * if (outcome.status === 'success') console.log(outcome.value.text)
    */
   turn(turn: StartTurn): Turn
   /** Switches bundles of tools, instructions, limits and hooks on and off. */

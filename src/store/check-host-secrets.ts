@@ -7,6 +7,7 @@ import { PawlError } from '../core/errors.ts'
 import { secretFingerprint, type HostKeys, type HostSecret, hostSecret } from '../security/host-secrets.ts'
 import type { Store } from './store.ts'
 
+/** The secrets of the host, which derive all keys of the store. */
 export interface KeyOptions {
   /** The current secret: at least 32 bytes. Default: the secret that the store keeps itself, if it can. */
   readonly secret: Uint8Array | string

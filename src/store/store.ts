@@ -222,10 +222,13 @@ export interface Erasure {
 
 /** The store's self-report, for health(). */
 export interface StoreFacts {
+  /** Version of its tables. */
   readonly schema: number
+  /** Size of the store, in bytes. */
   readonly bytes: number
   /** The last position assigned. */
   readonly position: number
+  /** Workers that hold a lease. */
   readonly workers: readonly {
     readonly id: string
     /** Remaining lease time; 0 or less if it has expired. */ readonly leaseMs: number

@@ -21,17 +21,21 @@ import type { BackgroundHost, TaskReadPorts } from './ports.ts'
 import { readMovedTask, readTask, taskResult, modelSummary } from './read-task.ts'
 import { collections } from '../store/collections.ts'
 
+/** Something that happened in the background and that the session's model should know. */
 export interface Notice {
   /** Pass it to `acknowledge` after delivery. */
   readonly id: string
+  /** When, in milliseconds since 1970. */
   readonly at: number
-  /** `result`: a call ended after the model had read a placeholder for its result. */
+  /** What happened. `result`: a call ended after the model had read a placeholder for its result. */
   readonly about: 'end' | 'result' | NoticeRow['about']
+  /** Id of the task it is about; null if it is about none. */
   readonly task: string | null
   /** The text for the model. */
   readonly text: string
 }
 
+/** Reads and acknowledges the notices of a session. */
 export interface Notices {
   /** Notices that have not been acknowledged, oldest first. */
   list(): Promise<Notice[]>

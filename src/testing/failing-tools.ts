@@ -18,10 +18,12 @@ export interface TestToolOptions extends Partial<
     'description' | 'hints' | 'timeout' | 'retry' | 'onCrash' | 'concurrency' | 'limits'
   >
 > {
+  /** Name of the tool. */
   readonly name?: string
 }
 
 type Input = { [key: string]: Json }
+/** A tool for tests. */
 export type TestTool<T> = Tool<Input, T>
 
 function buildTool<T>(

@@ -3,6 +3,7 @@
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Clock } from '../core/clock.ts'
 
+/** A clock that only a test moves. */
 export interface ManualClock extends Clock {
   /** Moves time forward, fires due timers in order, each at its instant, and lets the woken code run. */
   advance(by: Duration): Promise<void>
@@ -15,6 +16,14 @@ async function settle(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await new Promise((resolve) => setImmediate(resolve))
 }
 
+/**
+ * A clock that only moves when a test advances it: timeouts, sleeps and schedules need no real time.
+ *
+ * @example
+ * const clock = manualClock()
+ * const runtime = await createRuntime({ store: 'memory:', clock })
+ * await clock.advance('1h')
+ */
 export function manualClock(start = Date.UTC(2026, 0, 1)): ManualClock {
   let now = start
   let order = 0

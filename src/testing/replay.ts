@@ -30,6 +30,7 @@ import { withBody } from '../tools/derive-tool.ts'
 import { type ManualClock, manualClock } from './manual-clock.ts'
 import { isReserved, stepKeys, stepPrefix, waitNames } from '../store/journal-keys.ts'
 
+/** The options of replay(). */
 export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | 'output' | 'hooks'> {
   /** The current tools. */
   readonly tools: readonly Tool[]
@@ -40,19 +41,27 @@ export interface ReplayOptions extends Pick<RuntimeOptions, 'keys' | 'sizes' | '
   readonly effects?: boolean
 }
 
+/** How one call behaved in a replay. */
 export interface ReplayedCall {
+  /** The model's id of the call. */
   readonly callId: string
+  /** Its batch. */
   readonly batch: string
+  /** Name of the tool. */
   readonly tool: string
   /** `run`: the body ran. `checked`: only the arguments were checked. `skipped`: neither; `why` has the reason. */
   readonly how: 'run' | 'checked' | 'skipped'
+  /** What differs, or why it was not replayed. */
   readonly why?: string
   /** Empty if nothing differs. */
   readonly differences: readonly string[]
 }
 
+/** The result of replay(). */
 export interface Replay {
+  /** True if every call behaved as recorded. */
   readonly same: boolean
+  /** One entry per replayed call. */
   readonly calls: readonly ReplayedCall[]
   /** The differences call by call, for people. */
   readonly text: string
@@ -70,6 +79,14 @@ export const replayOptions = {
   hooks: option.array,
 } satisfies OptionTable<ReplayOptions>
 
+/**
+ * Runs the recorded calls of a session again with the given tools and reports what differs. Recorded steps and waits
+ * return
+ * their recorded values, so no effect happens twice.
+ *
+ * @example
+ * const { same, calls } = await replay(session, { tools: [refund] })
+ */
 export async function replay(of: Session | Recording, options: ReplayOptions): Promise<Replay> {
   checkRequiredOptions(options, replayOptions, 'replay()')
   const recording = 'recording' in of ? await of.recording() : of

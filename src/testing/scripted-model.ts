@@ -13,19 +13,27 @@ import {
 } from '../models/model.ts'
 import { defined, encode, type Json } from '../core/tool-value.ts'
 
+/** A call that a scripted model requests. */
 export interface ScriptedCall {
+  /** Name of the tool. */
   readonly name: string
   /** The arguments, or their JSON text as the model would write it. Default: {}. */
   readonly input?: unknown
+  /** Id of the call. Default: a generated one. */
   readonly id?: string
 }
 
+/** One answer of a scripted model. */
 export interface ScriptedLine {
   /** This line is used whenever the last message matches. Lines without `when` are used in order, one per answer. */
   readonly when?: string | RegExp
+  /** The text of the answer. */
   readonly say?: string
+  /** Reasoning before it. */
   readonly think?: string
+  /** Calls it requests. */
   readonly call?: ScriptedCall | readonly ScriptedCall[]
+  /** Tokens it reports. Default: estimated from the texts. */
   readonly usage?: Partial<Usage>
   /** Fails this many times before it answers, counted in this process. */
   readonly fails?: {
@@ -37,7 +45,9 @@ export interface ScriptedLine {
   }
 }
 
+/** What a scripted model is asked, for lines that are functions. */
 export interface Seen {
+  /** The whole request. */
   readonly request: ModelRequest
   /** Text of the last message. */
   readonly last: string
@@ -48,6 +58,7 @@ export interface Seen {
 /** A string is the answer text; a function chooses its answer by the request. */
 export type Line = string | ScriptedLine | ((seen: Seen) => string | ScriptedLine)
 
+/** A model that answers from a script, and what it was asked. */
 export interface ScriptedModel extends Model {
   /** Number of requests in this process, failures included. */
   readonly asked: number
@@ -55,9 +66,13 @@ export interface ScriptedModel extends Model {
   readonly requests: readonly ModelRequest[]
 }
 
+/** The options of scriptedModel(). */
 export interface ScriptedModelOptions {
+  /** Default: 'scripted'. */
   readonly name?: string
+  /** Size of its context window. Default: not known. */
   readonly contextTokens?: number
+  /** Prices, for tests of costs. */
   readonly price?: ModelPrice
   /** Awaited before each answer, for tests that need a slow model. */
   readonly wait?: (seen: Seen, signal: AbortSignal) => Promise<void>
@@ -70,6 +85,13 @@ export const scriptedModelOptions = {
   wait: option.func,
 } satisfies OptionTable<ScriptedModelOptions>
 
+/**
+ * A model that answers from a script, for tests and demos without a network.
+ *
+ * @example
+ * const model = scriptedModel([{ call: { name: 'refund', input: { order: 'A1' } } }, 'Done.'])
+ * await session.turn({ model, message: 'Refund order A1' }).outcome
+ */
 export function scriptedModel(lines: readonly Line[], options: ScriptedModelOptions = {}): ScriptedModel {
   checkOptions(options, scriptedModelOptions, 'scriptedModel()')
   const { name = 'scripted', contextTokens, price, wait } = options

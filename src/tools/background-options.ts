@@ -18,6 +18,7 @@ export interface TaskEvent {
   readonly wake?: boolean
 }
 
+/** How a tool runs as a task, where that differs from a normal call. */
 export interface Background<Input, R> {
   /** The body for background runs. Default: the tool's `execute`. */
   readonly execute?: (input: Input, ctx: ToolContext & { readonly task: TaskContext }, sink: TaskSink) => R | Promise<R>

@@ -19,18 +19,22 @@ export interface OpenAIFunction {
   readonly parameters: JsonSchema
   readonly strict: boolean
 }
+/** A tool of the chat API. */
 export interface OpenAIChatTool {
   readonly type: 'function'
   readonly function: OpenAIFunction
 }
+/** A tool of the responses API. */
 export interface OpenAIResponsesTool extends OpenAIFunction {
   readonly type: 'function'
 }
+/** Which API of OpenAI the format is for. */
 export type OpenAIApi = 'chat' | 'responses'
 export const openaiApi = option.required(option.oneOf('chat', 'responses'))
 
 export type ObjectSchema = JsonSchema & { type: 'object' }
 
+/** A tool in Anthropic's format. */
 export interface AnthropicTool {
   name: string
   description: string
@@ -76,6 +80,12 @@ export interface ToOpenAI<Api extends OpenAIApi = OpenAIApi> {
 
 export const toOpenAIOptions = { api: openaiApi, strict: option.func } satisfies OptionTable<ToOpenAI>
 
+/**
+ * The tools in the format of OpenAI's chat or responses API.
+ *
+ * @example
+ * await openai.responses.create({ model, input, tools: toOpenAI(session.tools, { api: 'responses' }) })
+ */
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI<'chat'>): OpenAIChatTool[]
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI<'responses'>): OpenAIResponsesTool[]
 export function toOpenAI(tools: readonly Tool[], options: ToOpenAI): (OpenAIChatTool | OpenAIResponsesTool)[]
@@ -95,6 +105,12 @@ export function toOpenAI(tools: readonly Tool[], options: ToOpenAI): (OpenAIChat
   })
 }
 
+/**
+ * The tools in Anthropic's format.
+ *
+ * @example
+ * await anthropic.messages.create({ model, messages, tools: toAnthropic(session.tools) })
+ */
 export function toAnthropic(tools: readonly Tool[]): AnthropicTool[] {
   return listableTools(tools).map(({ name, description, input, examples }) => ({
     name,
@@ -126,6 +142,7 @@ export function toMcp(tools: readonly Tool[]): McpTool[] {
   })
 }
 
+/** A tool of either API. */
 export type OpenAITool =
   | {
       readonly type?: string
@@ -142,12 +159,28 @@ export type OpenAITool =
       readonly parameters?: object | null
     }
 
+/**
+ * Makes a Pawl tool from a definition in the format of OpenAI's chat or responses API. `terms` adds what that format
+ * lacks,
+ * such as hints and timeouts.
+ *
+ * @example
+ * const search = fromOpenAI(definition, ({ query }) => index.search(query), { hints: { readOnly: true } })
+ */
 export function fromOpenAI<R>(definition: OpenAITool, execute: Body<R>, terms: ToolTerms = {}): ConvertedTool<R> {
   const { name, description, parameters } = 'function' in definition ? definition.function : definition
   checkOptions(terms, toolTermOptions, 'fromOpenAI()', 'tool_invalid')
   return convertedTool(name, description, parameters, execute, terms)
 }
 
+/**
+ * Makes a Pawl tool from a definition in Anthropic's format. `terms` adds what that format lacks, such as hints and
+ * timeouts.
+ *
+ * @example
+ * const search = fromAnthropic({ name: 'search', input_schema: schema }, ({ query }) => index.search(query), { hints: {
+ * readOnly: true } })
+ */
 export function fromAnthropic<R>(
   definition: {
     readonly name: string
@@ -248,7 +281,9 @@ export const attachmentText = ({ id, mediaType, bytes, name }: AttachmentRef): s
 export const filesNotice = (count: number): string =>
   noticeHeader(`These are the files of the results above, in their order (${count}).`)
 
+/** Reads the bytes of attachments; `session.attachments` is one. */
 export interface AttachmentReader {
+  /** Reads the bytes. */
   read(attachment: Attachment): Promise<Uint8Array>
 }
 

@@ -13,14 +13,19 @@ import { type Entry, combineLayers, createLayer, type Toolset } from './toolset.
 
 /** A tool as `runtime.tools.list()` returns it. */
 export interface ToolListing {
+  /** Name of the tool. */
   readonly name: string
+  /** Id of the tool. */
   readonly id: string
+  /** Title for people. */
   readonly title: string | undefined
   /** Until the tool is resolved this is the text from the provider's list, not the pinned text. */
   readonly description: string
   /** Changes when the model-visible definition changes. Undefined until the tool is resolved from its provider. */
   readonly fingerprint: string | undefined
+  /** Its effective hints; undefined until it is resolved. */
   readonly hints: Hints | undefined
+  /** True if models cannot call it. */
   readonly internal: boolean
   /** Name of the provider; undefined for the runtime's own tools. */
   readonly provider: string | undefined

@@ -6,6 +6,7 @@ import { PawlError } from '../core/errors.ts'
 import { type Control, isControl, type Outcome } from '../core/outcome.ts'
 import { type Attachment, isAttachment, type Json, toRecordedForm } from '../core/tool-value.ts'
 
+/** Options of result(). */
 export interface ResultOptions {
   /** Recorded for people and programs; never shown to the model. */
   readonly raw?: unknown
@@ -29,8 +30,11 @@ export interface ResultOptions {
 
 declare const valueType: unique symbol
 
+/** The return value of result(). */
 export class ToolResult<T> {
+  /** The value. */
   readonly value: T
+  /** What goes with it. */
   readonly options: ResultOptions
   declare readonly [valueType]?: T
   constructor(value: T, options: ResultOptions) {
@@ -51,6 +55,14 @@ export const resultOptions = {
   reveals: option.boolean,
 } satisfies OptionTable<ResultOptions>
 
+/**
+ * Returns a value from a body together with more: files for the model, data for programs, a cost, an instruction to the
+ * turn.
+ *
+ * @example
+ * return result({ rows: 12 }, { attachments: [ctx.attachments.create(png, { mediaType: 'image/png' })], summary: 'Chart
+ * drawn' })
+ */
 export function result<T>(value: T, options: ResultOptions = {}): ToolResult<T> {
   checkOptions(options, resultOptions, 'result()', 'value_invalid')
   return new ToolResult(value, options)
@@ -58,6 +70,7 @@ export function result<T>(value: T, options: ResultOptions = {}): ToolResult<T> 
 
 /** The return value of connectionRequired(). The call waits until the provider is connected. */
 export class RequiredConnection {
+  /** Name of the provider. */
   readonly provider: string
   /** Shown to the person who is asked to connect. */
   readonly message: string | undefined

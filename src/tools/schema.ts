@@ -10,6 +10,7 @@ import { compileJsonSchema } from './json-schema/compile.ts'
 import { type CheckResult, type JsonSchema, pathText, type Problem, describeReceived } from './validation-problem.ts'
 
 export type { CheckResult, JsonSchema, Problem } from './validation-problem.ts'
+/** A schema: Standard Schema (zod, valibot, arktype) or plain JSON Schema. */
 export type AnySchema = StandardSchemaV1<unknown, unknown> | JsonSchema
 
 declare const typed: unique symbol

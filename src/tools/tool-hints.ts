@@ -2,6 +2,7 @@
 
 import { option, type OptionTable } from '../core/check-options.ts'
 
+/** What a tool does to the world. Policies, scheduling, recovery and retries read them. */
 export interface Hints {
   /** Has no side effects. */
   readonly readOnly?: boolean

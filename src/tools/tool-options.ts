@@ -17,6 +17,7 @@ export interface Timeouts {
   readonly queue?: Duration
 }
 
+/** Retry policy: exponential backoff with jitter. */
 export interface Retry {
   /** Total number of attempts, including the first. */
   readonly attempts: number
@@ -32,14 +33,19 @@ export interface RetryPolicy {
   readonly capMs: number
 }
 
+/** So many calls per period. */
 export interface Rate {
+  /** Maximum number of calls. */
   readonly count: number
+  /** Length of the period. */
   readonly per: Duration
 }
 
+/** Limits on the calls of one tool. */
 export interface ToolLimits {
   /** Maximum number of calls of this tool that run concurrently. */
   readonly concurrent?: number
+  /** Maximum number of calls per period. */
   readonly rate?: Rate
 }
 

@@ -6,16 +6,21 @@ import { toolNamePattern, type Tool } from './tool.ts'
 
 /** The listing of a tool, known before the tool itself is resolved. */
 export interface Manifest {
+  /** Name of the tool. */
   readonly name: string
   /** Default: the name. See ToolDefinition. */
   readonly id?: string
+  /** Title for people. */
   readonly title?: string
+  /** Description for the model. */
   readonly description: string
+  /** Hints of the provider. They lower no risk class unless the provider is trusted. */
   readonly hints?: Hints
   /** See ToolDefinition. Set here, it applies before the tool is resolved. */
   readonly sensitive?: boolean
 }
 
+/** A live source of tools, such as an MCP server. */
 export interface Provider {
   /** Identifies the provider in records and logs. Must stay the same across restarts. */
   readonly name: string

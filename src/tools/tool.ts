@@ -55,26 +55,37 @@ export type Prepared =
 
 /** The owner of the call, for `approval` and `preview`. */
 export interface ApprovalFacts {
+  /** Tenant of the session. */
   readonly tenant: string
+  /** Id of the session. */
   readonly session: string
+  /** The person or service the call is made for. */
   readonly principal: string | null
+  /** The model's id of the call. */
   readonly callId: string
 }
 
+/** What `preview` returns: a sentence, or a sentence with details. Undefined: a preview built from the arguments. */
 export type PreviewGiven =
   | string
   | { readonly summary: string; readonly details?: string; readonly format?: 'text' | 'markdown' | 'diff' }
   | undefined
 
+/** The options of tool(). */
 export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = AnySchema> {
   /** Identifies the tool in records. Default: the name. Keep the id when you rename a tool. */
   readonly id?: string
+  /** The name models use: 1 to 64 characters of A-Z a-z 0-9 _ -. */
   readonly name: string
+  /** Title for people. Default: the name. */
   readonly title?: string
+  /** Tells the model what the tool does and when to use it. */
   readonly description: string
+  /** Schema of the arguments, which must be an object: Standard Schema (zod, valibot, arktype) or JSON Schema. */
   readonly input: S
   /** Schema of the result. A mismatch is an error of the tool, not of the model. */
   readonly output?: O
+  /** What the tool does to the world: readOnly, destructive, idempotent, openWorld. Default: none. */
   readonly hints?: Hints
   /**
    * Whether a person must approve: always, never, or decided by a function of the final arguments that returns 'ask',
@@ -100,6 +111,7 @@ export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = An
    * batch.
    */
   readonly concurrency?: 'parallel' | 'exclusive' | { readonly key: (input: InputOf<S>) => string }
+  /** Limits on concurrent calls and on the rate. Default: none. */
   readonly limits?: ToolLimits
   /**
    * Whether the schema is hidden until the model searches for the tool: never, with many tools (`auto`, the default),
@@ -148,32 +160,59 @@ export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = An
 /** A tool needs `execute`, unless the client runs it. */
 type WithBody = { readonly execute: object } | { readonly client: true }
 
+/** A tool made with tool(): its definition, checked and compiled. Pass it to createRuntime() or to a session. */
 export interface Tool<Ask = unknown, Output = unknown> {
+  /** Identifies the tool in records. */
   readonly id: string
+  /** The name models use. */
   readonly name: string
+  /** Title for people. */
   readonly title: string | undefined
+  /** Description for the model. */
   readonly description: string
+  /** Compiled schema of the arguments. */
   readonly input: CompiledSchema
+  /** Compiled schema of the result, if there is one. */
   readonly output: CompiledSchema | undefined
+  /** See ToolDefinition.hints. */
   readonly hints: Hints
+  /** See ToolDefinition.approval. */
   readonly approval: 'always' | 'never' | ((input: never, about: ApprovalFacts) => unknown) | undefined
+  /** See ToolDefinition.preview. */
   readonly preview: ((input: never, about: ApprovalFacts) => PreviewGiven | Promise<PreviewGiven>) | undefined
+  /** See ToolDefinition.onUnknown. */
   readonly onUnknown: 'settle' | 'ask'
+  /** Its timeouts. */
   readonly clocks: Timeouts
+  /** Its retry policy; undefined if it is not retried. */
   readonly retry: RetryPolicy | undefined
+  /** See ToolDefinition.onCrash; undefined if it follows the hints. */
   readonly onCrash: OnCrash | undefined
+  /** See ToolDefinition.concurrency. */
   readonly concurrency: Concurrency
+  /** See ToolDefinition.limits. */
   readonly limits: ToolLimits
+  /** See ToolDefinition.defer. */
   readonly defer: Defer
+  /** See ToolDefinition.narrate. */
   readonly narrate: Narrate<never> | undefined
+  /** See ToolDefinition.examples. */
   readonly examples: readonly unknown[]
+  /** See ToolDefinition.version. */
   readonly version: string | undefined
+  /** See ToolDefinition.upgrade. */
   readonly upgrade: ((recorded: { args: Json; version: string | undefined }) => unknown) | undefined
+  /** See ToolDefinition.internal. */
   readonly internal: boolean
+  /** See ToolDefinition.sensitive. */
   readonly sensitive: boolean
+  /** See ToolDefinition.repair. */
   readonly repair: ((raw: string) => unknown) | undefined
+  /** See ToolDefinition.prepare. */
   readonly prepare: ((input: never, ctx: ToolContext) => unknown) | undefined
+  /** See ToolDefinition.reconcile. */
   readonly reconcile: ((input: never, ctx: ToolContext) => unknown) | undefined
+  /** See ToolDefinition.cancel. */
   readonly cancel: ((wait: CancelledWait<never>, ctx: ToolContext) => unknown) | undefined
   /** The client runs the tool. */
   readonly client: boolean
@@ -185,6 +224,7 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly afterMs: number | undefined
   /** Events that it may emit as a task. */
   readonly events: ReadonlyMap<string, CompiledEvent>
+  /** See ToolDefinition.execute. */
   readonly execute: (input: never, ctx: ToolContext) => unknown
   /**
    * Set if the tool comes from a provider. Its `hints` are the provider's; the tool's own `hints` keep only the trusted
@@ -242,6 +282,20 @@ export const toolOptions = {
   execute: option.func,
 } satisfies OptionTable<ToolDefinition<never, never>>
 
+/**
+ * Defines a tool: its contract for the model, how it runs, and its body. Mistakes in the definition throw
+ * `tool_invalid`
+ * here, not during a call.
+ *
+ * @example
+ * const refund = tool({
+ *   name: 'refund',
+ *   description: 'Refund an order',
+ *   input: z.object({ order: z.string(), cents: z.number() }),
+ *   approval: 'always',
+ *   execute: ({ order, cents }, ctx) => ctx.step('refund', () => shop.refund(order, cents, ctx.idempotencyKey)),
+ * })
+ */
 export function tool<const S extends AnySchema, R extends Returned<O>, const O extends AnySchema = AnySchema>(
   definition: ToolDefinition<S, R, O> & WithBody,
 ): Tool<CallerInputOf<S>, OutputOf<Awaited<R>>> {

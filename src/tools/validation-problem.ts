@@ -2,6 +2,7 @@
 
 import { isAttachment, type Json } from '../core/tool-value.ts'
 
+/** A plain JSON Schema (draft-07 or 2020-12). */
 export type JsonSchema = { [key: string]: Json }
 
 export interface Problem {

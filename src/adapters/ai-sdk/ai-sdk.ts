@@ -27,6 +27,7 @@ export type { AiToolTerms } from './wrap-tools.ts'
 export type { BatchNamer } from './collect-parallel-calls.ts'
 export type { AiExecution, AiMessage, AiModelOutput, AiSchema, AiSession, AiTool, AnyAiTool } from './sdk-types.ts'
 
+/** The options of aiTools(). */
 export interface AiToolsOptions {
   /** The tools to expose. Default: the tools of the session. */
   readonly tools?: readonly Tool[]
@@ -78,6 +79,7 @@ async function runCall(
 }
 
 type ToolsLike = Readonly<Record<string, AnyAiTool>>
+/** Pawl options per tool, by name. */
 export type Overrides<T> = { readonly [K in keyof T]?: AiToolTerms }
 
 /** Converts SDK tools for `createRuntime({ tools })`. Tools without an `execute` are left out. */

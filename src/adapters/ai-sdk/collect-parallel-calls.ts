@@ -5,6 +5,7 @@ import { createHash } from 'node:crypto'
 import type { CallAsk, CallOutcome } from '../../index.ts'
 import type { AiExecution, AiMessage, AiSession } from './sdk-types.ts'
 
+/** Names the batch of the calls that one model message requests. */
 export type BatchNamer = (messages: readonly AiMessage[]) => string
 
 interface PendingCall {

@@ -11,6 +11,7 @@ export type AiSession = Pick<Session, 'id' | 'tenant'> & {
   readonly attachments?: AttachmentReader
 }
 
+/** A message of the AI SDK. */
 export interface AiMessage {
   readonly role: string
   readonly content: unknown
@@ -35,6 +36,7 @@ export interface AnyAiTool {
   readonly toModelOutput?: unknown
 }
 
+/** The output of a tool for a model, as the AI SDK defines it. */
 export type AiModelOutput =
   | { type: 'text'; value: string }
   | {
@@ -60,6 +62,7 @@ export interface AiSchema {
   readonly validate: undefined
 }
 
+/** A tool of the AI SDK. */
 export interface AiTool {
   readonly description: string
   readonly title?: string

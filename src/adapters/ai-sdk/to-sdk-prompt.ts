@@ -18,6 +18,7 @@ type AiResult = {
   output: { type: 'text' | 'error-text'; value: string } | { type: 'content'; value: (AiText | AiFile)[] }
 }
 
+/** A message of an AI SDK prompt. */
 export type AiPromptMessage =
   | { role: 'system'; content: string }
   | { role: 'user'; content: (AiText | AiFile)[] }

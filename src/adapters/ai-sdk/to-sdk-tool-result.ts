@@ -8,6 +8,7 @@ import type { AiModelOutput } from './sdk-types.ts'
 /** A call that did not succeed. The SDK turns it into a `tool-error` part and sends `String(error)` to the model. */
 export class OutcomeError extends Error {
   override readonly name = 'OutcomeError'
+  /** How the call ended. */
   readonly outcome: CallOutcome
   constructor(outcome: CallOutcome) {
     super(plainText(outcome.parts))

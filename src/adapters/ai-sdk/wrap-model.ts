@@ -32,8 +32,11 @@ export interface AiLanguageModel {
 // oxlint-disable-next-line typescript/no-explicit-any -- many shapes, discriminated by their type
 export type AiStreamPart = { readonly type: string } & Record<string, any>
 
+/** The request of the AI SDK to a model, as far as it is used. */
 export interface AiCallOptions {
+  /** The conversation. */
   prompt: AiPromptMessage[]
+  /** The tools the model may call. */
   tools?: {
     type: 'function'
     name: string
@@ -41,17 +44,27 @@ export interface AiCallOptions {
     inputSchema: Record<string, unknown>
     inputExamples?: { input: never }[]
   }[]
+  /** Whether it may call tools. */
   toolChoice?: { type: 'auto' } | { type: 'none' }
+  /** Maximum length of the answer. */
   maxOutputTokens?: number
+  /** Randomness. */
   temperature?: number
+  /** Nucleus sampling. */
   topP?: number
+  /** Makes answers repeatable, where the provider can. */
   seed?: number
+  /** Texts at which the model stops. */
   stopSequences?: string[]
+  /** How much it thinks. */
   reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high'
+  /** Options of the provider. */
   providerOptions?: Record<string, Record<string, never>>
+  /** Aborts the request. */
   abortSignal?: AbortSignal
 }
 
+/** The options of aiModel(). */
 export interface AiModelOptions {
   /** Name of the model in records. Default: 'provider/model'. */
   readonly name?: string
@@ -96,6 +109,13 @@ export const aiModelOptions = {
   filesInResults: option.boolean,
 } satisfies OptionTable<AiModelOptions>
 
+/**
+ * Makes a Pawl model from a model of the AI SDK.
+ *
+ * @example
+ * const model = aiModel(anthropic('claude-sonnet-4-5'))
+ * await session.turn({ model, message: 'Hello' }).outcome
+ */
 export function aiModel(model: AiLanguageModel, options: AiModelOptions = {}): Model {
   checkOptions(options, aiModelOptions, 'aiModel()')
   const candidate = (

@@ -7,6 +7,7 @@ import { checkOptions, option, type OptionTable } from '../../core/check-options
 import { type ToolTerms, toolTermOptions } from '../../tools/convert-tool-formats.ts'
 import { type AiExecution, type AnyAiTool, type ValidationResult, isSdkSchema } from './sdk-types.ts'
 
+/** Pawl options for a tool of the AI SDK. */
 export interface AiToolTerms extends ToolTerms {
   /** Shows the model the messages of thrown errors, as the SDK does. Default: false; they go only to the log. */
   readonly showErrors?: boolean
@@ -16,6 +17,12 @@ type Execute = (input: unknown, options: AiExecution) => unknown
 
 export const aiToolTermOptions: OptionTable<AiToolTerms> = { ...toolTermOptions, showErrors: option.boolean }
 
+/**
+ * Makes a Pawl tool from a tool of the AI SDK. `options` adds what the SDK does not have, such as hints and approvals.
+ *
+ * @example
+ * const weather = fromAiSdk('weather', weatherTool, { hints: { readOnly: true } })
+ */
 export function fromAiSdk(name: string, of: AnyAiTool, options: AiToolTerms = {}): Tool {
   checkOptions(options, aiToolTermOptions, 'fromAiSdk()', 'tool_invalid')
   const { showErrors = false, ...terms } = options

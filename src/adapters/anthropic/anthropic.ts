@@ -40,11 +40,13 @@ export interface AnthropicMessage {
 
 type ImageType = 'image/jpeg' | 'image/png' | 'image/gif' | 'image/webp'
 
+/** A content block of a message. */
 export type AnthropicBlock =
   | { type: 'text'; text: string }
   | { type: 'image'; source: { type: 'base64'; media_type: ImageType; data: string } }
   | { type: 'document'; source: { type: 'base64'; media_type: 'application/pdf'; data: string }; title: string | null }
 
+/** A tool result block. */
 export interface AnthropicToolResult {
   type: 'tool_result'
   tool_use_id: string
@@ -81,7 +83,9 @@ function reopenJson(input: unknown): string {
   }
 }
 
+/** Options of anthropicResults(). */
 interface AnthropicResultsOptions {
+  /** Reads files, so that images and PDFs are sent. Default: files are only named. */
   readonly attachments?: AttachmentReader | undefined
 }
 const anthropicResultsOptions = { attachments: option.object } satisfies OptionTable<AnthropicResultsOptions>
@@ -124,10 +128,13 @@ async function blockOf(part: ModelPart, attachments: AttachmentReader | undefine
   return { type: 'image', source: { type: 'base64', media_type: mediaType as ImageType, data } }
 }
 
+/** The options of runAnthropic(). */
 export interface RunAnthropicOptions {
   /** Name of the batch. It must be stable across restarts, or calls run twice. Default: the id of the message. */
   readonly batch?: string
+  /** Cancels the calls. */
   readonly signal?: AbortSignal
+  /** Reads files, so that images and PDFs are sent. Default: files are only named. */
   readonly attachments?: AttachmentReader
 }
 

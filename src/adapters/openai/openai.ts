@@ -45,15 +45,18 @@ export interface OpenAISession {
   readonly attachments?: AttachmentReader
 }
 
+/** An assistant message of the chat API. */
 export interface OpenAIChatMessage {
   readonly tool_calls?: readonly { readonly type?: string; readonly id?: string }[] | null
 }
 
+/** A completion of the chat API. */
 export interface OpenAICompletion {
   readonly id: string
   readonly choices: readonly { readonly message: OpenAIChatMessage; readonly finish_reason?: string | null }[]
 }
 
+/** A response of the responses API. */
 export interface OpenAIResponse {
   readonly id: string
   readonly output: readonly { readonly type?: string }[]
@@ -63,25 +66,31 @@ export interface OpenAIResponse {
 /** A chat completion, its message, a response of the Responses API, or its output items. */
 export type OpenAIAnswer = OpenAICompletion | OpenAIChatMessage | OpenAIResponse | OpenAIResponse['output']
 
+/** A tool message of the chat API. */
 export interface OpenAIToolMessage {
   role: 'tool'
   tool_call_id: string
   content: string
 }
 
+/** A part of the output of a call, for the responses API. */
 export type OpenAIOutputPart =
   | { type: 'input_text'; text: string }
   | { type: 'input_image'; image_url: string; detail: 'auto' }
   | { type: 'input_file'; filename: string; file_data: string }
 
+/** The output of a call, for the responses API. */
 export interface OpenAICallOutput {
   type: 'function_call_output'
   call_id: string
   output: string | OpenAIOutputPart[]
 }
 
+/** Options of openaiTools(). */
 interface OpenAIToolsOptions<Api> {
+  /** Which API the tools are for. */
   readonly api: Api
+  /** Whether schemas are converted to strict mode where that is possible. Default: false. */
   readonly strict?: boolean
 }
 const openaiToolsOptions = {
@@ -251,12 +260,15 @@ async function nativePart(
   return { type: 'input_image', image_url: url, detail: 'auto' }
 }
 
+/** The options of runOpenAI(). */
 export interface RunOpenAIOptions {
   /** Name of the batch. It must be stable across restarts, or calls run twice. Default: the id of the answer. */
   readonly batch?: string
+  /** Cancels the calls. */
   readonly signal?: AbortSignal
   /** Set it if the tools were sent as `strict`. Default: false. */
   readonly strict?: boolean
+  /** Reads files, so that images and PDFs are sent. Default: files are only named. */
   readonly attachments?: AttachmentReader
 }
 

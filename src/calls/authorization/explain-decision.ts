@@ -13,16 +13,23 @@ import type { Foundation } from '../../engine/foundation.ts'
 import type { CallPorts } from '../ports.ts'
 import { scope } from '../async-context.ts'
 
+/** The call that runtime.explain() explains. It is not run. */
 export interface ExplainCall {
+  /** Name of the tool. */
   readonly tool: string
+  /** Its arguments. Default: {}. */
   readonly input?: unknown
+  /** Id of the session whose rules and tools apply. */
   readonly session: string
+  /** Default: 'default'. */
   readonly tenant?: string
+  /** The person or service the call would be made for. Default: null. */
   readonly principal?: string | null
   /** The policy of the session, if it has one. */
   readonly policy?: PolicyDefinition
 }
 
+/** The policy decision about a call, with every vote. */
 export interface Explained extends Explanation {
   /**
    * The result for the call. 'be refused': the tool is unknown or the input is invalid, so the policy is not evaluated.

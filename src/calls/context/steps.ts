@@ -154,6 +154,7 @@ export class StepError extends Error {
   override readonly name = 'StepError'
   /** The code of the error that the step threw, or `step_failed`. */
   readonly code: string
+  /** Id of the step that failed. */
   readonly step: string
   constructor(step: string, fault: { code: string; message: string }) {
     super(fault.message)

@@ -19,6 +19,7 @@ import { shortenText } from './truncate-text.ts'
 import { type ModelPart, projectOutcome } from '../../models/outcome-to-model-parts.ts'
 import { cleanValue } from './clean-terminal-text.ts'
 
+/** How much of a result a model sees; the rest is stored and can be read with read_output. */
 export interface OutputBudget {
   /** Limit in UTF-8 bytes. Default 16 KiB. */
   readonly bytes?: number

@@ -3,6 +3,7 @@
 import { option, type OptionTable } from '../../core/check-options.ts'
 import { type Rate, rateOption } from '../../tools/tool-options.ts'
 
+/** How many calls and tasks run at once, how many may queue, and rate limits. */
 export interface Limits {
   /** Concurrent calls in this process. Default 256. */
   readonly perWorker?: number

@@ -3,6 +3,7 @@
 import { option, type OptionTable } from '../../core/check-options.ts'
 import { PawlError } from '../../core/errors.ts'
 
+/** Quotas for the files of a session. */
 export interface FileQuotas {
   /** Maximum size of one file, in bytes (default 16 MiB). */
   readonly fileBytes: number

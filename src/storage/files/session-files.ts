@@ -41,6 +41,7 @@ export function openFiles({ store, clock, ids, of, folder, quotas, commit, fence
   return folder === undefined ? own : new FolderFiles({ ...parts, folder, own })
 }
 
+/** Where the files of sessions are, and their quotas. */
 export interface FilesSettings extends Partial<FileQuotas> {
   /** Returns an existing folder for the files of a session; undefined: use the store. Called in every process. */
   readonly folder?: (of: Scope) => string | undefined

@@ -12,6 +12,7 @@ import { planWrite, readMark, documentNames, type Refusal, type Row, parseRow, r
 import { writerFor, type Writer } from './write-value.ts'
 import { collections } from '../../store/collections.ts'
 
+/** Quotas for the values of a session. */
 export interface ValueQuotas {
   /** Maximum size of one value including its key, in bytes (default 256 KiB). */
   readonly valueBytes: number

@@ -227,6 +227,11 @@ class Tables {
 
 export const memoryStoreOptions = { clock: option.object }
 
+/**
+ * A store in memory: nothing survives the process. `createRuntime({ store: 'memory:' })` opens one; several runtimes
+ * that
+ * share one object act like workers on one database.
+ */
 export function memoryStore(options: { clock?: Clock } = {}): Store {
   checkOptions(options, memoryStoreOptions, 'memoryStore()')
   const { clock = systemClock } = options

@@ -41,6 +41,7 @@ import { BatchReader } from './batch-reads.ts'
 import { wrapErrors } from './errors.ts'
 import { bigintsAsNumbers } from './bigint-parser.ts'
 
+/** The options of postgresStore(). */
 export interface PostgresOptions {
   /**
    * `postgres://user:password@host/database`, a `pg` client configuration, or the application's pool, whose settings
@@ -66,6 +67,13 @@ const postgresOptions = {
   commit: option.oneOf('power', 'process'),
 } satisfies OptionTable<PostgresOptions>
 
+/**
+ * Opens a store on PostgreSQL. `createRuntime({ store: 'postgres://…' })` does the same; use this for its own options.
+ *
+ * @example
+ * const store = await postgresStore({ connection: 'postgres://localhost/agent', schema: 'pawl' })
+ * const runtime = await createRuntime({ store })
+ */
 export async function postgresStore(options: PostgresOptions): Promise<Store> {
   checkRequiredOptions(options, postgresOptions, 'postgresStore()')
   const { connection, schema = 'pawl', clock = systemClock, commit = 'power' } = options

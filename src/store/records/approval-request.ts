@@ -8,11 +8,15 @@ import type { AskKind, AskTerms } from './approval-wait-terms.ts'
 import type { Resolution, WaitRecord } from './call-record.ts'
 import { type Unknown } from '../../core/outcome.ts'
 
+/** The decision of one person. */
 export interface Vote {
+  /** Who decided. */
   readonly by: string
   /** The channel the vote came through: 'library', 'http', 'cli' … */
   readonly door: string
+  /** When, in milliseconds since 1970. */
   readonly at: number
+  /** Why, if they said so. */
   readonly reason?: string
 }
 
@@ -25,6 +29,7 @@ export interface QuorumTerms {
   readonly approvers: readonly (readonly string[])[]
 }
 
+/** What a call will do, for the person who decides. */
 export interface Preview {
   /** One plain sentence: what will happen. */
   readonly summary: string
@@ -85,6 +90,7 @@ export const decisionOf = (resolution: Resolution | null): DecisionRecord | null
 
 /** Result of a question, as returned to the body that asked. */
 export interface QuestionAnswer {
+  /** Whether it was answered, declined, or nobody answered in time. */
   readonly status: 'answered' | 'declined' | 'timed_out'
   /** The text, the choice, or the choices; the question's default after a timeout; null if there is none. */
   readonly answer: Json

@@ -176,6 +176,7 @@ export interface EventBodies {
   'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
 }
 
+/** The type of a recorded event, such as `call.settled`. The guide page about the feed lists all of them. */
 export type EventType = keyof EventBodies
 
 /** An event without subject and time. */
@@ -194,6 +195,7 @@ export type NewEvent = {
   }
 }[EventType]
 
+/** An event as it is stored: its type, the call it is about, when, and a small body. */
 export type EventRecord = NewEvent & {
   /** Position in the whole store: the cursor. An event never appears at a position that a reader has already passed. */
   readonly position: number

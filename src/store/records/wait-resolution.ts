@@ -129,6 +129,7 @@ export class WaitError extends Error {
   override readonly name = 'WaitError'
   /** `wait_timeout`, `wait_cancelled`, or the resolver's own code. */
   readonly code: string
+  /** How the wait ended: a failure or a cancellation. */
   readonly outcome: Outcome
 
   constructor(resolution: Exclude<Resolution, { value: unknown }>) {

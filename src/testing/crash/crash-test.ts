@@ -17,6 +17,7 @@ import { compareRuns, type CrashPoint, type CrashReport, type CrashRun, CrashTes
 import { childEnvVariable, type Orders } from './ipc-messages.ts'
 import { claimLabel, type CrashAt } from './crashing-store.ts'
 
+/** The options of crashTest(). */
 export interface CrashTestOptions {
   /** The module that exports the tool, such as `import.meta.resolve('./refund.ts')`. A child process loads it. */
   readonly module: string | URL

@@ -4,6 +4,7 @@ import { canonicalJson, canonicalText } from '../../core/canonical-json.ts'
 import type { Outcome } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
 
+/** One run of the call. */
 export interface CrashRun {
   /** Outcome of the call; null if it did not end. */
   readonly outcome: Outcome | null
@@ -11,6 +12,7 @@ export interface CrashRun {
   readonly effects: readonly Json[]
 }
 
+/** What happened when the worker was killed at one write. */
 export interface CrashPoint extends CrashRun {
   /** The n-th write of a run without a crash. */
   readonly write: number
@@ -24,17 +26,22 @@ export interface CrashPoint extends CrashRun {
   readonly differences: readonly string[]
 }
 
+/** The result of crashTest(). */
 export interface CrashReport {
+  /** Name of the tool. */
   readonly tool: string
   /** The run without a crash. */
   readonly clean: CrashRun
+  /** The writes of an undisturbed run, in order. */
   readonly writes: readonly string[]
+  /** One entry per place where the worker was killed. */
   readonly points: readonly CrashPoint[]
 }
 
 /** Thrown when a run after a crash differs. */
 export class CrashTestError extends Error {
   override readonly name = 'CrashTestError'
+  /** What went wrong, and where. */
   readonly report: CrashReport
 
   constructor(report: CrashReport) {

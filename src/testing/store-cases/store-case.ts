@@ -11,7 +11,9 @@ export type Need =
   /** Leases count by the clock given to the store, so that a case can advance it. */
   | 'given clock'
 
+/** One guarantee of the store port, as a test case. */
 export interface StoreCase {
+  /** The part of the port it is about. */
   readonly topic:
     | 'commit'
     | 'fence'
@@ -31,11 +33,15 @@ export interface StoreCase {
   readonly name: string
   /** Ids of the requirements that depend on it. */
   readonly promise?: readonly string[]
+  /** What the store must offer for this case. */
   readonly needs?: Need
+  /** Runs the case; rejects if the guarantee does not hold. */
   run(open: OpenStore): Promise<void>
 }
 
+/** A store under test. */
 export interface OpenedStore {
+  /** The store. */
   readonly store: Store
   /** Opens another handle on the same data and clock, even after the first was closed. Throws if the store cannot. */
   again(): Promise<Store>

@@ -32,6 +32,12 @@ export {
   titleOf,
 } from './store-case.ts'
 
+/**
+ * The guarantees of the store port as test cases, to check a store of your own.
+ *
+ * @example
+ * for (const each of storeCases) test(titleOf(each), () => each.run(open))
+ */
 export const storeCases: readonly StoreCase[] = [
   ...commitCases,
   ...fenceCases,

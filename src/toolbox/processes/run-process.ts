@@ -22,6 +22,7 @@ import { BoundedOutput } from './bounded-output.ts'
 import { findProgram, standardPath } from './find-program.ts'
 import { unwatchGroup, unwatchTree, watchTree } from './process-watcher.ts'
 
+/** The options of runProcess(). */
 export interface ProcessOptions {
   /** Default: the system clock. */
   readonly clock?: Clock | undefined
@@ -61,12 +62,15 @@ export const processOptions = {
   grace: option.duration,
 } satisfies OptionTable<ProcessOptions>
 
+/** How a process ended. */
 export interface ProcessEnd {
   /** The exit code; null when a signal ended it or nothing was started. */
   readonly code: number | null
   /** 'cancel' or 'timeout' if we ended it; else the signal that ended it; null if it exited by itself. */
   readonly killedBy: string | null
+  /** What it wrote to standard output, bounded. */
   readonly stdout: string
+  /** What it wrote to standard error, bounded. */
   readonly stderr: string
   /** True if a part of stdout or stderr was dropped; the text states how much and where. */
   readonly cut: boolean

@@ -13,6 +13,7 @@ import { jsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool } from '../../tools/tool.ts'
 import { requireArgument, withValueErrors } from '../values/value-tool-errors.ts'
 
+/** The options of toolbox.secrets(). */
 export interface SecretToolOptions {
   /** Lets the model read secrets: adds the operation `get`. Default: false. */
   readonly reveal?: boolean

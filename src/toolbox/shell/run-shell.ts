@@ -10,6 +10,7 @@ import type { Clock } from '../../core/clock.ts'
 import { runProcess } from '../processes/run-process.ts'
 import { ProcessStats } from './process-stats.ts'
 
+/** Limits on one run of the shell. */
 export interface ShellBounds {
   /** Bytes, for one process and for all of them together. Default: 2 GiB. */
   readonly memory: number

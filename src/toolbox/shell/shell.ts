@@ -18,6 +18,7 @@ import { runShell, type ShellBounds, type ShellEnd } from './run-shell.ts'
 import { type OutputLevel, outputLevels, shortenOutput, showOutput } from './format-output.ts'
 import { openWorkingFolder, workspacePath } from './working-folder.ts'
 
+/** The options of toolbox.shell(). */
 export interface ShellOptions {
   /** Returns the session's real folder, the same as `files: { folder }` of the runtime. Commands start there. */
   readonly folder: (of: { readonly tenant: string; readonly session: string }) => string | undefined
@@ -29,6 +30,7 @@ export interface ShellOptions {
   readonly shell?: string
   /** How much output the model sees if it does not set `output`. Default: 'auto'. */
   readonly output?: OutputLevel
+  /** Limits on time, output and the process. */
   readonly limits?: Partial<ShellBounds> & {
     /** Timeout of a command in the background. Default: '24h'. */
     readonly background?: Duration

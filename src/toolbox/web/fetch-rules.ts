@@ -7,6 +7,7 @@ import { type Clock, systemClock } from '../../core/clock.ts'
 import { isOwnAddress, isPublicAddress } from './public-address.ts'
 import { type HostList, compileHostList, hostOf } from './host-lists.ts'
 
+/** Limits on one fetch. */
 export interface WebLimits {
   /** Bytes of a response, both compressed and decompressed. Default: 5,000,000. */
   readonly bytes?: number
@@ -20,6 +21,7 @@ export interface WebLimits {
   readonly redirects?: number
 }
 
+/** The options of toolbox.web(). */
 export interface WebOptions {
   /** The only hosts that may be fetched. Default: every public host. */
   readonly allow?: HostList
@@ -32,6 +34,7 @@ export interface WebOptions {
   readonly trusted?: HostList
   /** Default: 80, 443, 8080 and 8443. */
   readonly ports?: readonly number[]
+  /** Limits on bytes, redirects and time. */
   readonly limits?: WebLimits
   /** Lets the model save a response as a file of the session. Default: false. */
   readonly saveFiles?: boolean

@@ -16,17 +16,23 @@ import type { Json } from '../../core/tool-value.ts'
 
 /** The current state of a task. */
 export interface Task {
+  /** The given or generated id. */
   readonly id: string
+  /** What started it: 'background_tool', 'scheduled', 'triggered' or 'monitor' (of a schedule). */
   readonly kind: string
+  /** Title for people. */
   readonly title: string
   /** Name of the tool that the task runs. */
   readonly tool: string
+  /** Where it is. */
   readonly state: TaskState
   /** A short text about the current activity. */
   readonly status: string | null
+  /** The last progress it reported; null if none. */
   readonly progress: TaskProgress | null
   /** The input the task requests from the session; questions to people are in the inbox. */
   readonly inputRequest: InputRequest | null
+  /** Files and links it produced so far. */
   readonly artifacts: readonly TaskArtifact[]
   /** One line about the outcome; null until the task has ended. */
   readonly summary: string | null
@@ -34,32 +40,45 @@ export interface Task {
   readonly outcome: Outcome | null
   /** Session files with the log and the result of the task; null if there are none. */
   readonly logPath: string | null
+  /** Path of its result in the files of the session; null if it has no files. */
   readonly resultPath: string | null
+  /** When the session is notified. */
   readonly wake: WakePolicy
   /** Id of the task that started it. */
   readonly parent: string | null
   /** Number of times the body was started. */
   readonly attempt: number
+  /** In milliseconds since 1970. */
   readonly createdAt: number
+  /** Start of the last attempt, in milliseconds since 1970; null if it has not started. */
   readonly startedAt: number | null
+  /** In milliseconds since 1970; null while it is open. */
   readonly finishedAt: number | null
+  /** When anything last changed, in milliseconds since 1970. */
   readonly updatedAt: number
   /** Id of its call in events. */
   readonly call: string
   /** The `meta` of its call, if it began as one that had some. */
   readonly meta?: Json
+  /** What it was started by and what it works with elsewhere. */
   readonly links: TaskStarters & TaskLinks
 }
 
+/** A message to or from a task. */
 export interface TaskMessage {
+  /** Identifies the message; `inReplyTo` refers to it. */
   readonly id: string
   /** `in`: to the task. `out`: from the task. */
   readonly direction: 'in' | 'out'
+  /** The text. */
   readonly text: string
+  /** Structured data, if any. */
   readonly data?: Json
+  /** Id of the request it answers. */
   readonly inReplyTo?: string
   /** The task waits for a reply to this message. */
   readonly asks?: true
+  /** When, in milliseconds since 1970. */
   readonly at: number
 }
 
@@ -67,14 +86,21 @@ export interface TaskMessage {
 export interface TaskEventRecord {
   /** Position, from 1. */
   readonly number: number
+  /** The declared type. */
   readonly type: string
+  /** The payload. */
   readonly payload: Json
+  /** When, in milliseconds since 1970. */
   readonly at: number
 }
 
+/** A task to start. */
 export interface StartTask {
+  /** The tool or its name. It must have `background`. */
   readonly tool: string | { readonly name: string }
+  /** Arguments of the tool. Default: {}. */
   readonly input?: unknown
+  /** Title for people. Default: that of the tool. */
   readonly title?: string
   /** Idempotency key: starting the same id twice gives one task. */
   readonly id?: string
@@ -94,8 +120,11 @@ export interface StartTask {
   readonly byModel?: boolean
 }
 
+/** Options of tasks.adopt(), which moves a running call to the background. */
 export interface AdoptTask {
+  /** Title for people. Default: that of the tool. */
   readonly title?: string
+  /** When the session is notified. Default: 'on_terminal'. */
   readonly wake?: WakePolicy
   /** Set for requests of a model: the move is refused (tasks_full) if the maximum number of tasks is open. */
   readonly byModel?: boolean
@@ -103,12 +132,17 @@ export interface AdoptTask {
 
 /** Selects one of several calls with the same id. */
 export interface CallAt {
+  /** The batch of the call. Default: ''. */
   readonly batch?: string
+  /** Which of several calls with the same id, counted from 0. Default: 0. */
   readonly occurrence?: number
 }
 
+/** Which tasks tasks.list() returns. Default: the newest 100. */
 export interface TaskQuery {
+  /** Only tasks in this state; `open`: those that have not ended. */
   readonly state?: TaskState | 'open'
+  /** Only tasks of this kind. */
   readonly kind?: string
   /** Maximum number of tasks. Default: 100, at most 500. */
   readonly limit?: number
@@ -116,6 +150,7 @@ export interface TaskQuery {
   readonly after?: string
 }
 
+/** Options of tasks.wait(). */
 export interface WaitForTask {
   /** After this time the current state of the task is returned. Default: none. */
   readonly timeout?: Duration
@@ -123,14 +158,18 @@ export interface WaitForTask {
   readonly until?: 'end' | 'input'
 }
 
+/** The answer of tasks.signal(). */
 export type SignalAnswer =
   | { readonly accepted: true; readonly number: number }
   | { readonly accepted: false; readonly why: string }
 
 /** When a scheduled task is due. Set exactly one of `cron` and `at`. */
 export interface When {
+  /** Five cron fields, for repeated runs. */
   readonly cron?: string
+  /** Time of a single run: milliseconds since 1970, a Date, or an RFC 3339 text. */
   readonly at?: string | number | Date
+  /** IANA time zone of the cron expression. Default: 'UTC'. */
   readonly timezone?: string
 }
 
@@ -149,6 +188,7 @@ export interface Tasks {
    * timeouts.
    */
   adopt(callId: string, how?: AdoptTask & CallAt): Promise<Task | null>
+  /** The task with this id; undefined if there is none. */
   get(id: string): Promise<Task | undefined>
   /** The result as a model reads it: redacted and truncated. Null until the task has ended. */
   result(id: string): Promise<string | null>
@@ -190,6 +230,7 @@ export interface SessionTasks extends Omit<Tasks, 'wait' | 'schedule'> {
 
 /** `ctx.task`: available to a body that runs as a task. */
 export interface TaskContext {
+  /** Id of the task. */
   readonly id: string
   /** Sets a short text about the current activity. */
   status(text: string): void
@@ -220,9 +261,14 @@ export interface TaskContext {
 
 /** The reporting methods of ctx and ctx.task, collected for background bodies. */
 export interface TaskSink {
+  /** Sets the status text. */
   status(text: string): void
+  /** Reports progress. */
   progress(progress: TaskProgress): void
+  /** Appends to the log of the task. */
   output(stream: string, text: string): void
+  /** Adds a file or link. */
   artifact: TaskContext['artifact']
+  /** Sends a message to the session. */
   message: TaskContext['message']
 }

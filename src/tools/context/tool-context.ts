@@ -8,6 +8,7 @@ import type { BodySecrets, SessionValues } from '../../core/session-values-inter
 import type { Attachment, Json, Recorded } from '../../core/tool-value.ts'
 import type { TaskContext, Tasks } from './task-interfaces.ts'
 
+/** Options of ctx.step(). */
 export interface StepOptions {
   /** Never run the step twice: if it is interrupted, it throws `step_unknown`. Costs one more write. Default: false. */
   readonly once?: boolean
@@ -20,6 +21,7 @@ export interface StepOptions {
 /** The recorded value of a step; null if its function returns nothing. */
 export type StepValue<T> = [T] extends [void | undefined] ? null : Recorded<T>
 
+/** ctx.step(): runs a function once and records its value; after a crash the recorded value is returned instead. */
 export interface Step {
   /** Runs `run` to success at most once per call; later attempts get the recorded value. */
   <T>(id: string, run: () => T | Promise<T>, options?: StepOptions): Promise<StepValue<T>>
@@ -32,6 +34,7 @@ export interface Step {
   ): Promise<StepValue<T>>
 }
 
+/** Options of ctx.later(). */
 export interface LaterOptions {
   /** Identifies the wait; required if a call has several. The same name gives the same wait and the same key. */
   readonly name?: string
@@ -48,6 +51,7 @@ export interface LaterOptions {
   readonly announce?: { readonly type: string; readonly payload?: unknown }
 }
 
+/** A question to a person. */
 export interface Question {
   /** The question. */
   readonly text: string
@@ -65,7 +69,9 @@ export interface Question {
   readonly name?: string
 }
 
+/** The answer to a question. */
 export interface QuestionAnswer {
+  /** Whether it was answered, declined, or nobody answered in time. */
   readonly status: 'answered' | 'declined' | 'timed_out'
   /** The text, the choice or the choices; null if there is none. After a timeout it is the default. */
   readonly answer: Json
@@ -82,8 +88,11 @@ export interface AskedQuestion {
   readonly [answerType]?: QuestionAnswer
 }
 
+/** A connected account, as a tool body gets it. */
 export interface Connection {
+  /** Name of the provider. */
   readonly provider: string
+  /** The secret token. It is redacted wherever it would be shown. */
   readonly token: string
   /** Milliseconds since 1970; null if unknown. */
   readonly expiresAt: number | null
@@ -104,18 +113,27 @@ export interface Later<T> {
 
 /** The argument of a tool's `cancel`: the open wait of a cancelled call, and the call's input. */
 export interface CancelledWait<Input> {
+  /** The key of the wait: stop the job that has it. */
   readonly key: string
+  /** Name of the wait. */
   readonly name: string
+  /** Arguments of the call. */
   readonly input: Input
 }
 
+/** Receives log lines. `fields` are structured data. */
 export interface Logger {
+  /** For developers. */
   debug(message: string, fields?: Record<string, unknown>): void
+  /** Normal events worth knowing. */
   info(message: string, fields?: Record<string, unknown>): void
+  /** Something an operator should look at. */
   warn(message: string, fields?: Record<string, unknown>): void
+  /** Something failed. */
   error(message: string, fields?: Record<string, unknown>): void
 }
 
+/** Stores and reads the bytes of attachments. */
 export interface Attachments {
   /** Stores the bytes and returns a reference that may appear anywhere in a value. */
   create(data: Uint8Array | string, about: { mediaType: string; name?: string }): Attachment
@@ -125,14 +143,17 @@ export interface Attachments {
 
 /** A page of the full text of a result. Offsets count UTF-8 bytes. */
 export interface OutputPage {
+  /** The text of the page. */
   readonly text: string
   /** Start of the page: the requested offset, moved back to the start of a character. */
   readonly offset: number
   /** Offset of the next page; null at the end. */
   readonly nextOffset: number | null
+  /** Size of the whole text. */
   readonly totalBytes: number
 }
 
+/** Reads complete results that a model saw shortened. */
 export interface Outputs {
   /**
    * Reads the output of a settled call of this session, by the handle in its truncated view. Default limit: one model
@@ -147,15 +168,21 @@ export interface Register {}
 /** The type that `createRuntime({ app })` returns for a session. */
 export type App = Register extends { app: infer Made } ? Made : unknown
 
+/** What a tool body gets besides its input: the identity of its call, and everything it can do durably. */
 export interface ToolContext {
+  /** Tenant of the session. */
   readonly tenant: string
+  /** Id of the session. */
   readonly session: string
+  /** The person or service the call is made for; null if none was given. */
   readonly principal: string | null
   /** The host's object from `createRuntime({ app })` for this session. Not recorded: every process creates its own. */
   readonly app: App
   /** Name of the frame of the turn that the call belongs to; null outside turns. */
   readonly frame: string | null
+  /** The batch of the call; '' if it had no name. */
   readonly batch: string
+  /** The model's id of the call. */
   readonly callId: string
   /** 1 for the first execution of the body; increases with each retry and recovery. */
   readonly attempt: number
@@ -169,6 +196,7 @@ export interface ToolContext {
   key(step: string): string
   /** Aborts on timeout, on cancellation, when the runtime closes, or when another worker takes over the call. */
   readonly signal: AbortSignal
+  /** Runs a function once and records its value: `await ctx.step('charge', () => bank.charge(…))`. */
   readonly step: Step
   /** Sleeps until a recorded time; after a restart it sleeps for the remaining time. Requires `onCrash: 'rerun'`. */
   sleep(duration: Duration): Promise<void>
@@ -195,7 +223,9 @@ export interface ToolContext {
   progress(progress: Progress): void
   /** Streams output to live subscribers, bounded in size, and resets the idle timeout. */
   output(text: string, stream?: string): void
+  /** Writes to the logger of the runtime, with the ids of the call. */
   readonly log: Logger
+  /** Stores and reads files that may be part of values. */
   readonly attachments: Attachments
   /** The full output of other calls whose view was truncated. */
   readonly outputs: Outputs
@@ -230,22 +260,30 @@ export interface ToolContext {
   turn(request: AgentTurn): Promise<AgentOutcome>
 }
 
+/** How far a call or task is. All fields are optional. */
 export type Progress = TaskProgress
 
 /** A model request of a body. */
 export interface CompletionRequest {
+  /** The user message. */
   readonly prompt: string
+  /** The system prompt. Default: none. */
   readonly instructions?: string
   /** Model name. Default: the model of the turn that the call belongs to, else the only configured model. */
   readonly model?: string
+  /** Maximum length of the answer. Default: that of the model. */
   readonly maxOutputTokens?: number
+  /** Randomness of the answer. Default: that of the model. */
   readonly temperature?: number
   /** Identifies the request within the body. Default: its position. */
   readonly name?: string
 }
 
+/** The answer of ctx.complete(). */
 export interface Completion {
+  /** The model's text. */
   readonly text: string
+  /** Tokens and cost of the request. */
   readonly usage: {
     readonly inputTokens: number
     readonly outputTokens: number
@@ -258,12 +296,17 @@ export interface Completion {
 
 /** A turn of an agent in its own session. */
 export interface AgentTurn {
+  /** The task, as a user message. */
   readonly message: string
+  /** The model, or the name of a model of the runtime. Default: that of the frame. */
   readonly model?: string | { readonly name: string }
   /** Name of a frame of the runtime. */
   readonly frame?: string
+  /** The system prompt. Default: that of the frame. */
   readonly instructions?: string
+  /** Names of the tools the agent may use. Default: those of the frame, or all. */
   readonly tools?: readonly string[]
+  /** Limits of the agent's turn; see TurnLimits. */
   readonly limits?: {
     readonly steps?: number
     readonly time?: Duration
@@ -274,9 +317,13 @@ export interface AgentTurn {
 
 /** The outcome of an agent's turn. */
 export type AgentOutcome = Outcome<{
+  /** How the turn ended. */
   readonly end: string
+  /** The agent's last text. */
   readonly text: string
+  /** The value of `finish`, or null. */
   readonly value: Json
+  /** Number of model answers. */
   readonly steps: number
 }>
 
@@ -288,7 +335,10 @@ export interface NamedTool<Ask, Output> {
 
 /** The outcome of a nested call. */
 export type NestedOutcome<T = Json> = Outcome<T> & {
+  /** Id of the nested call. */
   readonly callId: string
+  /** Name of the tool. */
   readonly name: string
+  /** How many times its body was started. */
   readonly attempts: number
 }

@@ -2,9 +2,12 @@
 
 import type { Json } from '../../core/tool-value.ts'
 
+/** Where a call is, for the text about it. */
 export type Phase = 'started' | 'waiting' | 'completed' | 'failed'
 
+/** What a narration function may use: the phase and, at the end, the outcome. */
 export interface Narrating {
+  /** Where the call is. */
   readonly phase: Phase
   /** The reader's locale: 'en', 'de', 'pt-BR'. */
   readonly locale: string
@@ -17,9 +20,13 @@ export type Narrate<Input> = (input: Input, about: Narrating) => string | undefi
 
 /** `{}` is replaced by the subject of the call. */
 export interface Narration {
+  /** Text while the call runs. */
   readonly started: string
+  /** Text after a success. */
   readonly completed: string
+  /** Text after a failure. */
   readonly failed: string
+  /** Text while it waits for a person or an external result. Default: that of `started` with an ellipsis. */
   readonly waiting?: string
 }
 

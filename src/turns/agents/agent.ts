@@ -12,11 +12,15 @@ import { jsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool, type ToolDefinition } from '../../tools/tool.ts'
 import { turnOptions } from '../turn-request.ts'
 
+/** The options of agent(). */
 export interface AgentDefinition extends Pick<AgentTurn, 'model' | 'frame' | 'instructions' | 'tools' | 'limits'> {
+  /** The name models use: 1 to 64 characters of A-Z a-z 0-9 _ -. */
   readonly name: string
+  /** Title for people. Default: the name. */
   readonly title?: string
   /** Description for the model that calls it. */
   readonly description: string
+  /** Whether a person must approve each use. Default: as the policy says. */
   readonly approval?: ToolDefinition<never, never>['approval'] & ('always' | 'never')
   /** Timeout, not counting time spent waiting for people. Default: 1 h. */
   readonly timeout?: Duration
@@ -35,6 +39,15 @@ export const agentOptions = {
   limits: turnOptions.limits,
 } satisfies OptionTable<AgentDefinition>
 
+/**
+ * Makes a tool that hands a task to another model, in a session of its own. It runs as a task too, and its calls obey
+ * the
+ * same policies.
+ *
+ * @example
+ * const researcher = agent({ name: 'research', description: 'Researches a question', model: 'small', tools:
+ * ['web_fetch'] })
+ */
 export function agent(definition: AgentDefinition): Tool<{ task: string }, Json> {
   checkRequiredOptions(definition, agentOptions, 'agent()', 'tool_invalid')
   const { name, title, description, approval, timeout = '1h', ...work } = definition
