@@ -130,7 +130,7 @@ async function encodePayload(
   if (checked && !checked.ok)
     throw new PawlError(
       'emit_invalid',
-      `The payload of '${type}' does not match its schema: ${describeProblems(checked.problems)}`,
+      `The payload of '${type}' does not match its schema: ${describeProblems(checked.problems)}. Nothing was recorded.`,
     )
   // Like a result, the payload must not contain secrets that the body received.
   const value = encode(withoutUsedSecrets(decode(encoded), connections))
