@@ -31,7 +31,7 @@ function loadSqlite(): Sqlite {
   throw new PawlError('node_unsupported', `This Node ${process.versions.node} was built without SQLite.`)
 }
 
-/** Before 22.20 and 24.6 Node does not bind positional values to numbered parameters (`?1`); there they get names. */
+/** Before 22.20 and 24.7 Node does not bind positional values to numbered parameters (`?1`); there they get names. */
 function connectorFor({ DatabaseSync: Database }: Sqlite): NonNullable<typeof connectTo> {
   const bindsNumbers = ((): boolean => {
     const db = new Database(':memory:')
