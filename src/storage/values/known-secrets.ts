@@ -22,7 +22,9 @@ export interface OpenKnownSecrets extends KnownSecrets {
 }
 
 export function openKnownSecrets({ store, redact }: Pick<Foundation, 'store' | 'redact'>): OpenKnownSecrets {
-  const sessions = new Map<string, ReadState | Promise<void>>()
+  const sessions = new Map<string, ReadState>()
+  /** Reads in progress, shared by all that ask meanwhile. */
+  const reads = new Map<string, Promise<void>>()
   /** Counts hints about writes of other processes: one of them may have set a secret. */
   let remoteWrites = 0
   const stopListening = store.onHint(({ outside }) => void (outside && remoteWrites++))
@@ -48,24 +50,21 @@ export function openKnownSecrets({ store, redact }: Pick<Foundation, 'store' | '
     if (session === '') return
     const key = lengthPrefixed(tenant, session)
     const known = sessions.get(key)
-    if (known instanceof Promise) return known
     if (known && known.remoteWrites === remoteWrites && known.dropped === redact.dropped) return
+    const current = reads.get(key)
+    if (current) return current
     // Taken before the read: a write during it causes another read.
     const before = remoteWrites
-    const done = (): void => {
+    const reading = chain(read({ tenant, session }), () => {
       sessions.delete(key)
       sessions.set(key, { remoteWrites: before, dropped: redact.dropped })
       const [oldest] = sessions.keys()
       if (sessions.size > maxSessions && oldest !== undefined) sessions.delete(oldest)
-    }
-    const reading = read({ tenant, session })
-    if (!(reading instanceof Promise)) return done()
-    const pending = reading.then(done, (error: unknown) => {
-      sessions.delete(key)
-      throw error
     })
-    sessions.set(key, pending)
-    return pending
+    if (!reading) return
+    const shared = reading.finally(() => reads.delete(key))
+    reads.set(key, shared)
+    return shared
   }
   return { ensure, refresh: async (of) => read(of), close: stopListening }
 }
