@@ -1,6 +1,6 @@
 // ctx.progress in a body that runs again: reports that repeat recorded work are held back.
 
-import { type Progress, retry, type Runtime, type Tool, type ToolContext } from 'pawl'
+import { type Duration, type Progress, retry, type Runtime, type Tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { ignoreResult } from '../../kit/interrupted-calls.ts'
 import { stores, workersOn } from '../../kit/open-runtime.ts'
@@ -22,7 +22,7 @@ describe.for(stores)('progress during replay on %s', ([, fresh]) => {
   const workers = workersOn(fresh)
   let wait: (ms: number) => Promise<void>
   /** Runs the call on a worker that dies after a while, then on another one. */
-  const overACrash = async (first: Tool, second: Tool, runs = '10s'): Promise<[number[], number[], Runtime]> => {
+  const overACrash = async (first: Tool, second: Tool, runs: Duration = '10s'): Promise<[number[], number[], Runtime]> => {
     const { store, open, clock } = workers()
     wait = (ms) => new Promise((resolve) => void clock.timer(ms, resolve))
     const dying = mortal(store)
