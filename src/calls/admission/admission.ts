@@ -102,8 +102,7 @@ function detectPoison(run: CallRun): ToSettle | null {
 /** An interrupted call waits in `recover`, after its backoff. */
 function awaitTrial({ execution, host, verdict }: CallRun): StageEnd {
   if (verdict || execution.interruptions === 0 || execution.interrupted) return null
-  const waiting = execution.awaitTrial(host.poisonAfter)
-  return waiting instanceof Promise ? waiting.then(() => null) : null
+  return chain(execution.awaitTrial(host.poisonAfter), () => null)
 }
 
 function checkInput(run: CallRun): StageEnd {
@@ -155,7 +154,9 @@ async function permitRecovered(run: CallRun): Promise<Permit> {
   const { input, verdict } = run
   const connection = await connectionDecision(run)
   const end = connection ?? (verdict ? await askIfUnknown(run, input, verdict) : await readFinding(run, input))
-  if (!end) return runAtRiskAgain(run.execution, () => permitByPolicy(run))
+  // A policy rarely kills a worker, so the first recovery does not pay for the write.
+  if (!end && run.execution.interruptions > 1) return runAtRiskAgain(run.execution, () => permitByPolicy(run))
+  if (!end) return permitByPolicy(run)
   return 'park' in end ? end : withNote(end, noteOfEdit(run, input))
 }
 

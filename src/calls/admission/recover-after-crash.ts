@@ -80,12 +80,9 @@ async function rerun(stage: StageContext, interrupted: Interruption): Promise<To
   return end
 }
 
-/**
- * Runs host code before the body. If workers died twice without progress, the next death during it counts against the
- * call. Before that the write is not worth its time.
- */
+/** Runs host code without the body. If a worker died before, the next death during it counts against the call. */
 export const runAtRiskAgain = <T>(execution: Execution, run: () => MaybePromise<T>): MaybePromise<T> =>
-  execution.interruptions > 1 ? execution.runAtRisk(async () => run()) : run()
+  execution.interruptions > 0 ? execution.runAtRisk(async () => run()) : run()
 
 /** A task, or a call moved to the background, waits before it runs again after a worker death. */
 async function backOffAfterCrash(

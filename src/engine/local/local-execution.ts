@@ -37,7 +37,7 @@ import { ApprovalWaits } from './waits/approval-waits.ts'
 import { AttachedWrites } from './leases/writes-with-next-commit.ts'
 import { CallSemaphores } from './leases/call-semaphores.ts'
 import { recordedCancel } from './cancellation/write-cancel.ts'
-import { countDeathWhile, deathMark, resetDeaths, restoreDeaths } from './leases/worker-deaths.ts'
+import { countDeathWhile, deathMark, markOfRest, resetDeaths, restoreDeaths } from './leases/worker-deaths.ts'
 import { CallTrial, notAtRiskWhile } from './leases/call-trial.ts'
 import { type SettleResult, LeasedCall } from './leases/leased-call.ts'
 import type { EngineState } from './engine-state.ts'
@@ -163,11 +163,11 @@ export class LocalExecution implements Execution {
 
   awaitTrial(poisonAfter: number): MaybePromise<void> {
     if (this.interruptions < Math.max(1, poisonAfter - 1)) return undefined
-    this.#trial = new CallTrial(this.leased, this.options.root, () => this.landed !== null || !this.isSuspended)
-    return this.#openBodyWaits.during(() => (this.#trial as CallTrial).enter())
+    const trial = new CallTrial(this.leased, this.options.root, () => this.landed !== null || !this.isSuspended)
+    this.#trial = trial
+    return this.#openBodyWaits.during(() => trial.enter())
   }
 
-  /** The execution has ended. */
   leaveTrial(): void {
     this.#trial?.leave()
   }
@@ -362,7 +362,7 @@ export class LocalExecution implements Execution {
   /** Releases the call for the next worker. */
   async handBack(): Promise<void> {
     // If the start was being written but the body did not run, the earlier progress is correct.
-    await this.leased.handBack(this.#progressBeforeStart)
+    await this.leased.handBack(this.#progressBeforeStart, markOfRest(this.leased))
   }
 
   async #recordInstant(key: string, inMs: number): Promise<number> {

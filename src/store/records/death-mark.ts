@@ -11,6 +11,8 @@ export interface Deaths {
   readonly ranMs: number
 }
 
+export const noDeaths: Deaths = { all: 0, counted: 0, ranMs: 0 }
+
 export interface DeathMark extends Deaths {
   /** Fence of the worker that runs code of the call; null if it only waits. */
   readonly fence: number | null

@@ -27,8 +27,9 @@ test('DUR-8: a death counts against a call only if it was alone', () => {
 
 test('DUR-8: a death does not count against a call that only waited in the dead worker', () => {
   const waited = { all: 1, counted: 1, ranMs: 1_000 }
-  expect(judgeDeaths(record({ deaths: 2, fence: 4 }), mark(waited), 'alone', 9)).toEqual(waited)
   expect(judgeDeaths(record(second), mark({ ...waited, fence: null }), 'alone', 9)).toEqual(waited)
+  // Of two dead workers, only the first had started it.
+  expect(judgeDeaths(record({ deaths: 3, fence: 4 }), mark(waited), 'alone', 9)).toMatchObject({ all: 2, counted: 2 })
   // Its worker handed it back: the store counted no death.
   expect(judgeDeaths(record({ deaths: 1, fence: 3 }), mark(waited), 'alone', 9)).toEqual(waited)
 })

@@ -3,7 +3,7 @@
 // from the mark: a step that is written before the code of a call runs again after a death. Progress resets the count.
 
 import type { CallRecord, StepRecord, WaitRecord } from '../../../store/records/call-record.ts'
-import { type DeathMark, type Deaths, parseDeathMark } from '../../../store/records/death-mark.ts'
+import { type DeathMark, type Deaths, noDeaths, parseDeathMark } from '../../../store/records/death-mark.ts'
 import { stepKeys } from '../../../store/journal-keys.ts'
 import type { Change } from '../../../store/store.ts'
 import type { LeasedCall } from './leased-call.ts'
@@ -19,8 +19,6 @@ export function hasOpenWait(steps: Iterable<StepRecord>, waits: Iterable<WaitRec
   for (const { resolution } of waits) if (resolution === null) return true
   return false
 }
-
-export const noDeaths: Deaths = { all: 0, counted: 0, ranMs: 0 }
 
 /** Before a trial, a worker must have been up this many times as long as the call ran before the last death. */
 const uptimeFactor = 5
@@ -41,6 +39,8 @@ export const requiredUptimeMs = ({ ranMs }: Deaths): number => boundedUptimeMs(u
 export function restoreDeaths(leased: LeasedCall, mark: StepRecord | undefined, blame: Blame = 'company'): void {
   leased.deaths = judgeDeaths(leased.request, mark, blame, leased.host.clock.now())
   leased.progress = { ...leased.progress, deaths: leased.deaths.all }
+  // The next worker must know this judgment, even if this one dies before the call runs.
+  if (leased.deaths.all > 1) markLazily(leased, false)
 }
 
 /** The deaths of a call that was just claimed. */
@@ -53,7 +53,8 @@ export function judgeDeaths(record: CallRecord, step: StepRecord | undefined, bl
     const ranMs = ranSince(record.startedAt ?? record.createdAt)
     return { all: Math.min(record.deaths, 2), counted: blame === 'alone' ? 1 : 0, ranMs }
   }
-  const hasRunAndDied = mark.fence === record.fence - 1 && record.deaths > mark.all
+  // The worker that wrote the mark ran the call and died. Workers after it only held the call, or they had written one.
+  const hasRunAndDied = mark.fence !== null && mark.fence < record.fence && record.deaths > mark.all
   if (!hasRunAndDied) return { all: mark.all, counted: mark.counted, ranMs: mark.ranMs }
   const ranMs = ranSince(step.at)
   return { all: mark.all + 1, counted: mark.counted + (isCounted(mark, blame, ranMs) ? 1 : 0), ranMs }
@@ -72,6 +73,10 @@ export function deathMark(leased: LeasedCall, isRunning: boolean, uptimeMs: numb
   const value = JSON.stringify(mark)
   return { call: request.uid, key: stepKeys.deaths, state: 'done', input: null, value, round: 0, at: host.clock.now() }
 }
+
+/** The mark of a call that is handed back: the next worker holds it, but this one no longer runs it. */
+export const markOfRest = (leased: LeasedCall): StepRecord[] =>
+  leased.deaths.all > 0 ? [deathMark(leased, false)] : []
 
 /** Applied with the end of a step: the call made progress, so earlier deaths were not its fault. */
 export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> & { readonly steps: StepRecord[] } {
