@@ -88,7 +88,7 @@ export interface RuntimeOptions {
    * logs see; code sees them unchanged. If it is a function, it is called every time.
    */
   readonly secrets?: Secrets
-  /** A call during which this many workers died is not run again. Default: 3. */
+  /** A call that this many workers died of is not run again. Deaths in company do not count. Default: 3. */
   readonly poisonAfter?: number
   /** How many calls run at once, how many may queue, and rate limits. */
   readonly limits?: Limits

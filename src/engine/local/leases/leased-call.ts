@@ -265,14 +265,14 @@ export class LeasedCall {
   }
 
   /** Releases the call with its current or the given progress, for the next worker. */
-  async handBack(as: CallProgress | null, steps: readonly StepRecord[]): Promise<void> {
+  async handBack(as: CallProgress | null, mark: Pick<Change, 'steps'>): Promise<void> {
     // A write that settles or parks the call may be under way; it must not be overwritten.
     if (this.releaseState === 'under way') await this.awaitRelease()
     if (this.releaseState !== 'not yet') return
     this.progress = as ?? this.progress
     // A running call keeps its slots; the next worker inherits them.
     const released = this.progress.state === 'running' ? noChange : this.releaseSlots()
-    await this.host.store.commit(this.fenced({ updateCall: this.update(true), ...released, steps, events: [] }))
+    await this.host.store.commit(this.fenced({ updateCall: this.update(true), ...released, ...mark, events: [] }))
   }
 
   /** Records what an abandoned attempt returned, even after the call has settled. */

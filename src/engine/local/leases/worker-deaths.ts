@@ -75,8 +75,8 @@ export function deathMark(leased: LeasedCall, isRunning: boolean, uptimeMs: numb
 }
 
 /** The mark of a call that is handed back: the next worker holds it, but this one no longer runs it. */
-export const markOfRest = (leased: LeasedCall): StepRecord[] =>
-  leased.deaths.all > 0 ? [deathMark(leased, false)] : []
+export const markOfRest = (leased: LeasedCall): Pick<Change, 'steps'> =>
+  leased.deaths.all > 0 ? { steps: [deathMark(leased, false)] } : {}
 
 /** Applied with the end of a step: the call made progress, so earlier deaths were not its fault. */
 export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> & { readonly steps: StepRecord[] } {
