@@ -71,7 +71,15 @@ export function deathMark(leased: LeasedCall, isRunning: boolean, uptimeMs: numb
   const { request, host, deaths } = leased
   const mark: DeathMark = { ...deaths, fence: isRunning ? request.fence : null, uptimeMs }
   const value = JSON.stringify(mark)
-  return { call: request.uid, key: stepKeys.deaths, state: 'done', input: null, value, round: 0, at: host.clock.now() }
+  return {
+    call: request.uid,
+    key: stepKeys.deaths,
+    state: 'started',
+    input: null,
+    value,
+    round: 0,
+    at: host.clock.now(),
+  }
 }
 
 /** The mark of a call that is handed back: the next worker holds it, but this one no longer runs it. */
