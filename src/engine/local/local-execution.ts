@@ -163,8 +163,8 @@ export class LocalExecution implements Execution {
 
   awaitTrial(poisonAfter: number): MaybePromise<void> {
     if (this.interruptions < Math.max(1, poisonAfter - 1)) return undefined
-    const trial = new CallTrial(this.leased, this.options.root, () => this.landed !== null || !this.isSuspended)
-    this.#trial = trial
+    const mayRun = (): boolean => this.landed !== null || !this.isSuspended
+    const trial = (this.#trial = new CallTrial(this.leased, this.options.root, mayRun))
     return this.#openBodyWaits.during(() => trial.enter())
   }
 
@@ -359,9 +359,8 @@ export class LocalExecution implements Execution {
     return parked
   }
 
-  /** Releases the call for the next worker. */
+  /** Releases the call for the next worker. If its start was being written, the earlier progress is correct. */
   async handBack(): Promise<void> {
-    // If the start was being written but the body did not run, the earlier progress is correct.
     await this.leased.handBack(this.#progressBeforeStart, markOfRest(this.leased))
   }
 
