@@ -100,6 +100,7 @@ export interface CallsQuery {
 /** A call by its id in a batch, by its uid, or by its idempotency key. */
 export type CallRef = string | { readonly uid: string } | { readonly idempotencyKey: string }
 
+/** Options of session.calls.cancel(). */
 export interface CancelCallOptions {
   /** Recorded, and read by the model. Default: 'The call was cancelled'. */
   readonly reason?: string
@@ -111,6 +112,7 @@ export interface CancelCallOptions {
   readonly occurrence?: number
 }
 
+/** Whether session.calls.cancel() cancelled the call. */
 export type CancelCallAnswer =
   /** The cancel is recorded. The call ends within its grace period; a result that arrives before that still counts. */
   | { readonly answer: 'cancelled' }
@@ -119,7 +121,7 @@ export type CancelCallAnswer =
   /** The session has no such call. */
   | { readonly answer: 'unknown' }
 
-/** Reads the recorded calls of a session. */
+/** Reads and cancels the recorded calls of a session. */
 export interface Calls {
   /**
    * The call with this id (batch defaults to '', occurrence to 0), uid or idempotency key; undefined if there is none.

@@ -47,6 +47,7 @@ import { BodyWaits } from './waits/waits-inside-body.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
 
 const none: never[] = []
+type StepState = StepRecord['state']
 
 export class LocalExecution implements Execution {
   readonly request: CallRecord
@@ -371,13 +372,7 @@ export class LocalExecution implements Execution {
     return Number((end as { done: string }).done)
   }
 
-  #step(
-    key: string,
-    state: StepRecord['state'],
-    value: string | null,
-    round: number,
-    input: string | null = null,
-  ): StepRecord {
+  #step(key: string, state: StepState, value: string | null, round: number, input: string | null = null): StepRecord {
     return { call: this.request.uid, key, state, input, value, round, at: this.#host.clock.now() }
   }
 

@@ -22,7 +22,11 @@ describe.for(stores)('progress during replay on %s', ([, fresh]) => {
   const workers = workersOn(fresh)
   let wait: (ms: number) => Promise<void>
   /** Runs the call on a worker that dies after a while, then on another one. */
-  const overACrash = async (first: Tool, second: Tool, runs: Duration = '10s'): Promise<[number[], number[], Runtime]> => {
+  const overACrash = async (
+    first: Tool,
+    second: Tool,
+    runs: Duration = '10s',
+  ): Promise<[number[], number[], Runtime]> => {
     const { store, open, clock } = workers()
     wait = (ms) => new Promise((resolve) => void clock.timer(ms, resolve))
     const dying = mortal(store)
