@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { connectionRequired, retry, tool, type RuntimeOptions } from 'pawl'
 import { describe, expect, test } from 'vitest'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 import { z } from 'zod'
 import { ada, bea, hang, worldOn } from '../kit/approval-workers.ts'
 import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
@@ -21,7 +22,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
       rules: [{ tool: 'pay', then: 'ask' as const, quorum: 2, approvers: ['user:bea', 'user:bob'], separate: true }],
     } as RuntimeOptions['policy'] & object
     const { runtime, life } = await world.doomed([pay(hang)], { policy })
-    void runtime.session('s', ada).run([{ id: 'a', name: 'pay' }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'pay' }]))
     const { id } = await world.item(runtime)
     expect(await runtime.decide(id, { approve: true, by: 'user:ada' })).toMatchObject({ answer: 'refused' })
     await runtime.decide(id, { approve: true, by: 'user:bea' })
@@ -74,7 +75,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
     })
     const runtime = await world.start([ask])
     await runtime.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
-    void runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'ask' }]))
     const item = await world.item(runtime)
     expect(JSON.stringify(item).includes(token)).toBe(false)
   })
@@ -115,7 +116,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
       async (_, ctx) => (await ctx.connection('github'))?.expiresAt ?? connectionRequired('github'),
     )
     const runtime = await world.start([issues])
-    void runtime.session('s', { ...ada, tenant: 'acme' }).run([{ id: 'a', name: 'issues' }])
+    ignoreResult(runtime.session('s', { ...ada, tenant: 'acme' }).run([{ id: 'a', name: 'issues' }]))
     await world.item(runtime)
     const other = async (of: object) =>
       (await runtime.connections.set({ provider: 'github', ...of }, { token, ...bea })).resumed
@@ -143,7 +144,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
     await world.clock.advance('1s')
     await first
     await runtime.rules.revoke((await runtime.rules.list({ tenant: 'acme' }))[0]?.id ?? '', { tenant: 'acme', ...bea })
-    void session.run(tools.map(({ name }) => ({ id: name, name }))).catch(() => {})
+    ignoreResult(session.run(tools.map(({ name }) => ({ id: name, name }))).catch(() => {}))
     await world.clock.advance('1s')
     expect((await runtime.inbox()).length).toBeGreaterThanOrEqual(3)
     await runtime.connections.set({ provider: 'other', tenant: 'acme' }, { token, ...bea })
@@ -163,7 +164,7 @@ describe.each(['memory', 'sqlite'] as const)('approver rights and redaction on %
   test('TIME-3, POL-6: cancelling a question whose worker died empties the inbox', async () => {
     const ask = rerunTool('ask', async (_, ctx) => (await ctx.ask({ text: 'Which?', deadline: '1d' })).value)
     const { runtime, life } = await world.doomed([ask])
-    void runtime.session('s', ada).run([{ id: 'a', name: 'ask' }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'ask' }]))
     await world.item(runtime)
     life.die()
     const door = await world.start([ask], { worker: false })

@@ -2,6 +2,7 @@
 
 import { connectionRequired, result, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 import { z } from 'zod'
 import { ada, bea, worldOn } from '../kit/approval-workers.ts'
 import { argumentTool, rerunTool, simpleTool } from '../kit/simple-tools.ts'
@@ -86,7 +87,7 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
     const door = await world.start([], { worker: false })
     const runtime = await world.start([outer, inner])
     await runtime.connections.set({ provider: 'github', principal: 'user:ada' }, { token, ...bea })
-    void runtime.session('s', ada).run([{ id: 'a', name: 'outer' }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'outer' }]))
     await world.clock.advance('1s')
     expect(JSON.stringify(await door.inbox()).includes(token)).toBe(false)
     const calls = await world.store.callsOf({ tenant: 'default', session: 's' }, { after: '', limit: 10 })
@@ -135,7 +136,7 @@ describe.each(['memory', 'sqlite'] as const)('connections and remembered scope o
     })
     const policy = { rules: [{ tool: 'inner', then: 'deny' as const, reason: 'Not here.' }] }
     const { runtime, life } = await world.doomed([outer, inner])
-    void runtime.session('s', { ...ada, policy }).run([{ id: 'a', name: 'outer' }])
+    ignoreResult(runtime.session('s', { ...ada, policy }).run([{ id: 'a', name: 'outer' }]))
     await world.clock.advance('1s')
     life.die()
     const second = await world.takeOver([outer, inner])

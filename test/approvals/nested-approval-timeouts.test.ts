@@ -3,6 +3,7 @@
 
 import { connectionRequired, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 import { z } from 'zod'
 import { ada, bea, hang, parks, worldOn } from '../kit/approval-workers.ts'
 import { argumentTool, rerunTool } from '../kit/simple-tools.ts'
@@ -61,7 +62,7 @@ describe.each(['memory', 'sqlite'] as const)('nested approvals on %s', (kind) =>
   test('TIME-2, DUR-3: the attempt timeout pauses while an unknown nested outcome is resolved', async () => {
     const inner = (execute: () => unknown) => tool({ ...shape, onUnknown: 'ask', execute })
     const { runtime, life } = await world.doomed([shop, inner(hang)])
-    void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'shop' }]))
     await world.clock.advance(10)
     life.die()
     const second = await world.takeOver([shop, inner(() => 'ok')])
@@ -81,7 +82,7 @@ describe.each(['memory', 'sqlite'] as const)('nested approvals on %s', (kind) =>
       async ({ nest }, ctx) => (nest ? (await ctx.call(inner, {})).status : 'quick'),
     )
     const runtime = await world.start([keyed, inner])
-    void runtime.session('s', ada).run([{ id: 'a', name: 'keyed', input: { nest: true } }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'keyed', input: { nest: true } }]))
     await world.item(runtime)
     const quick = runtime.session('s', ada).run([{ id: 'b', name: 'keyed', input: { nest: false } }])
     let end: unknown = 'stands in line'
@@ -92,7 +93,7 @@ describe.each(['memory', 'sqlite'] as const)('nested approvals on %s', (kind) =>
   test('POL-4: after a crash between request and park, a nested call asks once and completes', async () => {
     const inner = tool({ ...shape, approval: 'always', execute: () => 'ok' })
     const { runtime } = await world.doomed([shop, inner], {}, parks)
-    void runtime.session('s', ada).run([{ id: 'a', name: 'shop' }])
+    ignoreResult(runtime.session('s', ada).run([{ id: 'a', name: 'shop' }]))
     await world.clock.advance(10)
     const second = await world.takeOver([shop, inner])
     expect(await second.inbox()).toHaveLength(1)

@@ -1,6 +1,7 @@
 // The definition of a remote tool changes, or its provider is unreachable, while a call waits for a decision.
 
 import { describe, expect, test } from 'vitest'
+import { ignoreResult } from '../kit/interrupted-calls.ts'
 import { changed, Changing, mail } from '../kit/changing-provider.ts'
 import { ada, bea, hang, worldOn } from '../kit/approval-workers.ts'
 
@@ -49,7 +50,7 @@ describe.each(['memory', 'sqlite'] as const)('remote definitions on %s', (kind) 
     })
     const first = runtime.session('s', ada)
     await first.loadTools()
-    void first.run(calls)
+    ignoreResult(first.run(calls))
     await world.clock.advance('1s')
     life.die()
     const source = new Changing([mail({ ...asks, execute: () => 'again' })])
@@ -67,7 +68,7 @@ describe.each(['memory', 'sqlite'] as const)('remote definitions on %s', (kind) 
     const runtime = await world.start([], { providers: [source] })
     const session = runtime.session('s', ada)
     await session.loadTools()
-    void session.run(calls)
+    ignoreResult(session.run(calls))
     const { id } = await world.item(runtime)
     await source.become(world.clock, mail({ ...changed, execute: () => ran.push('new') }))
     await runtime.session('other').loadTools()

@@ -149,17 +149,16 @@ export class Retention {
     return { calls: found.length, events, attachments, next }
   }
 
-  /** Deleting leaves bytes in unused parts of pages, so the file is rewritten (VACUUM) and the WAL truncated. */
+  /**
+   * Deleting leaves bytes in unused parts of pages, so the file is rewritten (VACUUM) and the WAL truncated. Throws while
+   * another connection uses the file, such as the thread's checkpoint; the caller tries again.
+   */
   scrub(): boolean {
     if (this.#number('page_count') * this.#number('page_size') > maxScrubBytes) return false
-    try {
-      this.#db.exec('VACUUM')
-    } catch (error) {
-      if (isBusy(error)) return false
-      throw error
-    }
+    this.#db.exec('VACUUM')
     const { busy } = this.#db.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get() as { busy: number }
-    return busy === 0
+    if (busy !== 0) throw Object.assign(new Error('database is locked'), { errcode: 5 })
+    return true
   }
 
   inspect(now: number): StoreFacts {
@@ -241,8 +240,9 @@ function orphanCursor(after: string): number | null {
 const cursorOf = ({ session, batch, id, occurrence }: Candidate, of: ScopeFilter): (string | number)[] =>
   of.session === undefined ? [session, batch, id, occurrence] : [batch, id, occurrence]
 
-/** SQLITE_BUSY, SQLITE_LOCKED, SQLITE_FULL: another connection is writing, or there is no space for a second copy. */
-const isBusy = (error: unknown): boolean => [5, 6, 13].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
+/** The file is in use (5, 6), or the disk has no room for a copy of it (13). */
+export const cannotScrub = (error: unknown): boolean =>
+  [5, 6, 13].includes(((error as { errcode?: number }).errcode ?? 0) & 0xff)
 
 function sizeOf(path: string): number {
   try {

@@ -7,7 +7,7 @@
 // shows writes of other processes.
 
 import { fingerprintSetting } from '../check-host-secrets.ts'
-import { chain } from '../../core/maybe-promise.ts'
+import { chain, chainCatch } from '../../core/maybe-promise.ts'
 import {
   accessSync,
   closeSync,
@@ -32,7 +32,7 @@ import type { AttachmentRecord, Store } from '../store.ts'
 import { connect } from './connect.ts'
 import { EventReader } from './events.ts'
 import { type Lock, isCertainlyDead, takeLock } from './worker-liveness.ts'
-import { Retention } from './retention.ts'
+import { cannotScrub, Retention } from './retention.ts'
 import { DocumentReader } from './documents.ts'
 import { SqliteSemaphores } from './semaphores.ts'
 import { busyTimeoutMs } from './thread-protocol.ts'
@@ -242,7 +242,14 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     erased: (of) => retention.erased(of),
     unsettled: (page) => retention.unsettled(page, clock.monotonic()),
     erase: (query) => groupWriter.runExclusive(() => groupWriter.transactions.run(() => retention.erase(query))),
-    scrub: () => groupWriter.runExclusive(() => retention.scrub()),
+    scrub: () =>
+      chainCatch(
+        () => groupWriter.runExclusive(() => retention.scrub()),
+        (error) => {
+          if (cannotScrub(error)) return false
+          throw error
+        },
+      ),
     inspect: () => retention.inspect(clock.monotonic()),
     leave: (worker) =>
       groupWriter.runExclusive(() => {
