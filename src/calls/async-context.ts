@@ -32,7 +32,7 @@ let original: typeof process.emit | undefined
 export function containStrayErrors(logger: Logger): () => void {
   containing.add(logger)
   open++
-  if (!original) {
+  if (!isWrapped()) {
     original = process.emit
     process.emit = emit as typeof process.emit
   }
@@ -47,7 +47,18 @@ export function containStrayErrors(logger: Logger): () => void {
   }
 }
 
+const probe = Symbol('pawl')
+let wasReached = false
+
+/** Whether an event still passes our wrapper: a library may have restored a `process.emit` that it saved before. */
+function isWrapped(): boolean {
+  wasReached = false
+  process.emit(probe as never)
+  return wasReached
+}
+
 function emit(this: unknown, event: string | symbol, ...args: unknown[]): boolean {
+  if (event === probe) return (wasReached = true)
   if (open > 0 && (event === 'unhandledRejection' || event === 'uncaughtException') && containError(event, args))
     return true // as if a listener had handled it
   return Reflect.apply(original as (...given: unknown[]) => boolean, this, [event, ...args])

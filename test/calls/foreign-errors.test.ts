@@ -123,6 +123,16 @@ describe('stray errors of tools', { timeout: 60_000 }, () => {
     expect([code, stdout.trim().split('\n').toSorted()]).toEqual([0, logged])
   })
 
+  test.concurrent('CALL-11: they stay contained after a library has restored an older process.emit', async () => {
+    const restored = `const saved = process.emit
+      process.emit = function (...args) { return saved.apply(this, args) }
+      const before = await open({})
+      process.emit = saved
+      await before.close()`
+    const { code, stdout } = await runScript(stray('{}', restored))
+    expect([code, stdout.trim().split('\n').toSorted()]).toEqual([0, logged])
+  })
+
   test.concurrent('CALL-11: with containErrors: false they end the process, beside a containing runtime', async () => {
     const { code, stdout, stderr } = await runScript(stray('{ containErrors: false }', 'await open({})'))
     expect([code, stdout]).toEqual([1, ''])
