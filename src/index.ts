@@ -1,6 +1,7 @@
 // The public API of `pawl`. Named exports only; test/project/public-surface.test.ts pins them.
 
 export type { CallAsk, CallOutcome, OpenCall } from './sessions/call-request.ts'
+export type { Run } from './sessions/run-handle.ts'
 export type { CallHandle, Session } from './sessions/session.ts'
 export type { RunOptions, RunUntil, SessionOptions } from './sessions/session-options.ts'
 export type {

@@ -40,6 +40,13 @@ try {
   assert.equal(outcome.status === 'success' && outcome.value.text, 'Order A1 was 42.00 €.')
   // #endregion
 
+  // #region accepted
+  const other = runtime.session('chat-43')
+  const handedIn = other.turn({ model: 'desk-model', id: 'msg-9', message: 'How much was order A1?' })
+  await handedIn.accepted // durable: answer 202 now
+  // #endregion
+  assert.equal((await handedIn.outcome).status, 'success')
+
   // #region messages
   for (const { number, message } of await session.messages.list()) console.log(number, message.role)
   // 1 user, 2 assistant, 3 tool, 4 assistant

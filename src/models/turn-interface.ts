@@ -135,6 +135,15 @@ export interface Turn {
   readonly id: string
   /** Rejects only if the store or the runtime is lost. Then the turn continues on another worker or after a restart. */
   readonly outcome: Promise<TurnOutcome>
+  /**
+   * Resolves when the turn is recorded: from then on it runs to its end even if this process is killed. Rejects if it
+   * could not be recorded. Reading it makes the runtime write the turn at once.
+   * @example
+   * const turn = session.turn({ model: 'gpt', message: text, id: request.id }) // the id makes a retry join the turn
+   * await turn.accepted
+   * return Response.json({ turn: turn.id }, { status: 202 })
+   */
+  readonly accepted: Promise<void>
   /** Cancels the turn and its calls. Returns false if it had already ended. */
   cancel(reason?: string, by?: string): Promise<boolean>
 }

@@ -66,9 +66,9 @@ export class RecordReader {
     }
   }
 
-  /** Starts calls and returns early; open calls are described by their records. */
-  async runUntil(start: () => Batch, until: Until): Promise<(CallOutcome | OpenCall)[]> {
-    return waitUntil(start(), until, { store: this.#store, clock: this.#clock })
+  /** Returns early; open calls are described by their records. */
+  waitUntil(batch: Batch, until: Until): Promise<(CallOutcome | OpenCall)[]> {
+    return waitUntil(batch, until, { store: this.#store, clock: this.#clock })
   }
 
   outputs(of: Scope): Outputs {

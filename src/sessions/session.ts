@@ -1,6 +1,6 @@
 // A session, the scope of a conversation: runs calls and turns, and gives access to everything stored for it.
 
-import { isThenable } from '../core/maybe-promise.ts'
+import { chain, isThenable, type MaybePromise } from '../core/maybe-promise.ts'
 import { checkOptions } from '../core/check-options.ts'
 import type { Feed, ReadFeed } from '../feed/event-feed.ts'
 import { milliseconds } from '../core/duration.ts'
@@ -54,7 +54,8 @@ import { callEvents, callPosition } from './call-events.ts'
 import type { Calls } from './session-calls.ts'
 import type { RecordReader } from './read-call-records.ts'
 import type { Recording } from './export-recording.ts'
-import { Cancel } from './collect-outcomes.ts'
+import { type Batch, Cancel } from './collect-outcomes.ts'
+import { batchRecorded, type Run, RunHandle } from './run-handle.ts'
 import { EnabledCapabilities, type SessionCapabilities, type CapabilitySwitches } from './capability-switches.ts'
 
 /** A call that session.call() started. */
@@ -63,6 +64,8 @@ export interface CallHandle<T> {
   readonly id: string
   /** Resolves when the call is settled. Rejects only if the store or the runtime is lost. */
   readonly outcome: Promise<CallOutcome<T>>
+  /** Resolves when the call is recorded: from then on it runs to its end even if this process is killed. */
+  readonly accepted: Promise<void>
   /** Requests cancellation. Returns false if the call was already settled. */
   cancel(reason?: string, by?: string): Promise<boolean>
   /**
@@ -96,9 +99,9 @@ export interface Session {
    * const [outcome] = await session.run([{ id: 'call_1', name: 'refund', input: { order: 'A1' } }], { batch: 'msg_7' })
    * if (outcome.status === 'success') console.log(outcome.value)
    */
-  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+  run(calls: readonly CallAsk[], options?: RunOptions): Run<CallOutcome[]>
   /** May return early. Open calls continue, and running the same batch again joins them. */
-  run(calls: readonly CallAsk[], options: RunUntil): Promise<(CallOutcome | OpenCall)[]>
+  run(calls: readonly CallAsk[], options: RunUntil): Run<(CallOutcome | OpenCall)[]>
   /**
    * Runs one call, typed by its tool.
    *
@@ -219,7 +222,25 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
   /** Parts that are created on first use: most sessions use few of them. */
   const parts: { -readonly [Part in keyof Session]?: Session[Part] } = {}
   const capabilities = new EnabledCapabilities(host.switches, caller, options.capabilities)
-  const offeredTools = (): Toolset | Promise<Toolset> => capabilities.currentTools(currentToolset)
+  const offeredTools = (): MaybePromise<Toolset> => capabilities.currentTools(currentToolset)
+  const startBatch = (calls: readonly CallAsk[], how: Partial<RunUntil>): MaybePromise<Batch> => {
+    checkCalls(calls)
+    checkOptions(how, runOptions, 'run()', 'call_invalid')
+    const { batch, turn, signal, background, onFailure = 'continue' } = how
+    const batchName = batch === undefined ? '' : checkBatch(batch)
+    const backgroundOption = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
+    return chain(offeredTools(), (tools) =>
+      host.batches.start(caller, calls, {
+        tools,
+        ...(tools === currentToolset() ? {} : { within: tools.offered }),
+        batch: batchName,
+        onFailure,
+        ...turnOption(turn),
+        ...backgroundOption,
+        ...(signal ? { signal } : {}),
+      }),
+    )
+  }
   return {
     id,
     tenant,
@@ -232,26 +253,20 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       await Promise.allSettled(set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
       return (await offeredTools()).tools
     },
-    run: (async (calls: readonly CallAsk[], how: Partial<RunUntil> = {}) => {
-      checkCalls(calls)
-      checkOptions(how, runOptions, 'run()', 'call_invalid')
-      const { batch, turn, signal, background, onFailure = 'continue', until = 'settled' } = how
-      const batchName = batch === undefined ? '' : checkBatch(batch)
-      const backgroundOption = background === undefined ? {} : { backgroundMs: milliseconds(background, 'background') }
-      const toolset = offeredTools()
-      const tools = isThenable(toolset) ? await toolset : toolset
-      const within = tools === currentToolset() ? {} : { within: tools.offered }
-      const batchOptions = {
-        tools,
-        ...within,
-        batch: batchName,
-        onFailure,
-        ...turnOption(turn),
-        ...backgroundOption,
-        ...(signal ? { signal } : {}),
+    run: ((calls: readonly CallAsk[], how: Partial<RunUntil> = {}) => {
+      let started: MaybePromise<Batch> | null = null
+      const run = async (): Promise<(CallOutcome | OpenCall)[]> => {
+        started = startBatch(calls, how)
+        const batch = isThenable(started) ? await started : started
+        const { until = 'settled' } = how
+        return until === 'settled' ? batch.outcomes : host.records.waitUntil(batch, until)
       }
-      if (until === 'settled') return host.batches.run(caller, calls, batchOptions)
-      return host.records.runUntil(() => host.batches.start(caller, calls, batchOptions), until)
+      const outcomes = run()
+      return new RunHandle(outcomes, async () => {
+        const batch = await started
+        if (batch) await batchRecorded(host.engine, batch)
+        else await outcomes // rejected: the calls or the options are invalid
+      })
     }) as Session['run'],
     call<Ask, Output>(tool: Tool<Ask, Output>, input: Ask, how: CallOptions = {}): CallHandle<Output> {
       if (!isTool(tool))
@@ -263,23 +278,26 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
       checkCall(call)
       const stop = new AbortController()
       let settled = false
-      const outcome = host.batches
-        .run(caller, [call], {
-          tools: currentToolset(),
-          batch,
-          ...turnOption(turn),
-          onFailure: 'continue',
-          signal: stop.signal,
-          byHost: true,
-        })
-        .then(([first]) => {
-          settled = true
-          return first as unknown as CallOutcome<Output>
-        })
+      let accepted: Promise<void> | undefined
+      const started = host.batches.start(caller, [call], {
+        tools: currentToolset(),
+        batch,
+        ...turnOption(turn),
+        onFailure: 'continue',
+        signal: stop.signal,
+        byHost: true,
+      })
+      const outcome = started.outcomes.then(([first]) => {
+        settled = true
+        return first as unknown as CallOutcome<Output>
+      })
       outcome.catch(() => {}) // prevents an unhandled rejection if the caller does not await it
       return {
         id: call.id,
         outcome,
+        get accepted() {
+          return (accepted ??= batchRecorded(host.engine, started))
+        },
         async cancel(reason = 'The call was cancelled', by) {
           if (settled) return false
           stop.abort(new Cancel(reason, by))

@@ -148,7 +148,7 @@ async function waitForBatch(host: TurnHost, execution: Execution, batch: Batch):
   message.catch(() => {})
   try {
     const first = await Promise.race([batch.outcomes, message])
-    return first === 'message' ? await host.records.runUntil(() => batch, 'waiting') : first
+    return first === 'message' ? await host.records.waitUntil(batch, 'waiting') : first
   } finally {
     removeListeners()
   }

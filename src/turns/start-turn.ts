@@ -11,6 +11,7 @@ import { checkModel } from '../models/model.ts'
 import type { StartTurn, Turn, TurnOutcome, TurnValue } from '../models/turn-interface.ts'
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import { Cancel } from '../sessions/collect-outcomes.ts'
+import { callRecorded } from '../sessions/run-handle.ts'
 import type { TurnHost } from './ports.ts'
 import { parseTurn, messageRow, turnHash, type TurnRequest } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
@@ -91,7 +92,15 @@ function turnHandle(
     host.engine.cancel((await started).uid, new Cancel(reason, by))
   outcome.catch(() => {}) // prevents an unhandled rejection if the caller does not await it
   cancelOnAbort(signal, outcome, cancel)
-  return { id, outcome, cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by) }
+  let accepted: Promise<void> | undefined
+  return {
+    id,
+    outcome,
+    get accepted() {
+      return (accepted ??= started.then(() => callRecorded(host.engine, newCall.position)))
+    },
+    cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by),
+  }
 }
 
 async function startOnEngine(

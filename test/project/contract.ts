@@ -123,7 +123,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Every public function refuses unknown and mistyped options with the nearest right name: \`session\`, \`run\`, \`step\`, \`tasks.start\`, \`result\`, \`fail\`, \`close\` and all others. Nothing is silently ignored.`,
   },
   'CALL-13': {
-    state: 'not yet',
+    state: 'built',
     says: `Intake is acknowledged: \`run(…)\` and \`turn(…)\` return handles whose \`accepted\` resolves when the request is durable; a kill right after it loses nothing.`,
   },
   'CALL-14': {

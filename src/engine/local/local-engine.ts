@@ -149,8 +149,9 @@ export class LocalEngine implements Engine {
     const active = await this.#activeCalls.at(position)
     await active?.recording
     const leased = active?.execution?.leased
+    if (leased?.releaseState === 'under way') await leased.awaitRelease()
     // An empty write flushes the lazy writes before it.
-    if (leased?.releaseState === 'not yet') await leased.write(leased.fenced({ events: [] })).catch(() => {})
+    else if (leased?.releaseState === 'not yet') await leased.write(leased.fenced({ events: [] })).catch(() => {})
     return this.#host.store.callAt(position)
   }
 
