@@ -14,7 +14,8 @@ export type {
   CancelCallOptions,
 } from './sessions/session-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
-export type { FeedEvent, LiveEvent } from './feed/event-feed.ts'
+export type { FeedEvent } from './feed/event-feed.ts'
+export type { LiveEvent } from './feed/live-events.ts'
 export type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
 export type { AppFactory } from './calls/context/app-context.ts'
 export type { Announce, Announcement } from './calls/deliver-wait-announcement.ts'

@@ -270,6 +270,12 @@ export const errorTable = {
     summary: 'Events after this cursor were erased before they were read.',
     next: 'Read from the beginning (omit `after`), or load the state from session.calls, and continue from there.',
   },
+  reader_too_slow: {
+    http: 503,
+    retry: true,
+    summary: 'The reader of the feed was too slow: too many live events were waiting for it.',
+    next: 'Read again with `after` set to the cursor; no recorded event is lost.',
+  },
   erase_open: {
     http: 409,
     retry: false,

@@ -192,6 +192,8 @@ export interface Execution {
   readonly interrupted: Interruption | null
   /** True if the call was claimed from the store rather than started here: earlier workers may have died on it. */
   readonly claimed: boolean
+  /** Increases with each execution of the call. Readers of live events use it to ignore a stale worker. */
+  readonly generation: number
   /** Worker deaths since the call last made progress, while its code ran. */
   readonly interruptions: number
   /** Those that count against the call: it was the only one that ran, or the only suspect. */

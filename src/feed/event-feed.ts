@@ -8,6 +8,9 @@ import type { Execution } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import { decode, fromRow, type Json } from '../core/tool-value.ts'
 import type { EventRecord } from '../store/records/event.ts'
+import type { AnswerOf, LiveBodies, LiveEvent } from './live-events.ts'
+import { type AnswerStream, LiveHub } from './live-hub.ts'
+import { endsLiveEvents, LiveQueue } from './live-queue.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery } from '../store/store.ts'
 import { collections } from '../store/collections.ts'
@@ -37,26 +40,6 @@ export type FeedEvent = EventRecord & {
   /** Absent: the event is recorded. */
   readonly live?: undefined
 } & EventNarration
-
-/** Sent to readers that are connected at that moment. It is not stored and has no cursor. */
-export interface LiveEvent {
-  /** Distinguishes it from recorded events. */
-  readonly live: true
-  /** Progress or output of a call, or a part of a model's answer (`turn.retracted` withdraws the parts so far). */
-  readonly type: 'call.progress' | 'call.output' | 'turn.delta' | 'turn.retracted'
-  /** Tenant of the session. */
-  readonly tenant: string
-  /** Id of the session. */
-  readonly session: string
-  /** Uid of the call or turn. */
-  readonly call: string
-  /** The model's id of the call, or the id of the turn. */
-  readonly callId: string
-  /** When it happened, in milliseconds since 1970. */
-  readonly at: number
-  /** The progress, the output or the delta. */
-  readonly body: object
-}
 
 interface FeedQuery {
   readonly of?: NonNullable<EventQuery['of']>
@@ -100,35 +83,30 @@ export const feedOptions = {
 } satisfies OptionTable<ReadOptions & { live?: boolean }>
 
 const pageSize = 256
-/** Maximum number of live events buffered per reader; older ones are dropped. */
-const maxLive = 256
 
 export class Feed {
   readonly #host: Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'clock'>
   readonly #narrator: Narrator
   /** Set while a reader waits for a write. */
   #stopListening: (() => void) | null = null
-  readonly #readers = new Set<{ of: FeedQuery['of']; live: LiveEvent[] }>()
+  readonly #live: LiveHub
   #wakeups = new Set<() => void>()
   #closed = false
 
   constructor(host: Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'clock'>, narrator: Narrator) {
     this.#host = host
     this.#narrator = narrator
+    this.#live = new LiveHub(host)
   }
 
-  /** Sends a live event of a running call or turn to connected readers. */
-  publish({ request, callId }: Execution, type: LiveEvent['type'], body: object): void {
-    if (this.#readers.size === 0) return
-    const { tenant, session } = request.position
-    const at = this.#host.clock.now()
-    const event: LiveEvent = { live: true, type, tenant, session, call: request.uid, callId, at, body }
-    for (const { of, live } of this.#readers) {
-      if (of && (of.tenant !== event.tenant || of.session !== event.session)) continue
-      live.push(event)
-      if (live.length > maxLive) live.shift()
-    }
-    if (this.#readers.size > 0) this.#wake()
+  /** Sends progress or output of a running call to connected readers, in every process. */
+  publish<T extends 'call.progress' | 'call.output'>(execution: Execution, type: T, body: LiveBodies[T]): void {
+    this.#live.publish(execution, type, body)
+  }
+
+  /** Opens the stream of a model's answer. `tries` increases with every request for the same answer. */
+  openAnswer(execution: Execution, of: AnswerOf, tries: number): AnswerStream {
+    return this.#live.openAnswer(execution, of, tries)
   }
 
   /** The read function of one session, or of all sessions. */
@@ -164,9 +142,9 @@ export class Feed {
     narrate,
   }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
     let position = after?.position ?? 0
-    const reader = { of, live: [] as LiveEvent[] }
-    if (includesLive) this.#readers.add(reader)
     const wake = (): void => this.#wake()
+    const live = new LiveQueue(of ?? null, wake)
+    const leave = includesLive ? this.#live.join(live) : () => {}
     signal?.addEventListener('abort', wake, { once: true })
     try {
       if (of) await this.#host.knownSecrets.refresh(of)
@@ -174,6 +152,8 @@ export class Feed {
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Subscribe before reading, so that a commit during the read triggers another read.
         const nextHint = this.#nextHint()
+        // Taken before the read: what is recorded before a live event was sent is delivered before it.
+        const taken = live.take(formatCursor(position, erasures))
         const events = await this.#host.store.events({ after: position, limit: pageSize, ...(of ? { of } : {}) })
         // Read the erasure count after the events, so that no erasure that happened before that read is overlooked.
         const erased = first || events.length > 0 ? await this.#host.store.erased(of) : undefined
@@ -183,24 +163,27 @@ export class Feed {
             `The cursor is ${formatCursor(position, erasures)}; events up to position ${erased.position} were erased.`,
           )
         }
+        if (includesLive && events.some(endsLiveEvents)) await this.#live.catchUp()
         for (const event of events) {
           if (this.#closed || signal?.aborted) return
           position = event.position
+          yield* taken.before(event)
           await this.#host.knownSecrets.ensure(event)
           const feedEvent = await this.#toFeedEvent(event, formatCursor(position, erasures))
           yield narrate === undefined ? feedEvent : { ...feedEvent, ...(await this.#narrator(event, narrate)) }
         }
-        for (let live = reader.live.shift(); live; live = reader.live.shift()) yield live
-        if (events.length === 0) await nextHint
+        yield* taken.rest()
+        if (events.length === 0 && live.isEmpty) await nextHint
       }
     } finally {
-      this.#readers.delete(reader)
+      leave()
       signal?.removeEventListener('abort', wake)
     }
   }
 
   close(): void {
     this.#closed = true
+    this.#live.close()
     this.#wake()
   }
 

@@ -17,6 +17,7 @@ import type { EventRecord, NewEvent } from './records/event.ts'
 import { lengthPrefixed } from '../core/ids.ts'
 import { type MaybePromise, chain } from '../core/maybe-promise.ts'
 import { type FieldLocation, type Seal, isSealedBytes, isSealedText, isUnreadable } from '../security/seal.ts'
+import { sealedChannel } from './sealed-live-channel.ts'
 import type { AttachmentRecord, Change, DocumentName, Store, StoredDocument, DocumentWrite } from './store.ts'
 
 export interface EncryptionOptions {
@@ -136,6 +137,7 @@ export function encryptedStore(store: Store, { seal, logger }: EncryptionOptions
     settingNow: (key) => store.settingNow(key),
     secret: () => store.secret(),
     onHint: (listener) => store.onHint(listener),
+    ...(store.live ? { live: sealedChannel(store.live, seal) } : {}),
     close: () => store.close(),
   }
 }

@@ -17,6 +17,7 @@ import type { EventRecord, NewEvent } from './records/event.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Scope } from '../core/scope.ts'
 import type { LeaseHeartbeat } from './lease-heartbeat.ts'
+import type { LiveChannel } from './live-channel.ts'
 
 /** A precondition of a change, checked in the same transaction as its writes. */
 export type Guard =
@@ -339,6 +340,8 @@ export interface Store {
   secret(): MaybePromise<Uint8Array | undefined>
 
   onHint(listener: (hint: Hint) => void): () => void
+  /** Carries live events to other processes that use the same store. Left out if there can be none. */
+  readonly live?: LiveChannel
   /** Writes the queued changes, then releases all resources. */
   close(): Promise<void>
 }

@@ -44,20 +44,18 @@ export async function askModel(
 ): Promise<ModelAnswer> {
   const { position } = execution.request
   const about = { turn: position.id, step }
-  let hasStreamed = mayRetract
   const { instructions } = input
   // A file of a message just sent is not recorded yet, so attachments are read through the execution.
   const { read } = attachmentsOf(execution, host.sizes)
   const request = instructions === null ? input : { ...input, instructions: host.redact.text(instructions) }
   for (let tries = 1; ; tries++) {
-    if (hasStreamed) host.feed.publish(execution, 'turn.retracted', about)
-    hasStreamed = false
+    const answerStream = host.feed.openAnswer(execution, about, tries)
+    if (mayRetract && tries === 1) await answerStream.retract()
+    let hasStreamed = false
     // Deltas that arrive after the answer ended or was cut off are dropped.
     let isClosed = false
     const observed = host.observer && observeModelCall(host.observer, host.clock, execution, model.name, tries)
-    const stream = redactedStream(host.redact, (delta) =>
-      host.feed.publish(execution, 'turn.delta', { ...about, ...delta }),
-    )
+    const stream = redactedStream(host.redact, (delta) => answerStream.push(delta))
     try {
       const answer = await awaitModel(host.clock, { signal, idleMs: idleTimeoutOf(model) }, (own, alive) =>
         model.generate({
@@ -75,14 +73,14 @@ export async function askModel(
       )
       isClosed = true
       stream.end()
+      await answerStream.end()
       const checked = checkAnswer(answer, step)
       observed?.('success', checked.usage)
       return checked
     } catch (error) {
       isClosed = true
       observed?.(signal.aborted ? 'cancelled' : 'failure', null)
-      if (hasStreamed) host.feed.publish(execution, 'turn.retracted', about)
-      hasStreamed = false
+      if (hasStreamed) await answerStream.retract()
       if (signal.aborted) throw error
       const failure = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
       if (!failure.retryable || tries >= maxTries) throw failure

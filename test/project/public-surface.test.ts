@@ -200,6 +200,7 @@ test('the error codes are pinned', () => {
       "attachment_unknown",
       "cursor_invalid",
       "cursor_expired",
+      "reader_too_slow",
       "erase_open",
       "program_unavailable",
       "runtime_closed",

@@ -104,6 +104,7 @@ export class RestateInvocation implements Execution {
   readonly deaths = 0
   readonly interruptions = 0
   readonly claimed = false
+  readonly generation = 1
   readonly isSuspended = false
   readonly hasWaits = false
   /** Semaphores across workers are not part of the spike. */

@@ -55,6 +55,7 @@ export class LocalExecution implements Execution {
   readonly interrupted: Interruption | null
   readonly landed: Resolution | null
   readonly leased: LeasedCall
+  readonly generation: number
   readonly #host: EngineState
   readonly #journal: JournalCache
   #semaphores: CallSemaphores | null = null
@@ -76,6 +77,7 @@ export class LocalExecution implements Execution {
   constructor(host: EngineState, record: CallRecord, loaded: LoadedJournal) {
     this.#host = host
     this.request = record
+    this.generation = record.fence
     this.leased = new LeasedCall(host, record, loaded.lapses)
     this.options = loaded.options ?? parseCallOptions(record.options)
     this.interrupted = interruptionOf(record)

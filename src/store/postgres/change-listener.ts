@@ -17,6 +17,8 @@ export interface ListenerOptions {
   onChange(): void
   readonly clock: Clock
   readonly channel: string
+  /** Carries notifications about live events, which are no changes of the store. */
+  readonly liveChannel: string
   /** Id of this writer: its own notifications are ignored. */
   readonly self: string
 }
@@ -27,6 +29,7 @@ export class ChangeListener {
   #connecting: Promise<void> | null = null
   #seen = 0
   #closed = false
+  #onLive: (what: 'entries' | 'readers') => void = () => {}
   readonly #cancelPoll: () => void
 
   private constructor(options: ListenerOptions) {
@@ -51,6 +54,11 @@ export class ChangeListener {
     return this.#client !== null
   }
 
+  /** Calls the listener when another process wrote live events or subscribed to them. */
+  onLive(listener: (what: 'entries' | 'readers') => void): void {
+    this.#onLive = listener
+  }
+
   /** Records our own write. If no other write happened in between, there is nothing to look for. */
   recordOwnWrite(version: number): void {
     if (this.#seen === version - 1) this.#seen = version
@@ -64,22 +72,24 @@ export class ChangeListener {
   }
 
   async #listen(): Promise<void> {
-    const { connect, channel, self, onChange } = this.#options
+    const { connect, channel, liveChannel, self, onChange } = this.#options
     const client = connect()
     const broken = (): void => {
       if (this.#client === client) this.#client = null
     }
     client.on('error', broken)
     client.on('end', broken)
-    client.on('notification', ({ payload = '' }) => {
+    client.on('notification', ({ channel: heardOn, payload = '' }) => {
       const [from, version] = payload.split(' ')
       if (from === self) return
+      if (heardOn === liveChannel) return this.#onLive(version === 'readers' ? 'readers' : 'entries')
       this.#seen = Math.max(this.#seen, Number(version ?? 0))
       onChange()
     })
     await client.connect()
-    await client.query(`LISTEN ${channel}`)
+    await client.query(`LISTEN ${channel}; LISTEN ${liveChannel}`)
     this.#client = client
+    this.#onLive('readers') // notifications may have been missed
   }
 
   /** A failed poll is repeated at the next interval. */

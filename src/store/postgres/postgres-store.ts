@@ -10,11 +10,13 @@ import type pg from 'pg'
 import { PawlError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import { GroupCommit, type Write } from '../group-commit.ts'
+import { TableLiveChannel } from '../live-channel.ts'
 import type { Store, Written } from '../store.ts'
 import { Thread, threadProgram } from '../worker-thread.ts'
 import { Retention } from './retention.ts'
 import { ChangeListener } from './change-listener.ts'
 import { claim } from './claim.ts'
+import { postgresLiveTable } from './live-table.ts'
 import { prepareSchema } from './connect.ts'
 import { loadPg } from './load-pg.ts'
 import { type Plan, planGroup } from './plan-group-commit.ts'
@@ -156,8 +158,16 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
     onChange: () => group.hint({ wakes: true, outside: true }),
     clock,
     channel,
+    liveChannel: `${channel}_live`,
     self,
   })
+  const liveTable = postgresLiveTable({
+    pool: readers,
+    channel: `${channel}_live`,
+    onNotify: (heard) => listener.onLive(heard),
+    self,
+  })
+  const live = new TableLiveChannel(liveTable, clock, self)
 
   async function query(query: pg.QueryConfig): Promise<pg.QueryResult> {
     return readers.query(query).catch(unavailable)
@@ -266,7 +276,10 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
     ...(clock === systemClock ? { keepAlive } : {}),
     erased: (of) => retention.erased(of),
     unsettled: (page) => retention.unsettled(page),
-    erase: (query) => retention.erase(query),
+    erase: async (query) => {
+      await liveTable.erase(query.of ?? null)
+      return retention.erase(query)
+    },
     // Deleted rows stay in the server's files until it reuses their space.
     scrub: () => false,
     inspect: () => retention.inspect(),
@@ -292,9 +305,11 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
     // A secret in the database would be readable by anyone who can read the database, so the host must provide one.
     secret: () => undefined,
     onHint: (listen) => group.onHint(listen),
+    live,
     close() {
       closing ??= (async () => {
         await group.close()
+        await live.close()
         await Promise.all([writers.end(), readers.end(), listener.close(), thread?.end()])
       })()
       return closing

@@ -28,13 +28,16 @@ import { PawlError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
 import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../records/call-record.ts'
 import { GroupCommit } from '../group-commit.ts'
+import { TableLiveChannel } from '../live-channel.ts'
 import type { AttachmentRecord, Store } from '../store.ts'
 import { connect } from './connect.ts'
 import { EventReader } from './events.ts'
 import { type Lock, isCertainlyDead, takeLock } from './worker-liveness.ts'
 import { cannotScrub, Retention } from './retention.ts'
+import { sqliteLiveTable } from './live-table.ts'
 import { DocumentReader } from './documents.ts'
 import { SqliteSemaphores } from './semaphores.ts'
+import { switchToWal } from './switch-to-wal.ts'
 import { busyTimeoutMs } from './thread-protocol.ts'
 import { callOf } from './rows.ts'
 import { migrate } from './schema.ts'
@@ -185,6 +188,9 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     groupWriter.endInterval()
   })
 
+  const liveTable = sqliteLiveTable(`${file}-live`, clock)
+  const live = new TableLiveChannel(liveTable, clock, randomBytes(8).toString('hex'))
+
   return wrapErrors(file, {
     kind: 'sqlite',
     commit: (change) => group.commit(change),
@@ -250,6 +256,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
           throw error
         },
       ),
+import { sqliteLiveTable } from './live-table.ts'
     inspect: () => retention.inspect(clock.monotonic()),
     leave: (worker) =>
       groupWriter.runExclusive(() => {
@@ -268,9 +275,11 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     settingNow: (key) => (q.setting.get(key) as { value: string } | undefined)?.value,
     secret: () => readOrCreateSecret(`${file}-key`, () => q.setting.get(fingerprintSetting(0)) !== undefined),
     onHint: (listener) => group.onHint(listener),
+    live,
     close() {
       closing ??= (async () => {
         await group.close()
+        await live.close()
         closed = true
         cancelPoll()
         for (const lock of locks.values()) lock.release()
@@ -300,23 +309,6 @@ function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSy
   } catch (cause) {
     db?.close()
     throw sqliteError(file, cause)
-  }
-}
-
-/**
- * Switching to WAL fails while another process has the file open in the old mode, and SQLite does not wait for that,
- * whatever its busy timeout. So this retries.
- */
-function switchToWal(db: DatabaseSync): void {
-  const pauseMs = 10
-  for (let tries = Math.ceil(busyTimeoutMs / pauseMs); ; tries--) {
-    try {
-      return db.exec('PRAGMA journal_mode = WAL')
-    } catch (error) {
-      const isBusy = ((error as { errcode?: number }).errcode ?? 0) % 256 === 5
-      if (!isBusy || tries <= 0) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, pauseMs)
-    }
   }
 }
 

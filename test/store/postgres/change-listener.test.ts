@@ -24,6 +24,7 @@ test('FEED-1: the poll waits for a pending write and does not report it as forei
     onChange: () => heard++,
     clock,
     channel: 'c',
+    liveChannel: 'c_live',
     self: 'us',
   })
   version = 1 // our write, committed but not yet answered
