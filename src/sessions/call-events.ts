@@ -2,7 +2,8 @@
 
 import type { Scope } from '../core/scope.ts'
 import type { Foundation } from '../engine/foundation.ts'
-import type { Feed, FeedEvent, LiveEvent, ReadFeed, ReadOptions } from '../feed/event-feed.ts'
+import type { Feed, FeedEvent, ReadFeed, ReadOptions } from '../feed/event-feed.ts'
+import type { LiveEvent } from '../feed/live-events.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import { keyBatch } from '../store/journal-keys.ts'
 
