@@ -3,6 +3,7 @@
 
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
+import { chain, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Execution } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
@@ -13,6 +14,8 @@ import { type AnswerStream, LiveHub } from './live-hub.ts'
 import { endsLiveEvents, LiveQueue } from './live-queue.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery } from '../store/store.ts'
+import type { CallRecord } from '../store/records/call-record.ts'
+import { type CallFacts, factsOf, shownAs, type TurnEventBodies } from './turn-events.ts'
 import { collections } from '../store/collections.ts'
 
 /** Human-readable text about an event. */
@@ -26,14 +29,26 @@ export interface EventNarration {
 /** Creates the texts when an event is read, in the reader's language. */
 export type Narrator = (event: EventRecord, locale: string) => Promise<EventNarration>
 
+/** The start or the end of a turn, as readers see it. */
+type TurnEvent = {
+  [T in keyof TurnEventBodies]: Omit<EventRecord, 'type' | 'body'> & {
+    readonly type: T
+    readonly body: TurnEventBodies[T]
+  }
+}[keyof TurnEventBodies]
+
 /**
- * An event as readers get it: with its cursor, the outcome of a settled call, and the payload of an event a task
- * emitted.
+ * An event as readers get it: with its cursor, the tool and id of its call, the outcome of a settled call or turn, and
+ * the payload of an event a task emitted.
  */
-export type FeedEvent = EventRecord & {
+export type FeedEvent = (EventRecord | TurnEvent) & {
   /** Pass it as `after` to read on behind this event. */
   readonly cursor: string
-  /** The outcome, for `call.settled`. */
+  /** The model's id of the call that the event is about, or the id of the turn. */
+  readonly callId?: string
+  /** The tool of the call that the event is about. */
+  readonly tool?: string
+  /** The outcome, for `call.settled`, `turn.ended` and `turn.failed`. */
   readonly outcome?: Outcome
   /** The payload, for `task.event`. */
   readonly payload?: Json
@@ -43,12 +58,13 @@ export type FeedEvent = EventRecord & {
 
 interface FeedQuery {
   readonly of?: NonNullable<EventQuery['of']>
-  readonly after: Cursor | undefined
+  readonly after: MaybePromise<Cursor> | undefined
   readonly signal?: AbortSignal
   /** Include live events. */
   readonly live?: boolean
   /** Language of the texts. */
   readonly narrate?: string
+  readonly internal?: boolean
 }
 
 /**
@@ -61,12 +77,17 @@ interface Cursor {
 
 /** Options of `events()`. */
 export interface ReadOptions {
-  /** The cursor of the last event you have; the read starts after it. Default: the beginning. */
+  /**
+   * The cursor of the last event you have; the read starts after it. `'now'`: only events that follow this call of
+   * `events()`. Default: the beginning.
+   */
   readonly after?: string
   /** Ends the read. */
   readonly signal?: AbortSignal
   /** Adds `narration` to calls and `headline` to model answers, in this language ('en', 'de'). Default: none. */
   readonly narrate?: string
+  /** Shows everything as it is recorded: steps of the runtime, and turns as calls. Default: false. */
+  readonly internal?: boolean
 }
 
 /** Reads the events after the cursor, then new ones; with `live`, progress and output as well. */
@@ -80,9 +101,12 @@ export const feedOptions = {
   signal: option.abortSignal,
   live: option.boolean,
   narrate: { ...option.string, expected: "a language, such as 'en'" },
+  internal: option.boolean,
 } satisfies OptionTable<ReadOptions & { live?: boolean }>
 
 const pageSize = 256
+/** Calls whose tool and id are remembered, so that their events need no further read. */
+const maxFacts = 1_024
 
 export class Feed {
   readonly #host: Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'clock'>
@@ -90,6 +114,7 @@ export class Feed {
   /** Set while a reader waits for a write. */
   #stopListening: (() => void) | null = null
   readonly #live: LiveHub
+  readonly #facts = new Map<string, CallFacts>()
   #wakeups = new Set<() => void>()
   #closed = false
 
@@ -113,9 +138,10 @@ export class Feed {
   reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
     const read = (options: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
       checkOptions(options, feedOptions, 'events()')
-      const { after, signal, live, narrate } = options
+      const { after, signal, live = false, narrate, internal = false } = options
       const narration = narrate === undefined ? {} : { narrate }
-      const query = { after: parseCursor(after), ...(of ? { of } : {}), ...(live ? { live } : {}), ...narration }
+      const start = after === 'now' ? this.#now() : parseCursor(after)
+      const query = { after: start, ...(of ? { of } : {}), live, internal, ...narration }
       return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
     }
     return read as ReadFeed
@@ -140,15 +166,17 @@ export class Feed {
     signal,
     live: includesLive,
     narrate,
+    internal,
   }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
-    let position = after?.position ?? 0
     const wake = (): void => this.#wake()
     const live = new LiveQueue(of ?? null, wake)
     const leave = includesLive ? this.#live.join(live) : () => {}
     signal?.addEventListener('abort', wake, { once: true })
     try {
+      const start = await after
+      let position = start?.position ?? 0
       if (of) await this.#host.knownSecrets.refresh(of)
-      const { erasures } = after ?? { erasures: (await this.#host.store.erased()).count }
+      const { erasures } = start ?? { erasures: (await this.#host.store.erased()).count }
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Subscribe before reading, so that a commit during the read triggers another read.
         const nextHint = this.#nextHint()
@@ -169,8 +197,9 @@ export class Feed {
           position = event.position
           yield* taken.before(event)
           await this.#host.knownSecrets.ensure(event)
-          const feedEvent = await this.#toFeedEvent(event, formatCursor(position, erasures))
-          yield narrate === undefined ? feedEvent : { ...feedEvent, ...(await this.#narrator(event, narrate)) }
+          const feedEvent = await this.#toFeedEvent(event, formatCursor(position, erasures), internal === true)
+          if (feedEvent)
+            yield narrate === undefined ? feedEvent : { ...feedEvent, ...(await this.#narrator(event, narrate)) }
         }
         yield* taken.rest()
         if (events.length === 0 && live.isEmpty) await nextHint
@@ -200,24 +229,31 @@ export class Feed {
     for (const wake of wakeups) wake()
   }
 
-  async #toFeedEvent(event: EventRecord, cursor: string): Promise<FeedEvent> {
-    if (event.type === 'task.event')
-      return { ...event, cursor, payload: this.#host.redact.deep(await this.#payloadOf(event)) }
-    if (event.type !== 'call.settled')
-      return { ...event, body: this.#host.redact.deep(event.body), cursor } as FeedEvent
-    const text = await this.#outcomeOf(event.call)
-    if (!text) return { ...event, cursor }
+  /** Null if the event is not shown. */
+  async #toFeedEvent(event: EventRecord, cursor: string, internal: boolean): Promise<FeedEvent | null> {
     const { redact } = this.#host
-    const outcome = decode(text) as unknown as Outcome
-    // Only the model may see a secret that a tool reveals to it, so readers of the feed do not.
-    if (outcome.status === 'success' && outcome.reveals)
-      return { ...event, cursor, outcome: { status: 'success', value: '[redacted]' } }
-    return {
-      ...event,
-      cursor,
-      // Escapes in the recorded form may hide a secret, so only a form without them shows that there is none.
-      outcome: !text.includes('\\') && redact.text(text) === text ? outcome : redact.deep(outcome),
-    }
+    const { callId, tool, turn } = (await this.#factsOf(event.call)) ?? {}
+    const about = { cursor, ...(callId === undefined ? {} : { callId }), ...(tool === undefined ? {} : { tool }) }
+    if (event.type === 'task.event') return { ...event, ...about, payload: redact.deep(await this.#payloadOf(event)) }
+    const outcome = event.type === 'call.settled' ? await this.#outcomeOf(event.call) : undefined
+    const shown = internal ? event : shownAs(event, turn === undefined ? {} : { turn }, outcome)
+    if (!shown) return null
+    const body = event.type === 'call.settled' ? shown.body : redact.deep(shown.body)
+    return { ...event, ...about, type: shown.type, body, ...(outcome ? { outcome } : {}) } as FeedEvent
+  }
+
+  /** Tool, call id and turn of a call; null if it is unreadable, erased, or the event is about none. */
+  async #factsOf(call: string): Promise<CallFacts | null> {
+    if (call === '') return null
+    const known = this.#facts.get(call)
+    if (known) return known
+    const record = await this.#record(call)
+    if (!record) return null
+    const facts = factsOf(record)
+    this.#facts.set(call, facts)
+    const oldest = this.#facts.size > maxFacts ? this.#facts.keys().next().value : undefined
+    if (oldest !== undefined) this.#facts.delete(oldest)
+    return facts
   }
 
   /** Payload of an event a task emitted; null if it is unreadable or erased. */
@@ -233,14 +269,34 @@ export class Feed {
     }
   }
 
-  /** Null if the record is unreadable: the feed continues, and reading the call reports the error. */
-  async #outcomeOf(call: string): Promise<string | null> {
+  /** The outcome as readers may see it; undefined if the record is unreadable or erased. */
+  async #outcomeOf(call: string): Promise<Outcome | undefined> {
+    const text = (await this.#record(call))?.outcome
+    if (!text) return undefined
+    const { redact } = this.#host
+    const outcome = decode(text) as unknown as Outcome
+    // Only the model may see a secret that a tool reveals to it, so readers of the feed do not.
+    if (outcome.status === 'success' && outcome.reveals) return { status: 'success', value: '[redacted]' }
+    // Escapes in the recorded form may hide a secret, so only a form without them shows that there is none.
+    return !text.includes('\\') && redact.text(text) === text ? outcome : redact.deep(outcome)
+  }
+
+  /** Undefined if the record is unreadable: the feed continues, and reading the call reports the error. */
+  async #record(call: string): Promise<CallRecord | undefined> {
     try {
-      return (await this.#host.store.call(call))?.outcome ?? null
+      return await this.#host.store.call(call)
     } catch (error) {
       if (!isUnreadable(error)) throw error
-      return null
+      return undefined
     }
+  }
+
+  /** The cursor behind the newest event. */
+  #now(): MaybePromise<Cursor> {
+    const { store } = this.#host
+    return chain(store.lastPosition(), (position) =>
+      chain(store.erased(), ({ count }) => ({ position, erasures: count })),
+    )
   }
 }
 

@@ -136,7 +136,7 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
     await until(() => reading.text().endsWith('Hello'))
     finish()
     await turn.outcome
-    await until(() => reading.seen.some(({ type }) => type === 'call.settled'))
+    await until(() => reading.seen.some(({ type }) => type === 'turn.ended'))
     const types = reading.seen.map(({ type }) => type)
     expect(types.indexOf('message.added')).toBeLessThan(types.indexOf('turn.delta'))
     expect(types.lastIndexOf('turn.delta')).toBeLessThan(types.indexOf('turn.answered'))
@@ -238,7 +238,7 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
     const types: string[] = []
     for await (const { type } of web.session('s').events({ after: cursor })) {
       types.push(type)
-      if (type === 'call.settled') break
+      if (type === 'turn.ended') break
     }
     expect(types).toContain('turn.answered')
   })

@@ -18,7 +18,7 @@ async function heard(runtime: Runtime, models: readonly Model[]): Promise<{ all:
   const session = runtime.session('s')
   const all = read(
     session.events({ live: true }),
-    (_, found) => found.filter(({ type }) => type === 'call.settled').length === models.length,
+    (_, found) => found.filter(({ type }) => type === 'turn.ended').length === models.length,
   )
   for (const model of models) await session.turn({ model, message: 'Go' }).outcome
   const live = (await all).filter((event): event is LiveEvent => event.live === true)

@@ -20,7 +20,7 @@ export async function told(runtime: Runtime): Promise<FeedEvent[]> {
   const mark = `mark ${++marks}`
   await runtime.session(mark).run([{ id: 'a', name: 'echo' }])
   const all: FeedEvent[] = []
-  for await (const event of runtime.events()) {
+  for await (const event of runtime.events({ internal: true })) {
     all.push(event)
     if (event.session === mark && event.type === 'call.settled') break
   }

@@ -137,9 +137,8 @@ export const textOf = (outcome: Pick<CallOutcome, 'parts'> | undefined): string 
 /** The events of a session until this many calls have settled. */
 export async function eventsOf(of: Session, settled = 1): Promise<EventRecord[]> {
   const events: EventRecord[] = []
-  for await (const event of of.events()) {
-    if (!('position' in event)) continue
-    events.push(event)
+  for await (const event of of.events({ internal: true })) {
+    events.push(event as EventRecord)
     if (event.type === 'call.settled' && --settled === 0) break
   }
   return events

@@ -52,7 +52,7 @@ async function told(runtime: Runtime, locale: string): Promise<FeedEvent[]> {
   let settled = 0
   for await (const event of runtime.session('s').events({ narrate: locale, signal: stop.signal })) {
     events.push(event)
-    if (event.type === 'call.settled' && ++settled === last) break
+    if ((event.type === 'call.settled' || event.type === 'turn.ended') && ++settled === last) break
   }
   return events
 }
