@@ -63,9 +63,10 @@ interface Reading {
 function readLive(runtime: Runtime, session = 's'): Reading {
   const seen: (FeedEvent | LiveEvent)[] = []
   const abort = new AbortController()
+  let failed: unknown
   const reading = (async () => {
     for await (const event of runtime.session(session).events({ live: true, signal: abort.signal })) seen.push(event)
-  })()
+  })().catch((error: unknown) => void (failed = error))
   const stop = async (): Promise<void> => {
     abort.abort()
     await reading
@@ -75,6 +76,7 @@ function readLive(runtime: Runtime, session = 's'): Reading {
     seen,
     stop,
     text() {
+      if (failed) throw failed
       let text = ''
       for (const event of seen) {
         if (event.type === 'turn.retracted') text = ''
@@ -203,7 +205,7 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
       const delta = `${round} `
       whole += delta
       push(delta)
-      if (random() < 0.4) readings.push(readLive(random() < 0.8 ? web : worker))
+      if (round === 0 || random() < 0.4) readings.push(readLive(random() < 0.8 ? web : worker))
       if (random() < 0.3) await readings.splice(Math.floor(random() * readings.length), 1)[0]?.stop()
       if (random() < 0.3) await new Promise((resolve) => setImmediate(resolve))
       if (random() < 0.1) await until(() => readings.every((each) => each.text() === whole))
@@ -211,7 +213,6 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
     await until(() => readings.every((each) => each.text() === whole))
     finish()
     expect(await turn.outcome).toMatchObject({ value: { text: whole } })
-    expect(readings.length).toBeGreaterThan(0)
   })
 
   test('FEED-2: a reader that takes nothing is cut off with a cursor to go on from', async () => {

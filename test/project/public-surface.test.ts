@@ -1,5 +1,7 @@
 // The public exports and the persisted words. Changing either is a decision, so both are pinned here.
 
+import type { LiveEvent } from '../../src/feed/live-events.ts'
+import type { TurnEventBodies } from '../../src/feed/turn-events.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -145,13 +147,19 @@ test('the states of a call and their legal transitions are pinned', () => {
 })
 
 test('the event types are pinned, and each is documented in the guide', () => {
-  const words = Object.keys(eventWords)
+  const live: readonly LiveEvent['type'][] = ['call.progress', 'call.output', 'turn.delta', 'turn.retracted']
+  const shown: readonly (keyof TurnEventBodies)[] = ['turn.started', 'turn.ended', 'turn.failed']
+  const words = [...Object.keys(eventWords), ...live, ...shown]
   expect(words).toHaveLength(new Set(words).size)
   const page = readFileSync(join(import.meta.dirname, '../../docs/guide/feed.md'), 'utf8')
   expect(words.filter((word) => !page.includes(`\`${word}\``))).toEqual([])
   const told = [...page.matchAll(/`((?:\w+)\.(?:\w+))`/g)].map(([, word]) => word as string)
   expect(
-    told.filter((word) => !words.includes(word) && !/^(?:session|runtime)\.(?:events|notices|emit)$/.test(word)),
+    told.filter(
+      (word) =>
+        !words.includes(word) &&
+        !/^(?:session|runtime|ctx|details)\.(?:events|notices|emit|progress|cursor)$/.test(word),
+    ),
   ).toEqual([])
 })
 

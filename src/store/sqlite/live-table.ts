@@ -2,9 +2,9 @@
 // synced, so that live events neither wait for the disk nor wake the workers that watch the main file.
 
 import { chmodSync, existsSync } from 'node:fs'
-import { DatabaseSync } from 'node:sqlite'
 import type { Clock } from '../../core/clock.ts'
 import type { LiveEntry, LiveReader, LiveTable } from '../live-channel.ts'
+import { connect } from './connect.ts'
 import { switchToWal } from './switch-to-wal.ts'
 import { busyTimeoutMs } from './thread-protocol.ts'
 
@@ -29,8 +29,13 @@ export function sqliteLiveTable(file: string, clock: Clock): LiveTable {
       const { db, insert } = table()
       const until = clock.now() + expiresInMs
       db.exec('BEGIN IMMEDIATE')
-      for (const { tenant, session, entry } of entries) insert.run(tenant, session, entry, until)
-      db.exec('COMMIT')
+      try {
+        for (const { tenant, session, entry } of entries) insert.run(tenant, session, entry, until)
+        db.exec('COMMIT')
+      } catch (error) {
+        db.exec('ROLLBACK')
+        throw error
+      }
     },
     entriesAfter: (seq) => table().entries.all(seq, clock.now()) as unknown as (LiveEntry & { readonly seq: number })[],
     lastSeq: () => (table().lastSeq.get() as { seq: number | null }).seq ?? 0,
@@ -70,7 +75,7 @@ export function sqliteLiveTable(file: string, clock: Clock): LiveTable {
 
 // oxlint-disable-next-line typescript/explicit-function-return-type -- the statements are named where they are used
 function open(file: string) {
-  const db = new DatabaseSync(file, { timeout: busyTimeoutMs })
+  const db = connect(file, busyTimeoutMs)
   switchToWal(db)
   db.exec('PRAGMA synchronous = OFF')
   db.exec(schema)

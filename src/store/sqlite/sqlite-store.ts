@@ -247,7 +247,10 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
       }),
     erased: (of) => retention.erased(of),
     unsettled: (page) => retention.unsettled(page, clock.monotonic()),
-    erase: (query) => groupWriter.runExclusive(() => groupWriter.transactions.run(() => retention.erase(query))),
+    erase: (query) => {
+      liveTable.erase(query.of ?? null)
+      return groupWriter.runExclusive(() => groupWriter.transactions.run(() => retention.erase(query)))
+    },
     scrub: () =>
       chainCatch(
         () => groupWriter.runExclusive(() => retention.scrub()),
@@ -256,7 +259,6 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
           throw error
         },
       ),
-import { sqliteLiveTable } from './live-table.ts'
     inspect: () => retention.inspect(clock.monotonic()),
     leave: (worker) =>
       groupWriter.runExclusive(() => {
