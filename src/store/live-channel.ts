@@ -305,7 +305,11 @@ export class TableLiveChannel implements LiveChannel {
     if (++this.#writes % writesPerPurge === 0) this.#attempt(() => this.#table.purge())
     return chainCatch(
       () => this.#table.append(entries, entryLifeMs),
-      () => {},
+      () => {
+        // Forgets the readers: the next look finds them again and sends them what is under way.
+        this.#readers = new Map()
+        this.#knowsReaders = false
+      },
     )
   }
 

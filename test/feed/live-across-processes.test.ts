@@ -9,6 +9,7 @@ import { postgresStore } from 'pawl/postgres'
 import { manualClock } from 'pawl/testing'
 import { afterEach, describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/core/clock.ts'
+import { type LiveTable, TableLiveChannel } from '../../src/store/live-channel.ts'
 import { sqliteLiveTable } from '../../src/store/sqlite/live-table.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -243,6 +244,36 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
     }
     expect(types).toContain('turn.answered')
   })
+})
+
+test('FEED-2: after a failed write readers get the answer so far again', async () => {
+  const clock = manualClock()
+  const file = join(freshDir(), 'a.db-live')
+  const [writing, reading] = [sqliteLiveTable(file, clock), sqliteLiveTable(file, clock)]
+  let fails = false
+  const append: LiveTable['append'] = (entries, ms) => {
+    if (fails) throw new Error('the disk is full')
+    return writing.append(entries, ms)
+  }
+  const publisher = new TableLiveChannel({ ...writing, append }, clock, 'publisher')
+  const subscriber = new TableLiveChannel(reading, clock, 'subscriber')
+  const of = { tenant: 't', session: 's' }
+  const received: string[] = []
+  subscriber.subscribe(of, (entry) => received.push(entry))
+  let asked = 0
+  publisher.onSubscribed(() => asked++)
+  await clock.advance(40)
+  expect(asked).toBe(1)
+  fails = true
+  publisher.publish(of, 'lost')
+  await clock.advance(40)
+  expect(asked).toBe(2)
+  fails = false
+  publisher.publish(of, 'whole')
+  await clock.advance(40)
+  expect(received).toEqual(['whole'])
+  await publisher.close()
+  await subscriber.close()
 })
 
 test('FEED-2: entries and readers expire, and entries are erased with their session', async () => {
