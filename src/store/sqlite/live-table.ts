@@ -77,7 +77,7 @@ export function sqliteLiveTable(file: string, clock: Clock): LiveTable {
 function open(file: string) {
   const db = connect(file, busyTimeoutMs)
   switchToWal(db)
-  db.exec('PRAGMA synchronous = OFF')
+  db.exec('PRAGMA synchronous = OFF; PRAGMA secure_delete = ON')
   db.exec(schema)
   chmodSync(file, 0o600)
   return {

@@ -247,10 +247,10 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
       }),
     erased: (of) => retention.erased(of),
     unsettled: (page) => retention.unsettled(page, clock.monotonic()),
-    erase: (query) => {
-      liveTable.erase(query.of ?? null)
-      return groupWriter.runExclusive(() => groupWriter.transactions.run(() => retention.erase(query)))
-    },
+    erase: (query) =>
+      chain(liveTable.erase(query.of ?? null), () =>
+        groupWriter.runExclusive(() => groupWriter.transactions.run(() => retention.erase(query))),
+      ),
     scrub: () =>
       chainCatch(
         () => groupWriter.runExclusive(() => retention.scrub()),

@@ -1,6 +1,6 @@
 // ctx.progress in a body that runs again: reports that repeat recorded work are held back.
 
-import { type Duration, type Progress, retry, type Runtime, type Tool, type ToolContext } from 'pawl'
+import { type Duration, retry, type Runtime, type Tool, type ToolContext } from 'pawl'
 import { describe, expect, test } from 'vitest'
 import { ignoreResult } from '../../kit/interrupted-calls.ts'
 import { stores, workersOn } from '../../kit/open-runtime.ts'
@@ -12,7 +12,7 @@ function watch(runtime: Runtime): number[] {
   const seen: number[] = []
   const read = async (): Promise<void> => {
     for await (const event of runtime.session('s').events({ live: true }))
-      if (event.live && event.type === 'call.progress') seen.push((event.body as Progress).current ?? -1)
+      if (event.live && event.type === 'call.progress') seen.push(event.body.current ?? -1)
   }
   void read().catch(() => {})
   return seen
