@@ -419,7 +419,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Every change is an event, committed with the change, with a sequence per session and a position in the whole store. Read from any cursor, then live, without gap or repeat, over reconnects, on any worker, for one session or all; an expired cursor says so. Progress, output and deltas are marked live: they are not in the journal, use no sequence number, may be kept for a bounded time so that a reader can resume, are sealed and erased like other payloads, and are never replayed as results. (Restate: projected at call boundaries, each once.)`,
   },
   'FEED-2': {
-    state: 'not yet',
+    state: 'built',
     says: `Live events (deltas, progress, output) reach subscribers in every process that shares the store, in one order with the recorded ones, typed, bounded and expiring; who joins in mid-answer gets the answer so far. \`after: 'now'\` starts at the end. Turns have started, ended and failed events; call events carry the tool's name and the model's call id.`,
   },
   'DOOR-1': {
