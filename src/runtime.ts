@@ -5,7 +5,6 @@ import { openApprovals } from './approvals/approvals.ts'
 import { PinStore } from './approvals/definition-pins.ts'
 import { containStrayErrors, scope } from './calls/async-context.ts'
 import { TimeoutTimers } from './calls/attempts/attempt-timeouts.ts'
-import { createAnswerValidator, createEditValidator } from './calls/authorization/validate-external-input.ts'
 import { AppContexts } from './calls/context/app-context.ts'
 import { announceDriver } from './calls/deliver-wait-announcement.ts'
 import { createProjection } from './calls/output/outcome-for-model.ts'
@@ -20,7 +19,6 @@ import type { Foundation } from './engine/foundation.ts'
 import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/event-feed.ts'
 import { closeOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
-import { unmatchedPolicyRules } from './maintenance/unmatched-policy-rules.ts'
 import { publicRuntime } from './runtime/public-runtime.ts'
 import { readSettings } from './runtime/settings.ts'
 import { emitInBody } from './schedules/emit-event.ts'
@@ -76,8 +74,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     closers.push(() => registry.close())
     const toolsets = new PinnedToolsets(registry)
     const switches = new CapabilitySwitches(store, clock, capabilities)
-    // Register the providers before the engine claims calls: it claims only calls of registered tools. Registering
-    // gives up early on a provider that does not answer.
+    // Before the engine claims calls: it claims only calls of registered tools.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
 
     const engine = new LocalEngine({ store, clock, ids, keys, logger, observer, leaseMs, works })
@@ -85,17 +82,13 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     closers.push(() => knownSecrets.close())
     const services = { clock, ids, logger, observer, store, keys, seal, redact, knownSecrets, sizes }
     const foundation: Foundation = { ...services, registry, engine }
-
     const queue = new Queue(clock, options.limits, engine)
     const hooks = [...settings.hooks, ...switches.hooks(registry)]
     const show = createProjection({ hooks, budget: settings.output, clock, logger, redact })
     const feed = new Feed(foundation, narrator(foundation))
     closers.push(() => feed.close())
     const records = new RecordReader(foundation, settings.output)
-    const storage = openSessionStorage(options, foundation)
-    const validateAnswer = createAnswerValidator({ ...foundation, toolsets })
-    const validateEdit = createEditValidator({ ...foundation, toolsets })
-    const approvals = openApprovals({ ...foundation, validateAnswer, validateEdit })
+    const approvals = openApprovals({ ...foundation, toolsets })
     const movedCalls = new MovedCalls(foundation)
     closers.push(() => movedCalls.close())
     const closed = new AbortController()
@@ -114,6 +107,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     const turns = openTurns({ ...settings, ...background, batches, records, feed, switches })
     closers.push(() => turns.close())
 
+    const storage = openSessionStorage(options, foundation)
     const features = { ...settings, ...background, approvals, batches, records, feed, storage }
     const drive = callPipeline({
       ...features,
@@ -129,7 +123,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     engine.register({
       drive,
       tools: () => registry.keys.concat(toolsets.toolKeys, absentTool), // calls of unknown names are claimed to fail
-      validateAnswer,
+      validateAnswer: approvals.validateAnswer,
       onReturning: (claimed) => batches.restoreOrder(claimed),
       onGone: (position) => queue.batches.willNotReturn(position),
     })
@@ -137,7 +131,6 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     engine.register(endChoreDriver(background))
     if (options.announce) engine.register(announceDriver({ ...foundation, announce: options.announce, poisonAfter }))
     await engine.open()
-    if (works) for (const problem of unmatchedPolicyRules(settings.policies, registry)) logger.warn(problem)
     const scheduler = works ? new Scheduler(background, leaseMs / 3) : null
     registry.onChange(() => {
       toolsets.refresh()

@@ -2,6 +2,7 @@
 // use it.
 
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
+import { createAnswerValidator, createEditValidator } from '../calls/authorization/validate-external-input.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
@@ -23,11 +24,21 @@ export interface Approvals {
   connection(of: { tenant: string; principal: string | null }, provider: string): ReturnType<typeof connectionFor>
   /** Decrypts a person's answer to a secret question. */
   openSecret(wait: string, sealed: string): Json
+  /** Checks an answer from outside against the output schema of the tool. */
+  readonly validateAnswer: ReturnType<typeof createAnswerValidator>
 }
 
-export function openApprovals(host: DecideHost & Pick<Foundation, 'redact' | 'knownSecrets'>): Approvals {
+type ApprovalsHost = Omit<DecideHost, 'validateAnswer' | 'validateEdit'> &
+  Pick<Foundation, 'redact' | 'knownSecrets'> &
+  Parameters<typeof createAnswerValidator>[0] &
+  Parameters<typeof createEditValidator>[0]
+
+export function openApprovals(parts: ApprovalsHost): Approvals {
+  const validateAnswer = createAnswerValidator(parts)
+  const host = { ...parts, validateAnswer, validateEdit: createEditValidator(parts) }
   const { store, clock } = host
   return {
+    validateAnswer,
     inbox: (query) => inbox(host, query),
     async decide(id, decision) {
       const answer = await decide(host, id, decision)

@@ -25,6 +25,8 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
   const { registry, approvals, pins, store, engine, sizes } = parts
   const callAt = ({ tenant = 'default', session, batch = '', callId: id, occurrence = 0 }: DiagnosedCall) =>
     store.callAt({ tenant, session, batch, id, occurrence })
+  const policyProblems = () => (parts.works ? unmatchedPolicyRules(parts.policies, registry) : [])
+  for (const problem of policyProblems()) parts.logger.warn(problem)
   return {
     session: (id, about) => openSession(parts, id, about),
     tools: {
@@ -56,8 +58,7 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     events: parts.feed.reader(),
     prune: (query) => prune(parts, query),
     erase: (query) => erase(parts, query),
-    health: () =>
-      checkHealth({ ...parts, policyProblems: parts.works ? unmatchedPolicyRules(parts.policies, registry) : [] }),
+    health: () => checkHealth({ ...parts, policyProblems: policyProblems() }),
     close,
   }
 }
