@@ -4,6 +4,7 @@
 import { hash } from 'node:crypto'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { type Json, parseJson } from '../core/tool-value.ts'
+import { contentOf } from './json-schema/check-schema.ts'
 import type { CompiledSchema } from './schema.ts'
 
 const digests = new WeakMap<CompiledSchema, string>()
@@ -36,19 +37,11 @@ const annotations = new Set([
   'writeOnly',
   '$comment',
 ])
-/** Keywords whose members are names chosen by the author, each with a schema. */
-const schemasByName = new Set([
-  'properties',
-  'patternProperties',
-  '$defs',
-  'definitions',
-  'dependentSchemas',
-  'dependencies',
-])
-/** Keywords whose value is data and not a schema. */
-const literals = new Set(['const', 'enum'])
 
-/** `byName`: the keys of the value are names, not keywords. The order of `required` has no meaning. */
+/**
+ * `byName`: the keys of the value are names, not keywords. The order of `required` has no meaning. A keyword that holds
+ * no schema keeps its value: it is data, or an unknown keyword that a reference may point into (`#/components/…`).
+ */
 function withoutAnnotations(value: Json, byName: boolean): Json {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((each) => withoutAnnotations(each, false))
@@ -56,7 +49,8 @@ function withoutAnnotations(value: Json, byName: boolean): Json {
     if (byName) return [[key, withoutAnnotations(part, false)]]
     if (annotations.has(key)) return []
     if (key === 'required' && Array.isArray(part)) return [[key, part.map(String).toSorted()]]
-    return [[key, literals.has(key) ? part : withoutAnnotations(part, schemasByName.has(key))]]
+    const content = contentOf(key)
+    return [[key, content === 'data' ? part : withoutAnnotations(part, content === 'schemas by name')]]
   })
   return Object.fromEntries(entries)
 }

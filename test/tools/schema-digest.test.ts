@@ -40,6 +40,16 @@ describe('schema digest', () => {
       { const: { title: 'a', required: ['b', 'a'] } },
       { const: { title: 'b', required: ['b', 'a'] } },
     ],
+    ...Object.fromEntries(
+      ['dependentRequired', 'dependentSchemas', 'dependencies', 'patternProperties', '$defs', 'components'].map(
+        (keyword): [string, [AnySchema, AnySchema]] => [
+          `\`${keyword}\` for a name that is also an annotation`,
+          [{ [keyword]: {} }, { [keyword]: { title: keyword.endsWith('Required') ? ['author'] : { type: 'null' } } }],
+        ],
+      ),
+    ),
+    'an enum of objects with a title': [{ enum: [{ title: 'a' }] }, { enum: [{ title: 'b' }] }],
+    'a required field that is named like an annotation': [{ required: ['title'] }, { required: [] }],
     'a required field': [z.object({ a: z.string() }), z.object({ a: z.string().optional() })],
     'a coerced type': [z.object({ a: z.coerce.number() }), z.object({ a: z.coerce.string() })],
     'a constraint behind a transform': [

@@ -118,6 +118,13 @@ const forms: Readonly<Record<Draft, ReadonlyMap<string, Form>>> = {
   unstated: new Map(formsOf([...commonForms, ...newerForms])),
 }
 
+/** Whether the value of a keyword is a schema or a list of them, schemas or lists of names by name, or no schema. */
+export function contentOf(keyword: string): 'schemas' | 'schemas by name' | 'data' {
+  const form = forms.unstated.get(keyword)
+  if (form === 'schema' || form === 'schemas' || form === 'items') return 'schemas'
+  return form === 'schema map' || form === 'dependencies' || form === 'names map' ? 'schemas by name' : 'data'
+}
+
 const typeNames = new Set(['null', 'boolean', 'object', 'array', 'number', 'string', 'integer'])
 const isSchema = (value: Json): boolean => typeof value === 'boolean' || isObject(value)
 const isNames = (value: Json): boolean => Array.isArray(value) && value.every((item) => typeof item === 'string')
