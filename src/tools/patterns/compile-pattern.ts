@@ -61,11 +61,12 @@ function syntaxError(source: string): string | null {
 
 /**
  * Many schemas are written for engines without the `u` flag, with needless escapes (`\_`, `\"`), literal brackets and
- * `[\w-.]`. There is only one way to read them, so they are rewritten. Anything else stays as it is, and is refused.
+ * `[\w-.]`. There is only one way to read them, so they are rewritten. Anything else stays as it is, and is refused:
+ * `[\d-a-z]` too, which looks like a range and means the digits and the three characters `-`, `a` and `z`.
  */
 function escapeLiterals(source: string): string {
   let inClass = false
-  const token = /\\[dDsSwW]-(?=[^\]])|\\.|\{\d+(?:,\d*)?\}|[^]/gsu
+  const token = /\\[dDsSwW]-(?=\\[dDsSwW]|(?:\\[^xuc]|[^\\\]-])(?!-[^\]]))|\\.|\{\d+(?:,\d*)?\}|[^]/gsu
   return source.replaceAll(token, (part, at: number) => {
     if (part.length > 2 && part.endsWith('-')) return inClass ? `${part.slice(0, 2)}\\-` : part
     if (part.length === 2 && /^\\[ !"#%&',:;<=>@_`~-]$/.test(part))
@@ -102,6 +103,7 @@ const foreign: readonly (readonly [RegExp, string])[] = [
   [/\\h/i, 'has no \\h; write [ \\t]'],
   [/\\R/, 'has no \\R; write (?:\\r\\n|[\\n\\r\\u2028\\u2029])'],
   [/\\x\{/, 'has no \\x{…}; write \\u{…}'],
+  [/\[[^\]]*\\[dDsSwW]-/, 'has no range that begins with a class; write the hyphen last, such as [\\da-z-]'],
   [/\\0\d|\\[1-9]/, 'has no octal escapes; write \\x00 to \\xFF'],
 ]
 

@@ -107,6 +107,28 @@ test('CALL-4: needless escapes, literal brackets and [\\w-.] are read as without
   }
 })
 
+test('CALL-4: hyphens in classes mean what they mean without the u flag, or are refused', () => {
+  const random = seeded(seed)
+  const atoms = String.raw`\d \w \s \D - - - a b z . + 0 \- \. \x41 \u0042 \n \_ \cJ`.split(' ')
+  const texts = Array.from({ length: 128 }, (_, code) => String.fromCharCode(code))
+  const differences: string[] = []
+  let compared = 0
+  for (let at = 0; at < 4_000; at++) {
+    const members = Array.from(
+      { length: 1 + Math.floor(random() * 6) },
+      () => atoms[Math.floor(random() * atoms.length)],
+    )
+    const pattern = `^[${members.join('')}]$`
+    const compiled = compilePattern(pattern)
+    if (!('engine' in compiled)) continue
+    const expected = new RegExp(pattern)
+    compared++
+    if (texts.some((text) => compiled.engine.test(text) !== expected.test(text))) differences.push(pattern)
+  }
+  expect(differences.slice(0, 10)).toEqual([])
+  expect(compared).toBeGreaterThan(1_000)
+})
+
 test('POL-1: constructs of other engines are refused with what to write instead', () => {
   const rows: readonly (readonly [pattern: string, message: RegExp])[] = [
     [String.raw`\Adrop`, /no \\A; write \^/],
@@ -122,6 +144,8 @@ test('POL-1: constructs of other engines are refused with what to write instead'
     [String.raw`\a`, /write \\x07/],
     [String.raw`\x{41}`, /write \\u\{…\}/],
     [String.raw`\07`, /octal/],
+    [String.raw`^[\d-a-z]$`, /write the hyphen last, such as \[\\da-z-\]/],
+    [String.raw`^[\w--z]$`, /write the hyphen last/],
     [String.raw`\p{Nonsense}`, /Invalid property name/],
     [String.raw`\y`, /Invalid escape/],
     ['(a)\\1', /linear time: it uses a back-reference/],
