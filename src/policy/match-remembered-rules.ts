@@ -6,7 +6,7 @@ import type { Vote } from '../store/records/approval-request.ts'
 import type { Json } from '../core/tool-value.ts'
 import { type CombinedApprovalTerms } from './evaluate.ts'
 import { hasQuorum } from './approvers.ts'
-import { type ArgumentPatterns, compilePatterns, refuseAt } from './conditions.ts'
+import { type ArgumentMatcher, type ArgumentPatterns, compilePatterns, refuseAt } from './conditions.ts'
 
 export type RememberScope = 'session' | 'principal' | 'tenant'
 
@@ -55,13 +55,17 @@ export interface RememberedFacts {
   readonly now: number
 }
 
-/** The rule that answers the ask. A deny wins over an approval in any order. */
+/**
+ * The rule that answers the ask. A deny wins over an approval in any order. `warn` is called for a rule whose patterns
+ * an earlier version accepted and this one refuses.
+ */
 export function findRememberedRule(
   rules: readonly RememberedRule[],
   facts: RememberedFacts,
   asking: CombinedApprovalTerms,
+  warn: (message: string, fields: { readonly rule: string; readonly error: unknown }) => void,
 ): RememberedRule | null {
-  const applicable = rules.filter((rule) => applies(rule, facts))
+  const applicable = rules.filter((rule) => applies(rule, facts, warn))
   return (
     applicable.find((rule) => rule.then === 'deny') ??
     applicable.find((rule) => rule.then === 'approve' && hasQuorum(asking, facts.principal, rule.votes)) ??
@@ -72,6 +76,7 @@ export function findRememberedRule(
 function applies(
   rule: RememberedRule,
   { session, principal, toolId, toolFingerprint, args, now }: RememberedFacts,
+  warn: Parameters<typeof findRememberedRule>[3],
 ): boolean {
   if (rule.revoked || now >= rule.until) return false
   if (rule.session !== null && rule.session !== session) return false
@@ -79,6 +84,17 @@ function applies(
   // A denial applies to the tool id even if the tool changed; an approval only to the definition that was approved.
   if (rule.toolId !== toolId || (rule.then === 'approve' && rule.toolFingerprint !== toolFingerprint)) return false
   if (!rule.when) return true
-  const { truth } = compilePatterns(rule.when, refuseAt('rule'))(args)
+  let matches: ArgumentMatcher
+  try {
+    matches = compilePatterns(rule.when, refuseAt('rule'))
+  } catch (error) {
+    const effect = rule.then === 'deny' ? 'denies every call of the tool' : 'is ignored'
+    warn(`A remembered rule has a pattern that is not valid any more, so it ${effect}; revoke it`, {
+      rule: rule.id,
+      error,
+    })
+    return rule.then === 'deny'
+  }
+  const { truth } = matches(args)
   return truth === 'yes' || (truth === 'unsure' && rule.then === 'deny')
 }

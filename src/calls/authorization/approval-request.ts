@@ -139,7 +139,12 @@ export async function requestApproval(
   }
   const rules = await host.approvals.remembered(position)
   const facts = { session: position.session, principal, toolId: tool.id, toolFingerprint: tool.fingerprint }
-  const rule = findRememberedRule(rules, { ...facts, args: input.copy().args, now: host.clock.now() }, required)
+  const rule = findRememberedRule(
+    rules,
+    { ...facts, args: input.copy().args, now: host.clock.now() },
+    required,
+    (message, about) => host.logger.warn(message, { ...logFieldsOf(execution, tool), ...about }),
+  )
   if (rule) {
     const by = rule.votes[0]?.by ?? ''
     execution.approvals.appendEvent('decision.remembered', { rule: rule.id, decision: rule.then, by, fingerprint })

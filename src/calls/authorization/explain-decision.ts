@@ -88,7 +88,10 @@ export async function explainCall(host: ExplainHost, call: ExplainCall): Promise
       args,
       now: host.clock.now(),
     }
-    const rule = findRememberedRule(await host.approvals.remembered({ tenant, session }), ruleFacts, required)
+    const rules = await host.approvals.remembered({ tenant, session })
+    const rule = findRememberedRule(rules, ruleFacts, required, (message, fields) =>
+      host.logger.warn(message, { tool: tool.name, ...fields }),
+    )
     if (!rule) return { ...explained, would: 'ask' as const }
     return {
       ...explained,
