@@ -99,16 +99,20 @@ function containsChecks(schema: Schema, make: KeywordCompiler): Check[] {
   ]
 }
 
-/** Compares canonical texts: one pass over twenty thousand objects instead of two hundred million comparisons. */
+/** One pass, not a comparison of each pair: scalars are compared as they are, other values as canonical texts. */
 function uniqueChecks({ uniqueItems }: Schema): Check[] {
   if (uniqueItems !== true) return []
   const say = (): string => 'expected no item twice'
   return [
     (value, at, run) => {
       if (!Array.isArray(value)) return true
-      const seenAt = new Map<string, number>()
+      const scalars = new Map<Json, number>()
+      const others = new Map<string, number>()
       for (const [index, item] of value.entries()) {
-        const text = canonical(item, run)
+        run.spend(1)
+        const isScalar = typeof item !== 'object' || item === null
+        const seenAt: Map<Json, number> = isScalar ? scalars : others
+        const text = isScalar ? item : canonical(item, run)
         const first = seenAt.get(text)
         if (first !== undefined)
           return run.fault({ up: at, key: index }, () => `${say()}, but it equals item ${first}`, item)

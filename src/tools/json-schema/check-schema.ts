@@ -8,7 +8,7 @@ import { type JsonSchema, describeReceived } from '../validation-problem.ts'
 
 export const maxSchemaBytes = 256 * 1024
 export const maxSchemaDepth = 64
-export const maxSchemaNodes = 5000
+export const maxSchemaNodes = 3000
 /** Every JSON value takes at least two bytes. Stops a host object that doubles at each level. */
 const maxValues = maxSchemaBytes / 2
 

@@ -72,6 +72,7 @@ function tryBranches(
   let matches = 0
   for (const node of nodes) {
     run.faults = []
+    run.spend(2)
     if (run.applyInPlace(node, value, at, seen)) matches += 1
     else faults.push(run.faults)
     if (matches >= enough) break

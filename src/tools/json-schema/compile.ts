@@ -18,10 +18,10 @@ import { type Lookup, describeUnion, describeSchema } from './describe-schema.ts
 
 /** Maximum chain of references and combinators that apply to the same value. */
 const maxChain = 100
-/** Estimated states of all patterns of a schema; compiling these takes some tens of milliseconds. */
+/** Estimated states of all patterns of a schema; compiling these takes 20 to 50 milliseconds. */
 const maxPatternCost = 20_000
 /** References and combinators in all. A $dynamicRef counts once per schema that it may lead to. */
-const maxEdges = 50_000
+const maxEdges = 20_000
 
 export interface CompiledJsonSchema {
   readonly json: JsonSchema
@@ -64,7 +64,7 @@ function compile(
   const nodes = new Map<Json, Node>()
   const pending: JsonSchema[] = []
   const patterns = new Map<string, Pattern | undefined>()
-  let patternsCost = 0
+  const countPattern = patternCounter((place) => refuse(place, 'its patterns are too many or repeat too much'))
   let edges = 0
   const warnings = new Set<string>()
   const lookup: Lookup = (schema) =>
@@ -123,8 +123,7 @@ function compile(
         const known = patterns.get(source)
         if (known) return known
         const place = `${references.pointerOf(schema)}/${keyword}`
-        patternsCost += patternCost(source)
-        if (patternsCost > maxPatternCost) refuse(place, 'its patterns are too many or repeat too much')
+        countPattern(source, place)
         const found = linearPattern(source)
         if ('invalid' in found) refuse(place, `it is not a regular expression (${found.invalid})`)
         const test = 'test' in found ? found.test : undefined
@@ -143,7 +142,15 @@ function compile(
 
   const root = nodeOf(json, references.resourceOf(json))
   // Compile unused schemas too, so that an external reference is refused anywhere in the document.
-  for (const [schema, resource] of references.all()) nodeOf(schema, resource)
+  const all = references.all()
+  for (const [schema, resource] of all) nodeOf(schema, resource)
+  // Before any pattern is compiled, because compiling all that are allowed takes most of the time there is.
+  for (const [schema] of all) {
+    const { pattern, patternProperties } = schema
+    if (typeof pattern === 'string') countPattern(pattern, `${references.pointerOf(schema)}/pattern`)
+    for (const source of isObject(patternProperties) ? Object.keys(patternProperties) : [])
+      countPattern(source, `${references.pointerOf(schema)}/patternProperties`)
+  }
   for (let schema = pending.pop(); schema; schema = pending.pop()) {
     const node = nodes.get(schema) as Node
     node.checks.push(...checksOf(schema, compilerFor(schema, node)))
@@ -163,6 +170,18 @@ function checksOf(schema: JsonSchema, make: KeywordCompiler): Check[] {
     ...arrayChecks(schema, make),
     ...(make.draft === '7' ? [] : [...unevaluatedProperties(schema, make), ...unevaluatedItems(schema, make)]),
   ]
+}
+
+/** Adds up the estimated cost of the patterns of a schema, each once. */
+function patternCounter(refuse: (place: string) => never): (source: string, place: string) => void {
+  const counted = new Set<string>()
+  let cost = 0
+  return (source, place) => {
+    if (counted.has(source)) return
+    counted.add(source)
+    cost += patternCost(source)
+    if (cost > maxPatternCost) refuse(place)
+  }
 }
 
 function memoize(create: () => string): () => string {

@@ -30,7 +30,7 @@ function requiredChecks(schema: Schema, make: KeywordCompiler): Check[] {
   return [
     (value, at, run) => {
       if (!isObject(value)) return true
-      run.spend(required.length >> 1)
+      run.spend(required.length)
       let ok = true
       for (const { key, say } of required) {
         if (!Object.hasOwn(value, key)) ok = run.fault({ up: at, key }, say, missing)
@@ -67,9 +67,13 @@ function memberChecks(schema: Schema, make: KeywordCompiler): Check[] {
       }
       let ok = true
       for (const key of Object.keys(value)) {
+        const property = known.get(key)
+        if (!property) {
+          run.spend(1)
+          if (!rest && patterns.length === 0) continue
+        }
         const inner = value[key] as Json
         const here = { up: at, key }
-        const property = known.get(key)
         let taken = property !== undefined
         if (property && !run.applyInside(property, inner, here)) ok = false
         for (const { matches, node } of patterns) {
@@ -105,7 +109,9 @@ export function unevaluatedProperties(schema: Schema, make: KeywordCompiler): Ch
     (value, at, run, seen) => {
       if (!isObject(value) || !seen || seen.everyKey) return true
       let ok = true
-      for (const key of Object.keys(value)) {
+      const keys = Object.keys(value)
+      run.spend(keys.length)
+      for (const key of keys) {
         if (seen.keys.has(key)) continue
         const here = { up: at, key }
         if (closed) ok = run.fault(here, say, value[key])
@@ -123,7 +129,7 @@ function sizeChecks({ minProperties, maxProperties }: Schema): Check[] {
     return (value, at, run) => {
       if (!isObject(value)) return true
       const size = Object.keys(value).length
-      run.spend(size >> 3)
+      run.spend(size >> 1)
       return test(size) || run.fault(at, say, value)
     }
   }
@@ -173,7 +179,7 @@ function dependencyChecks(dependencies: Json | undefined, make: KeywordCompiler)
       for (const { key, node, names, say } of all) {
         if (!Object.hasOwn(value, key)) continue
         if (node && !run.applyInPlace(node, value, at, seen)) ok = false
-        run.spend(1 + (names.length >> 1))
+        run.spend(1 + names.length)
         for (const name of names)
           if (say && !Object.hasOwn(value, name)) ok = run.fault({ up: at, key: name }, say, missing)
       }

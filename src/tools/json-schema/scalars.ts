@@ -61,11 +61,11 @@ function oneOf(values: readonly Json[]): Test {
  * budget.
  */
 export function canonical(value: Json, run?: ValidationRun): string {
-  run?.spend(typeof value === 'string' ? 1 + (value.length >> 4) : 1)
+  run?.spend(typeof value === 'string' ? 3 + (value.length >> 4) : 3)
   if (Array.isArray(value)) return `[${value.map((item) => canonical(item, run)).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value)
   const keys = Object.keys(value).toSorted()
-  run?.spend(keys.length)
+  run?.spend(4 * keys.length)
   return `{${keys.map((key) => `${JSON.stringify(key)}:${canonical(value[key] as Json, run)}`).join(',')}}`
 }
 
@@ -113,7 +113,7 @@ function stringTests(schema: { [key: string]: Json }, make: KeywordCompiler): Te
   const test = typeof format === 'string' ? formats.get(format)?.test : undefined
   if (test)
     tests.push((text, run) => {
-      run.spend(text.length >> 4)
+      run.spend(text.length >> 2)
       return test(text)
     })
   if (typeof pattern === 'string') {
