@@ -92,7 +92,7 @@ export class Registry implements RuntimeTools {
     this.#unlisted = createLayer(unlisted)
     this.#own = createLayer(tools)
     this.#base = combineLayers([this.#own])
-    for (const tool of tools) this.#warn(tool)
+    refuseUnenforced(tools)
     this.#rebuild()
   }
 
@@ -121,7 +121,7 @@ export class Registry implements RuntimeTools {
   setSessionTools(tenant: string, session: string, tools: readonly Tool[]): SessionLayer {
     const key = lengthPrefixed(tenant, session)
     const entries = createLayer(tools, `session:${key}`)
-    for (const tool of tools) this.#warn(tool)
+    refuseUnenforced(tools)
     let builtOn = this.#base
     const base = (): Toolset => this.#base
     const build = (): Toolset => combineLayers([...this.#lowerLayers(entries), entries], undefined, this.#unlisted)
@@ -141,8 +141,8 @@ export class Registry implements RuntimeTools {
 
   add(tools: Tool | readonly Tool[]): void {
     const more = Array.isArray(tools) ? (tools as readonly Tool[]) : [tools as Tool]
+    refuseUnenforced(more)
     this.#own = createLayer([...this.#own.map(({ tool }) => tool as Tool), ...more])
-    for (const tool of more) this.#warn(tool)
     this.#rebuild()
   }
 
@@ -244,8 +244,16 @@ export class Registry implements RuntimeTools {
     )
   }
 
-  #warn({ name, input, output }: Tool): void {
-    for (const warning of [...input.warnings, ...(output?.warnings ?? [])])
-      this.#host.logger.warn(`Tool '${name}': ${warning}`, { tool: name })
+  #warn(tool: Tool): void {
+    for (const warning of warningsOf(tool))
+      this.#host.logger.warn(`Tool '${tool.name}': ${warning} It is only shown to the model.`, { tool: tool.name })
   }
+}
+
+const warningsOf = ({ input, output }: Tool): readonly string[] => [...input.warnings, ...(output?.warnings ?? [])]
+
+/** The host can change its own tools, so a pattern in them must hold. A remote schema is not in its hands. */
+function refuseUnenforced(tools: readonly Tool[]): void {
+  for (const tool of tools)
+    for (const warning of warningsOf(tool)) throw new PawlError('tool_invalid', `Tool '${tool.name}': ${warning}`)
 }

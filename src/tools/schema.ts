@@ -38,7 +38,10 @@ export interface CompiledSchema {
   readonly json: JsonSchema
   /** The JSON Schema of the output; undefined if it has none, such as that of a transform. Absent: like the input. */
   outputJson?(): JsonSchema | undefined
-  /** Parts that are shown to the model but cannot be enforced, such as a pattern with look-around. For the operator. */
+  /**
+   * Patterns that cannot be enforced, such as one with look-around. The registry refuses a tool of the host that has
+   * one; a tool of a provider is used, and its operator warned.
+   */
   readonly warnings: readonly string[]
   /** Throws only if a Standard Schema's own code throws, which is an error of the tool and not of the model. */
   check(value: Json): CheckResult | Promise<CheckResult>

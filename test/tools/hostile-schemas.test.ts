@@ -4,7 +4,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Json } from '../../src/core/tool-value.ts'
 import { patternCost } from '../../src/tools/json-schema/pattern-cost.ts'
-import { acceptedChecks, costlyChecks, list, record, refusedSchemas } from './hostile-schema-list.ts'
+import { acceptedChecks, costlyChecks, record, refusedSchemas } from './hostile-schema-list.ts'
 import { type CheckResult, compileSchema, type JsonSchema } from '../../src/tools/schema.ts'
 
 describe('schemas refused when the tool is defined', () => {

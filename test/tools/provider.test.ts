@@ -104,6 +104,18 @@ onEachStore('providers', (bench: Bench) => {
     expect(runtime.tools.list()[0]?.fingerprint).toBe(named('a').fingerprint)
   })
 
+  test('TOOL-6 TOOL-5: an unenforceable pattern is refused in an own tool, warned of in a remote one', async () => {
+    const input = { type: 'object', properties: { q: { type: 'string', pattern: '^(?!drop)' } } } as never
+    const own = named('own', { input })
+    const why = /Tool 'own': \/properties\/q\/pattern: the pattern .* look-around .*; describe the allowed texts/
+    await expect(bench.open([own], { clock })).rejects.toThrow(why)
+    const runtime = await opened(new Fake([named('a', { input })]))
+    expect(() => runtime.tools.add(own)).toThrow(why)
+    expect(() => runtime.session('s', { tools: [own] })).toThrow(why)
+    expect(await ask(runtime, 'a')).toBe(await ask(runtime, 'a'))
+    expect(warnings()).toEqual([expect.stringMatching(/^Tool 'a': .* cannot be enforced, .* only shown to the model/)])
+  })
+
   test('TOOL-5: a failed resolve reports an unreachable provider and is not cached', async () => {
     const fake = new Fake([named('a')])
     fake.resolves = away

@@ -129,7 +129,7 @@ function compile(
         const test = 'test' in found ? found.test : undefined
         if ('unsupported' in found) {
           warnings.add(
-            `${place}: the pattern ${JSON.stringify(source.slice(0, 200))} is shown to the model but not enforced, because ${found.unsupported}.`,
+            `${place}: the pattern ${JSON.stringify(source.slice(0, 200))} cannot be enforced, because ${found.unsupported}.`,
           )
         }
         patterns.set(source, test)
