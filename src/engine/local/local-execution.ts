@@ -167,7 +167,7 @@ export class LocalExecution implements Execution {
   awaitTrial(poisonAfter: number): MaybePromise<void> {
     if (this.interruptions < Math.max(1, poisonAfter - 1)) return undefined
     const mayRun = (): boolean => this.landed !== null || !this.isSuspended
-    const trial = (this.#trial = new CallTrial(this.leased, this.options.root, mayRun))
+    const trial = (this.#trial = new CallTrial(this.leased, this.options.root, this.semaphores, mayRun))
     return this.#openBodyWaits.during(() => trial.enter())
   }
 

@@ -1,5 +1,6 @@
 // A suspect on this worker: waits for its trial, and leaves it while other calls do its work. Used by LocalExecution.
 
+import type { SemaphoresPort } from '../../engine.ts'
 import type { LeasedCall } from './leased-call.ts'
 import { markLazily, requiredUptimeMs } from './worker-deaths.ts'
 
@@ -7,12 +8,19 @@ export class CallTrial {
   readonly #leased: LeasedCall
   readonly #family: string
   readonly #mayRun: () => boolean
+  readonly #semaphores: Pick<SemaphoresPort, 'release'>
   #forgetStop: (() => void) | null = null
 
   /** `mayRun`: false while the body would only wait or sleep; then there is nothing to try. */
-  constructor(leased: LeasedCall, root: string | undefined, mayRun: () => boolean) {
+  constructor(
+    leased: LeasedCall,
+    root: string | undefined,
+    semaphores: Pick<SemaphoresPort, 'release'>,
+    mayRun: () => boolean,
+  ) {
     this.#leased = leased
     this.#family = root ?? leased.request.uid
+    this.#semaphores = semaphores
     this.#mayRun = mayRun
   }
 
@@ -30,6 +38,8 @@ export class CallTrial {
       onProbationEnd: () => markLazily(leased, true),
     })
     this.#forgetStop = leased.onStop(() => host.trials.leave(request.uid))
+    // As between attempts, other calls may use the slots meanwhile. The next start takes them again.
+    if (!host.trials.has(request.uid)) this.#semaphores.release()
     await entered
   }
 
