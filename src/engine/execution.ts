@@ -194,6 +194,8 @@ export interface Execution {
   readonly claimed: boolean
   /** Increases with each execution of the call. Readers of live events use it to ignore a stale worker. */
   readonly generation: number
+  /** True if the call was claimed from a worker that died; false if that worker handed it over. */
+  readonly lostWorker: boolean
   /** Worker deaths since the call last made progress, while its code ran. */
   readonly interruptions: number
   /** Those that count against the call: it was the only one that ran, or the only suspect. */

@@ -74,7 +74,7 @@ async function driveTurn(
 ): Promise<ToSettle> {
   if (execution.deaths >= host.poisonAfter) return settlePoisoned(execution, host) // too many workers died running it
   await execution.awaitTrial(host.poisonAfter)
-  if (execution.interrupted && execution.deaths > 0)
+  if (execution.lostWorker && execution.interrupted && execution.deaths > 0)
     host.logger.warn('A turn continues after its worker died', logFieldsOf(execution))
   await execution.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const claimed = await claimSession(execution, host, queue, stop) // one turn at a time in a session

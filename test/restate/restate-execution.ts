@@ -105,6 +105,7 @@ export class RestateInvocation implements Execution {
   readonly interruptions = 0
   readonly claimed = false
   readonly generation = 1
+  readonly lostWorker = false
   readonly isSuspended = false
   readonly hasWaits = false
   /** Semaphores across workers are not part of the spike. */

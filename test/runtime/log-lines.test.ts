@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { ignoreResult } from '../kit/interrupted-calls.ts'
 import { stores, workersOn } from '../kit/open-runtime.ts'
 import { hang, rerunTask, simpleTool } from '../kit/simple-tools.ts'
-import { mortal } from '../kit/stores/killable-store.ts'
+import { keepOpen, mortal } from '../kit/stores/killable-store.ts'
 import { ignoreOutcome } from '../kit/wait-until.ts'
 
 interface Line {
@@ -88,6 +88,41 @@ describe.for(stores)('log lines on %s', ([, fresh]) => {
         fields: { turn: 't1', session: 's', call: expect.any(String), deaths: 1 },
       },
     ])
+  })
+
+  test('SESS-1: a worker death is logged once, although closing workers then hand the turn over', async () => {
+    const { clock, store, open } = workers()
+    const options = { tools: [simpleTool('work', { approval: 'always' }, () => 'done')] }
+    const model = scriptedModel([{ call: { name: 'work' } }, { say: 'Hello' }])
+    const dying = mortal(store)
+    const first = await open({ ...options, models: [model] }, dying.store)
+    ignoreOutcome(first.session('s').turn({ id: 't1', model: 'scripted', message: 'Hello' }))
+    await clock.advance('1s')
+    dying.die()
+    const { lines, logger } = capture()
+    for (let n = 0; n < 4; n++) {
+      const next = await open({ ...options, models: [model], logger }, keepOpen(store))
+      await clock.advance('60s')
+      await next.close({ grace: 0 })
+    }
+    expect(lines.filter(({ message }) => message.includes('died'))).toMatchObject([{ fields: { deaths: 1 } }])
+  })
+
+  test('DUR-3: a worker death is logged once, although closing workers then hand the call over', async () => {
+    const { clock, store, open } = workers()
+    const options = { tools: [simpleTool('work', { onCrash: 'rerun', timeout: '1h' }, hang)] }
+    const dying = mortal(store)
+    const first = await open(options, dying.store)
+    ignoreResult(first.session('s').run([call]))
+    await clock.advance('1s')
+    dying.die()
+    const { lines, logger } = capture()
+    for (let n = 0; n < 4; n++) {
+      const next = await open({ ...options, logger }, keepOpen(store))
+      await clock.advance('60s')
+      await next.close({ grace: 0 })
+    }
+    expect(lines.filter(({ message }) => message.includes('died'))).toMatchObject([{ fields: { deaths: 1 } }])
   })
 
   test('TIME-4: each retry is logged once', async () => {

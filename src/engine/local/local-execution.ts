@@ -53,6 +53,7 @@ export class LocalExecution implements Execution {
   readonly request: CallRecord
   readonly options: CallOptions
   readonly interrupted: Interruption | null
+  readonly lostWorker: boolean
   readonly landed: Resolution | null
   readonly leased: LeasedCall
   readonly generation: number
@@ -83,7 +84,7 @@ export class LocalExecution implements Execution {
     this.interrupted = interruptionOf(record)
     this.landed = loaded.landed ?? null
     this.#journal = new JournalCache(loaded)
-    if (record.deaths > 0) restoreDeaths(this.leased, this.#journal.step(stepKeys.deaths), loaded.blame)
+    this.lostWorker = record.deaths > 0 && restoreDeaths(this.leased, this.#journal.step(stepKeys.deaths), loaded.blame)
     if (loaded.waits?.length) this.approvals.clearAnsweredWait()
     const cancel = this.#journal.wasLoaded && recordedCancel(this.#journal)
     if (cancel) this.leased.restoreCancel(cancel)

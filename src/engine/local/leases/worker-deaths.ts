@@ -35,12 +35,17 @@ const boundedUptimeMs = (ms: number): number => Math.min(Math.max(ms, minUptimeM
  */
 export const requiredUptimeMs = ({ ranMs }: Deaths): number => boundedUptimeMs(uptimeFactor * ranMs)
 
-/** Sets the deaths of a claimed call. The store also counts workers in which it only waited; those are left out. */
-export function restoreDeaths(leased: LeasedCall, mark: StepRecord | undefined, blame: Blame = 'company'): void {
-  leased.deaths = judgeDeaths(leased.request, mark, blame, leased.host.clock.now())
+/**
+ * Sets the deaths of a claimed call. The store also counts workers in which it only waited; those are left out. Returns
+ * true if the last worker died: one that hands the call over records the same number in the mark and in the call.
+ */
+export function restoreDeaths(leased: LeasedCall, mark: StepRecord | undefined, blame: Blame = 'company'): boolean {
+  const { request, host } = leased
+  leased.deaths = judgeDeaths(request, mark, blame, host.clock.now())
   leased.progress = { ...leased.progress, deaths: leased.deaths.all }
   // The next worker must know this judgment, even if this one dies before the call runs.
   if (leased.deaths.all > 1) markLazily(leased, false)
+  return !mark || request.deaths !== parseDeathMark(mark).all
 }
 
 /** The deaths of a call that was just claimed. */
