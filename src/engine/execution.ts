@@ -274,8 +274,11 @@ export interface Execution {
    * waits that ended this way, in earlier executions too.
    */
   cancelWaits(): Promise<readonly Wait[]>
-  /** Waits for something recorded elsewhere. The waiting call counts as idle: a closing worker may release it. */
-  idleWhile<T>(wait: () => Promise<T>): Promise<T>
+  /**
+   * Waits for something recorded elsewhere. The waiting call counts as idle: a closing worker may release it. With
+   * `isForTask` it waits for a task: if the worker dies meanwhile, the task is suspected and not this call.
+   */
+  idleWhile<T>(wait: () => Promise<T>, isForTask?: boolean): Promise<T>
   /** Sleeps until an instant that the first call recorded. */
   sleep(key: string, ms: number, signal: AbortSignal): Promise<void>
   /** The current time, recorded by the first call. */

@@ -8,7 +8,7 @@ export const isReserved = (name: string): boolean => name.startsWith(reservedPre
 /** Keys of steps. A number counts the uses in a body; a name is given by the tool. */
 export const stepKeys = {
   cancel: 'cancel',
-  /** Worker deaths, and whether code of the call runs. Written only after the first death. */
+  /** Worker deaths, and whether code of the call runs. Written only after the first death, or while the body waits for a task. */
   deaths: 'deaths',
   budget: 'budget',
   budgetInvalid: 'budget:invalid',

@@ -51,7 +51,7 @@ export function sessionTasks(context: CallEnvironment): Pick<ToolContext, 'tasks
             await tasks.cancel(id, stopped.cancel, stopped.by ?? undefined)
             return await tasks.wait(id, {})
           }
-        }),
+        }, true),
       )
     } finally {
       run?.update({ waits: { for: id, over: true } })

@@ -64,7 +64,7 @@ export class LocalEngine implements Engine {
       takeOver: async (records, lapses, isWhole) => {
         const resumeAll = async (): Promise<void> => {
           drivers.onReturning(records)
-          const blameOf = findCulprit(records, isWhole)
+          const blameOf = await findCulprit(store, records, isWhole)
           await Promise.all(records.map((record) => this.#resume(record, lapses, blameOf(record))))
         }
         // The stale execution keeps its batch position and slots until it ends. Other claims need not wait for that.

@@ -84,7 +84,7 @@ export class LocalExecution implements Execution {
     this.interrupted = interruptionOf(record)
     this.landed = loaded.landed ?? null
     this.#journal = new JournalCache(loaded)
-    this.lostWorker = record.deaths > 0 && restoreDeaths(this.leased, this.#journal.step(stepKeys.deaths), loaded.blame)
+    this.lostWorker = this.claimed && restoreDeaths(this.leased, this.#journal.step(stepKeys.deaths), loaded.blame)
     if (loaded.waits?.length) this.approvals.clearAnsweredWait()
     const cancel = this.#journal.wasLoaded && recordedCancel(this.#journal)
     if (cancel) this.leased.restoreCancel(cancel)
@@ -200,7 +200,7 @@ export class LocalExecution implements Execution {
     this.#progressBeforeStart = leased.progress
     leased.move({ state: 'running', args, terms, attempt, startedAt: at, wait, outcome, settledAt, deaths, trouble })
     let change = leased.progressChange(leased.event('call.started', at, { attempt }))
-    if (leased.deaths.all > 0) change = { ...change, steps: [deathMark(leased, true, this.#trial?.uptimeMs)] }
+    if (leased.isMarked) change = { ...change, steps: [deathMark(leased, true, this.#trial?.uptimeMs)] }
     if (how.slots.length > 0)
       return this.#beginWhenReady(leased.write({ ...change, takeSlots: this.semaphores.takeRequest(how.slots) }), body)
     if (how.durable) return this.#beginWhenReady(leased.write(change), body)
@@ -289,9 +289,10 @@ export class LocalExecution implements Execution {
     return resolution
   }
 
-  idleWhile<T>(wait: () => Promise<T>): Promise<T> {
+  idleWhile<T>(wait: () => Promise<T>, isForTask = false): Promise<T> {
     const idle = (): Promise<T> => this.#openBodyWaits.timed(wait)
-    return this.interruptions === 0 ? idle() : notAtRiskWhile(this.leased, this.#trial, idle)
+    if (this.interruptions === 0 && !isForTask) return idle()
+    return notAtRiskWhile(this.leased, this.#trial, isForTask, idle)
   }
 
   async sleep(key: string, ms: number, signal: AbortSignal): Promise<void> {

@@ -18,6 +18,8 @@ export interface DeathMark extends Deaths {
   readonly fence: number | null
   /** The call runs on trial: how long its worker had been up before. Null if not on trial. */
   readonly uptimeMs: number | null
+  /** The body waits for a task. */
+  readonly waitsForTask?: true
 }
 
 export const parseDeathMark = ({ value }: StepRecord): DeathMark => JSON.parse(value as string) as DeathMark

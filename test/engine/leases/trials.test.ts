@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { findCulprit } from '../../../src/engine/local/leases/find-culprit.ts'
 import { Trials } from '../../../src/engine/local/leases/trials.ts'
 import { judgeDeaths } from '../../../src/engine/local/leases/worker-deaths.ts'
+import { memoryStore } from '../../../src/store/memory/memory-store.ts'
 import { turnBatch } from '../../../src/store/journal-keys.ts'
 import type { CallRecord, StepRecord } from '../../../src/store/records/call-record.ts'
 
@@ -45,17 +46,19 @@ test('DUR-8: a death on trial counts if the worker had lived longer without the 
   expect(after(500, 10_000, 'ancestor')).toBe(0)
 })
 
-test('DUR-8: the innermost call is suspected, not its parents or its turn', () => {
+test('DUR-8: the innermost call is suspected, not its parents or its turn', async () => {
+  const store = memoryStore({ clock: manualClock() })
   const turn = record({ uid: 'turn', at: { batch: turnBatch, id: 'x' } })
   const call = record({ uid: 'call', options: JSON.stringify({ turn: 'x' }) })
   const nested = record({ uid: 'nested', options: JSON.stringify({ root: 'call' }) })
   const waiting = record({ uid: 'waiting', deaths: 0 })
-  const blames = (records: CallRecord[], isWhole = true): string[] => records.map(findCulprit(records, isWhole))
-  expect(blames([turn])).toEqual(['alone'])
-  expect(blames([turn, call])).toEqual(['ancestor', 'alone'])
-  expect(blames([turn, call, nested, waiting])).toEqual(['ancestor', 'ancestor', 'alone', 'company'])
-  expect(blames([call, record({ uid: 'other' })])).toEqual(['company', 'company'])
-  expect(blames([call], false)).toEqual(['company'])
+  const blames = async (records: CallRecord[], isWhole = true): Promise<string[]> =>
+    records.map(await findCulprit(store, records, isWhole))
+  expect(await blames([turn])).toEqual(['alone'])
+  expect(await blames([turn, call])).toEqual(['ancestor', 'alone'])
+  expect(await blames([turn, call, nested, waiting])).toEqual(['ancestor', 'ancestor', 'alone', 'company'])
+  expect(await blames([call, record({ uid: 'other' })])).toEqual(['company', 'company'])
+  expect(await blames([call], false)).toEqual(['company'])
 })
 
 test('DUR-8: suspects run one at a time, those with the fewest deaths first', async () => {

@@ -62,19 +62,26 @@ const recordedMs = 20
 
 /**
  * Other calls do the work meanwhile, so a worker that dies then does not die because of this call. Until they are on
- * record, this call answers for them: otherwise a call that kills its worker at once would never be counted.
+ * record, this call answers for them: otherwise a call that kills its worker at once would never be counted. A task is
+ * on record before a body waits for it. No record links it to that body, so the mark of the body does.
  */
 export async function notAtRiskWhile<T>(
   leased: LeasedCall,
   trial: CallTrial | null,
+  isForTask: boolean,
   wait: () => Promise<T>,
 ): Promise<T> {
   let hasLeft = false
-  const cancelTimer = leased.host.clock.timer(recordedMs, () => {
+  let cancelTimer = (): void => {}
+  const leave = (): void => {
     hasLeft = true
     trial?.leave()
-    markLazily(leased, false)
-  })
+    markLazily(leased, false, null, isForTask)
+  }
+  if (isForTask) {
+    leased.isMarked = true
+    leave()
+  } else cancelTimer = leased.host.clock.timer(recordedMs, leave)
   try {
     return await wait()
   } finally {

@@ -60,6 +60,8 @@ export class LeasedCall {
   mayHoldSlots: boolean
   stopped: Stop | null = null
   deaths: Deaths = noDeaths
+  /** The call has a death mark, or gets one: its starts and waits are recorded in it. */
+  isMarked = false
   /** State of the write that releases the call, the last one of this execution. */
   releaseState: 'not yet' | 'under way' | 'settled' | 'parked' = 'not yet'
   #onRelease: (() => void)[] = none

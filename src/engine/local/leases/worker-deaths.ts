@@ -41,6 +41,12 @@ export const requiredUptimeMs = ({ ranMs }: Deaths): number => boundedUptimeMs(u
  */
 export function restoreDeaths(leased: LeasedCall, mark: StepRecord | undefined, blame: Blame = 'company'): boolean {
   const { request, host } = leased
+  leased.isMarked = mark !== undefined || request.deaths > 0
+  if (request.deaths === 0) {
+    // Handed over while it waited: from now on it runs here.
+    if (mark && parseDeathMark(mark).fence === null) markLazily(leased, true)
+    return false
+  }
   leased.deaths = judgeDeaths(request, mark, blame, host.clock.now())
   leased.progress = { ...leased.progress, deaths: leased.deaths.all }
   // The next worker must know this judgment, even if this one dies before the call runs.
@@ -72,9 +78,15 @@ function isCounted({ uptimeMs }: DeathMark, blame: Blame, ranMs: number): boolea
 }
 
 /** The mark of the call as it runs from now on. */
-export function deathMark(leased: LeasedCall, isRunning: boolean, uptimeMs: number | null = null): StepRecord {
+export function deathMark(
+  leased: LeasedCall,
+  isRunning: boolean,
+  uptimeMs: number | null = null,
+  waitsForTask = false,
+): StepRecord {
   const { request, host, deaths } = leased
-  const mark: DeathMark = { ...deaths, fence: isRunning ? request.fence : null, uptimeMs }
+  const fence = isRunning ? request.fence : null
+  const mark: DeathMark = { ...deaths, fence, uptimeMs, ...(waitsForTask && { waitsForTask }) }
   const value = JSON.stringify(mark)
   return {
     call: request.uid,
@@ -89,7 +101,7 @@ export function deathMark(leased: LeasedCall, isRunning: boolean, uptimeMs: numb
 
 /** The mark of a call that is handed back: the next worker holds it, but this one no longer runs it. */
 export const markOfRest = (leased: LeasedCall): Pick<Change, 'steps'> =>
-  leased.deaths.all > 0 ? { steps: [deathMark(leased, false)] } : {}
+  leased.isMarked ? { steps: [deathMark(leased, false)] } : {}
 
 /** Applied with the end of a step: the call made progress, so earlier deaths were not its fault. */
 export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> & { readonly steps: StepRecord[] } {
@@ -99,11 +111,13 @@ export function resetDeaths(leased: LeasedCall): Pick<Change, 'updateCall'> & { 
   return { updateCall: leased.update(), steps: [deathMark(leased, true)] }
 }
 
+type MarkArguments = Parameters<typeof deathMark> extends [LeasedCall, ...infer Rest] ? Rest : never
+
 /** Records, without waiting, whether code of the call runs, so that a worker death is judged by that. */
-export function markLazily(leased: LeasedCall, isRunning: boolean, uptimeMs: number | null = null): void {
-  if (leased.deaths.all === 0 || leased.releaseState !== 'not yet') return
+export function markLazily(leased: LeasedCall, ...how: MarkArguments): void {
+  if (!leased.isMarked || leased.releaseState !== 'not yet') return
   if (leased.stopped && 'over' in leased.stopped) return
-  const steps = [deathMark(leased, isRunning, uptimeMs)]
+  const steps = [deathMark(leased, ...how)]
   leased.writeLazily(leased.fenced({ updateCall: leased.update(), steps, events: [] }))
 }
 
@@ -119,7 +133,7 @@ export async function countDeathWhile<T>(
   const { all } = leased.deaths
   const withDeaths = (deaths: number, isRunning: boolean): Change => {
     leased.progress = { ...leased.progress, deaths }
-    const steps = all > 0 ? { steps: [deathMark(leased, isRunning, uptimeMs)] } : {}
+    const steps = leased.isMarked ? { steps: [deathMark(leased, isRunning, uptimeMs)] } : {}
     return leased.fenced({ updateCall: leased.update(), ...steps, events: [] })
   }
   await leased.write(withDeaths(all + 1, true))
