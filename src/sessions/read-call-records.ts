@@ -82,7 +82,7 @@ export class RecordReader {
         const recorded = decode(call.outcome) as unknown as Outcome
         // Offsets count in the redacted text, which is what the model was shown.
         const { redact, knownSecrets } = this.#host
-        await knownSecrets.ensure(of)
+        await knownSecrets.refresh(of)
         const outcome = redact.active ? redactOutcome(recorded, call.outcome, redact) : recorded
         if (limit === undefined) return readablePage(outcome, offset, this.#budget)
         return readOutput(outcome, { limit, ...(offset === undefined ? {} : { offset }) })

@@ -280,7 +280,7 @@ export class Batches {
         const end = (handle?: Outcome): void =>
           handle
             ? this.#replaceWithHandle(request, order, batch, { uid, handle })
-            : this.#finish(request, order, batch, ended, uid)
+            : this.#finish(request, order, batch, ended, uid, started.ended)
         if (!moveWatch || batch.outcomeOf(order)) end()
         else moveWatch.handleIfMoved().then(end, () => end())
       },
@@ -314,12 +314,12 @@ export class Batches {
     )
   }
 
-  #finish(request: NewCall, order: number, batch: Batch, ended: CallEnd, uid = ''): void {
+  #finish(request: NewCall, order: number, batch: Batch, ended: CallEnd, uid = '', wasSettled = false): void {
     try {
       const call = batch.calls[order] as CallAsk
       if (!batch.outcomeOf(order) && stopsBatch(ended.outcome, batch.options))
         batch.stop({ reason: `Stopped because '${call.id}' failed`, by: null })
-      const shown = this.#toCallOutcome(request, order, batch, ended, uid)
+      const shown = this.#toCallOutcome(request, order, batch, ended, uid, wasSettled)
       const recorded = chain(shown, (outcome) => batch.recordOutcome(order, outcome))
       if (recorded) recorded.catch((error: unknown) => batch.fail(error))
     } catch (error) {
@@ -336,12 +336,17 @@ export class Batches {
     batch: Batch,
     ended: CallEnd,
     uid: string,
+    wasSettled = false,
   ): MaybePromise<CallOutcome> {
     const call = batch.calls[order] as CallAsk
     // The result of a nested call is read by a body, not by a model, so hooks do not project it.
     const hookFactsOf = batch.options.root === undefined ? () => hookFacts(call, request, batch.options) : null
     const show = (): MaybePromise<readonly ModelPart[]> => this.#show(ended, uid, batch.canReadOutput, hookFactsOf)
-    const learning = batch.options.loadSecrets?.() ?? this.#knownSecrets.ensure(request.position)
+    const secrets = this.#knownSecrets
+    const learning =
+      batch.options.loadSecrets?.() ??
+      // A call that had settled before may have run in another process, after a secret was set there.
+      (wasSettled && hookFactsOf ? secrets.refresh(request.position) : secrets.ensure(request.position))
     const parts = learning ? learning.then(show) : show()
     const build = (modelParts: readonly ModelPart[]): CallOutcome => {
       const { attempts, times } = ended

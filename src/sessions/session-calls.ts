@@ -163,7 +163,6 @@ export function callsOf(
   return {
     async get(call, { batch = '', occurrence = 0 } = {}) {
       checkCallReference(call)
-      await knownSecrets.ensure(of)
       const record = await findCall(store, of, call, batch, occurrence)
       if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
       const [steps, waits, usage] = await Promise.all([
@@ -171,6 +170,7 @@ export function callsOf(
         store.waitsOf(record.uid),
         readUsage(store, of, record.uid),
       ])
+      await knownSecrets.refresh(of) // after the record was read: its secrets were set before it was written
       return {
         ...summary(record, redact),
         input: decode(record.args ?? record.input),
@@ -183,9 +183,9 @@ export function callsOf(
       checkOptions(query, callsQueryOptions, 'calls.list()')
       const { status, tool, limit = 100, after = '' } = query ?? {}
       const found: CallSummary[] = []
-      await knownSecrets.ensure(of)
       for (let from = after; ;) {
         const records = await store.callsOf(of, { after: from, limit: pageSize })
+        await knownSecrets.refresh(of)
         for (const record of records) {
           const item = summary(record, redact)
           if (tool !== undefined && item.name !== tool && record.tool !== tool) continue
