@@ -17,7 +17,7 @@ import type { Engine } from './engine.ts'
 
 /** Makes sure that the redactor knows the secrets of a session, before anything of it is shown, logged or recorded. */
 export interface KnownSecrets {
-  /** Reads the secrets of the session and of its parents, unless this process has read them. */
+  /** Reads the secrets of the session, of its parents and of its agents, unless this process has read them. */
   ensure(of: Scope): MaybePromise<void>
   /** Reads them in any case: another process may have set one a moment ago. */
   refresh(of: Scope): Promise<void>

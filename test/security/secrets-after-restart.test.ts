@@ -160,7 +160,7 @@ test('DUR-12: a session without secrets costs one read per process, not one per 
   const counting = {
     ...store,
     nonEmptyCollections: (...given: Parameters<typeof store.nonEmptyCollections>) => {
-      if (given[0].includes('secret') && given[0].length === 2) reads++
+      if (given[0].includes('secret') && given[0].includes('session-parent')) reads++
       return store.nonEmptyCollections(...given)
     },
   }

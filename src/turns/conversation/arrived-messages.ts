@@ -42,8 +42,8 @@ export async function arrivals(
   const { tenant, session } = execution.request.position
   // Usually nothing has arrived; one read finds that out.
   const found = await host.store.nonEmptyCollections([...pendingInput, secretCollection], { tenant, session })
-  // A secret may have been set since, and the new input may contain it.
-  if (found.includes(secretCollection)) await host.knownSecrets.refresh({ tenant, session })
+  // A secret may have been set since, here or by an agent, and the new input may contain it.
+  if (found.length > 0) await host.knownSecrets.refresh({ tenant, session })
   if (!found.some((list) => list !== secretCollection)) return []
   return [
     ...(await owedResults(host, execution, canReadOutput)),
