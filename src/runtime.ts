@@ -78,7 +78,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
 
     const engine = new LocalEngine({ store, clock, ids, keys, logger, observer, leaseMs, works })
-    const knownSecrets = openKnownSecrets({ store, redact })
+    const knownSecrets = openKnownSecrets({ store, clock, redact, engine })
     closers.push(() => knownSecrets.close())
     const services = { clock, ids, logger, observer, store, keys, seal, redact, knownSecrets, sizes }
     const foundation: Foundation = { ...services, registry, engine }

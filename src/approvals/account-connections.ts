@@ -9,7 +9,7 @@ import { PawlError } from '../core/errors.ts'
 import { lengthPrefixed, type Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Engine } from '../engine/engine.ts'
-import type { Redactor } from '../security/redact.ts'
+import type { KnownSecrets } from '../engine/foundation.ts'
 import type { DocumentName, Store } from '../store/store.ts'
 import { parseItem } from './inbox.ts'
 import { isPerson } from './decision-input.ts'
@@ -64,7 +64,7 @@ export interface ConnectionsHost {
   readonly engine: Pick<Engine, 'answer'>
   readonly clock: Clock
   readonly ids: Ids
-  readonly redact: Redactor
+  readonly knownSecrets: Pick<KnownSecrets, 'learn'>
 }
 
 /** The key is a digest, because names may be long and may identify a person. */
@@ -89,7 +89,7 @@ export async function connectionFor(
 }
 
 export function openConnections(host: ConnectionsHost): Connections {
-  const { store, clock, ids, redact } = host
+  const { store, clock, ids, knownSecrets } = host
   return {
     async set(of, given) {
       checkRequiredOptions(given, connectOptions, 'connections.set()')
@@ -100,7 +100,7 @@ export function openConnections(host: ConnectionsHost): Connections {
           'config_invalid',
           '`by` must name the person who connects, as a string without surrounding whitespace.',
         )
-      redact.learn(token)
+      knownSecrets.learn({ tenant, session: '' }, token)
       const setAt = clock.now()
       const value: StoredConnection = {
         provider,

@@ -127,6 +127,8 @@ export interface Engine {
   answerClient(wait: WaitRecord, call: CallRecord, resolution: Resolution): Promise<ResolveAnswer>
   /** Requests cancellation. False if the call is settled or unknown. */
   cancel(uid: string, why: CancelReason): Promise<boolean>
+  /** The sessions of the calls that run here now, one for each call. */
+  running(): readonly CallPosition[]
   /** Looks for calls to claim, for example after a tool was added. */
   lookForWork(): void
   /** Accepts no more work, waits up to `graceMs` for running bodies, then releases the rest for other workers. */

@@ -21,6 +21,8 @@ export interface KnownSecrets {
   ensure(of: Scope): MaybePromise<void>
   /** Reads them in any case: another process may have set one a moment ago. */
   refresh(of: Scope): Promise<void>
+  /** Adds a secret that text of this session may contain. An empty session: any of the tenant. */
+  learn(of: Scope, text: string): void
 }
 
 export interface Foundation {

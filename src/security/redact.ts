@@ -11,11 +11,16 @@ import { redactDeep } from './redact-deep.ts'
 
 /** Redacting shorter secrets would remove words from ordinary text. */
 const minSecretLength = 8
-const maxLearned = 1_000
-/** Total length of learned secrets, in characters. Their encodings take many times that. */
-const maxLearnedCharacters = 512 * 1024
-/** Up to this many recent secrets are matched separately, because rebuilding the full matcher is slow. */
+/**
+ * With more learned secrets than this, or more characters in them, the matchers would take too much memory. Then every
+ * text is redacted completely.
+ */
+const maxLearned = 20_000
+const maxLearnedCharacters = 8 * 1024 * 1024
+/** Up to this many recent secrets are matched separately, because rebuilding the matcher of all is slow. */
 const maxRecent = 32
+/** Up to this many secrets that are less recent are matched separately. */
+const maxNewer = 1_024
 
 export type Secrets = readonly string[] | (() => readonly string[])
 
@@ -34,25 +39,26 @@ export interface RedactedStream {
 export class Redactor {
   /** Whether there is any secret to look for. If not, texts need no scan. */
   active: boolean
-  /** How many learned secrets were dropped to stay within the limits. */
-  dropped = 0
   readonly #minLength: number
-  /** Increases with each learned secret, so that open streams pick up new ones. */
+  /** Increases with each learned or forgotten secret, so that open streams use the current matchers. */
   #generation = 0
-  /**
-   * Secrets learned by this process (tokens, secret answers), with their encodings. The least recently used is dropped
-   * first.
-   */
-  readonly #learned = new Map<string, readonly string[]>()
+  /** Secrets learned by this process (of sessions, tokens, secret answers), with how often each was learned. */
+  readonly #learned = new Map<string, { readonly encodings: readonly string[]; uses: number }>()
   #characters = 0
-  /** Learned since the first matcher was built. Secrets dropped since then are still in that matcher. */
+  /** Learned since the matcher of all secrets was built, and of them those learned last. */
+  #newer: string[] = []
   #recent: string[] = []
   #learnedChanged = false
+  /** How many forgotten secrets the matchers still contain. */
+  #forgotten = 0
   readonly #secrets: () => readonly string[]
   /** Redacts by pattern, independent of the host's secrets. */
   readonly #redactByShape: (text: string) => string
   #lastSecrets: readonly string[] = []
-  #matchers: readonly SecretMatcher[] = []
+  #all: readonly SecretMatcher[] = []
+  #newerMatchers: readonly SecretMatcher[] = []
+  /** Null if there are too many secrets. */
+  #matchers: readonly SecretMatcher[] | null = []
 
   /** @param minLength Shorter texts are not redacted, because that would remove words from ordinary text. */
   constructor(secrets: Secrets, redactByShape: (text: string) => string = (text) => text, minLength = minSecretLength) {
@@ -63,31 +69,41 @@ export class Redactor {
       typeof secrets === 'function' ? () => secrets().filter((each) => typeof each === 'string') : () => secrets
   }
 
-  /** Adds a secret that is redacted from now on. */
+  /** How many secrets are learned. */
+  get learned(): number {
+    return this.#learned.size
+  }
+
+  get learnedCharacters(): number {
+    return this.#characters
+  }
+
+  /** Adds a secret that is redacted from now on, until it was forgotten as often as it was learned. */
   learn(secret: string): void {
     if (secret.length < minSecretLength) return
-    const before = this.#learned.get(secret)
-    if (before) {
-      this.#learned.delete(secret)
-      this.#learned.set(secret, before)
-      return
-    }
+    const known = this.#learned.get(secret)
+    if (known) return void known.uses++
     this.active = true
-    this.#learned.set(secret, encodingsOf(secret, this.#minLength))
+    this.#learned.set(secret, { encodings: encodingsOf(secret, this.#minLength), uses: 1 })
     this.#characters += secret.length
-    for (const oldest of this.#learned.keys()) {
-      if (this.#learned.size <= maxLearned && this.#characters <= maxLearnedCharacters) break
-      this.#learned.delete(oldest)
-      this.#characters -= oldest.length
-      this.dropped++
-    }
-    if (this.#recent.length <= maxRecent) this.#recent.push(secret)
+    this.#recent.push(secret)
+    this.#learnedChanged = true
+    this.#generation++
+  }
+
+  forget(secret: string): void {
+    const known = this.#learned.get(secret)
+    if (!known || --known.uses > 0) return
+    this.#learned.delete(secret)
+    this.#characters -= secret.length
+    this.#forgotten++
     this.#learnedChanged = true
     this.#generation++
   }
 
   text(text: string): string {
     const matchers = this.#currentMatchers()
+    if (matchers === null) return text === '' ? text : redactedMark
     const shown = this.#redactByShape(text)
     return matchers.length === 0 ? shown : new MatchStream(...matchers).whole(shown)
   }
@@ -95,7 +111,7 @@ export class Redactor {
   stream(): RedactedStream {
     const openStream = (): MatchStream | null => {
       const matchers = this.#currentMatchers()
-      return matchers.length === 0 ? null : new MatchStream(...matchers)
+      return matchers === null || matchers.length === 0 ? null : new MatchStream(...matchers)
     }
     let stream = openStream()
     let generation = this.#generation
@@ -108,6 +124,7 @@ export class Redactor {
           generation = this.#generation
           stream = openStream()
         }
+        if (this.#matchers === null) return this.text(text)
         return this.#redactByShape(stream ? stream.push(text) : text)
       },
       end: () => this.text(stream?.end() ?? ''),
@@ -133,24 +150,41 @@ export class Redactor {
     }
   }
 
-  /** Rebuilds the matchers only if the secrets changed. */
-  #currentMatchers(): readonly SecretMatcher[] {
+  /** Rebuilds the matchers only if the secrets changed. Null if there are too many secrets. */
+  #currentMatchers(): readonly SecretMatcher[] | null {
     const now = this.#hostSecrets()
     const isUnchanged =
       now === this.#lastSecrets ||
       (now.length === this.#lastSecrets.length && now.every((each, index) => each === this.#lastSecrets[index]))
     if (isUnchanged && !this.#learnedChanged) return this.#matchers
     this.#learnedChanged = false
-    const [first] = this.#matchers
-    if (isUnchanged && first && this.#recent.length <= maxRecent) {
-      this.#matchers = [first, ...buildMatchers(this.#recent.flatMap((secret) => this.#learned.get(secret) ?? []))]
-      return this.#matchers
-    }
-    this.#lastSecrets = [...now]
-    this.#recent = []
-    const hostEncodings = this.#lastSecrets.flatMap((secret) => encodingsOf(secret, this.#minLength))
-    this.#matchers = buildMatchers([...hostEncodings, ...[...this.#learned.values()].flat()])
+    const isFull = this.#learned.size > maxLearned || this.#characters > maxLearnedCharacters
+    this.#matchers = isFull ? null : this.#build(isUnchanged ? null : now)
     return this.#matchers
+  }
+
+  /** `changed`: the host's secrets if they changed. A few new secrets do not cause all matchers to be rebuilt. */
+  #build(changed: readonly string[] | null): readonly SecretMatcher[] {
+    if (this.#recent.length > maxRecent) {
+      this.#newer.push(...this.#recent)
+      this.#recent = []
+      if (this.#newer.length <= maxNewer) this.#newerMatchers = this.#matchersOf(this.#newer)
+    }
+    const isStale = this.#newer.length > maxNewer || this.#forgotten > maxNewer + this.#learned.size
+    if (changed || isStale || this.#all.length === 0) {
+      if (changed) this.#lastSecrets = [...changed]
+      const hostEncodings = this.#lastSecrets.flatMap((secret) => encodingsOf(secret, this.#minLength))
+      this.#all = buildMatchers([...hostEncodings, ...[...this.#learned.values()].flatMap((each) => each.encodings)])
+      this.#newer = []
+      this.#newerMatchers = []
+      this.#recent = []
+      this.#forgotten = 0
+    }
+    return [...this.#all, ...this.#newerMatchers, ...this.#matchersOf(this.#recent)]
+  }
+
+  #matchersOf(secrets: readonly string[]): readonly SecretMatcher[] {
+    return buildMatchers(secrets.flatMap((secret) => this.#learned.get(secret)?.encodings ?? []))
   }
 }
 

@@ -1,7 +1,8 @@
 // Finds any of a set of texts in a stream of characters in one linear pass (Aho-Corasick). match-stream.ts uses it.
 //
-// The trie takes hundreds of bytes per character, so only the first characters of long texts are in it. Where such a
-// beginning is found, that text alone is matched further (Knuth-Morris-Pratt).
+// The trie is kept in typed arrays, because thousands of texts may be in it. Still it takes some 20 bytes per character,
+// so only the first characters of long texts are in it. Where such a beginning is found, that text alone is matched
+// further (Knuth-Morris-Pratt).
 
 /** Only this many characters of a text are in the trie. The rest of a longer text is matched separately. */
 const headLength = 32
@@ -42,35 +43,43 @@ function fallbacksOf(text: string): Int32Array {
 }
 
 export class SecretMatcher {
-  readonly #next: Map<number, number>[] = [new Map()]
   /** For each character, 1 if a secret text begins with it. Lets the scan skip most characters. */
   readonly #first = new Uint8Array(0x10000)
-  readonly #fail: number[] = [0]
-  readonly #depth: number[] = [0]
+  /** By state: the state before it, and the character that leads here from there. State 0 is the start. */
+  readonly #parent: Int32Array
+  readonly #unit: Uint16Array
+  readonly #fail: Int32Array
+  readonly #depth: Uint8Array
   /** By state: length of the longest text that ends there; 0 if none does. */
-  readonly #ends: number[] = [0]
+  readonly #ends: Uint8Array
+  /** Hash table that finds a state by its parent and character; 0 is an empty slot. */
+  #states = new Int32Array(1024)
+  #count = 1
   /** Long texts by the state of their complete head. No state is deeper, so only these texts reach it. */
   readonly #longTexts = new Map<number, LongText[]>()
 
   constructor(texts: Iterable<string>) {
-    for (const text of texts) this.#add(text)
-    const queue = [...(this.#next[0] as Map<number, number>).values()]
-    for (let at = 0; at < queue.length; at++) {
-      const state = queue[at] as number
-      for (const [unit, child] of this.#next[state] as Map<number, number>) {
-        queue.push(child)
-        const fallback = this.step(this.#fail[state] as number, unit)
-        this.#fail[child] = fallback
-        if (this.#ends[child] === 0) this.#ends[child] = this.#ends[fallback] as number
-      }
-    }
+    const all = [...texts]
+    const most = all.reduce((sum, text) => sum + Math.min(text.length, headLength), 1)
+    this.#parent = new Int32Array(most)
+    this.#unit = new Uint16Array(most)
+    this.#depth = new Uint8Array(most)
+    this.#ends = new Uint8Array(most)
+    for (const text of all) this.#add(text)
+    // Most texts share beginnings, so there are fewer states.
+    this.#parent = this.#parent.slice(0, this.#count)
+    this.#unit = this.#unit.slice(0, this.#count)
+    this.#depth = this.#depth.slice(0, this.#count)
+    this.#ends = this.#ends.slice(0, this.#count)
+    this.#fail = new Int32Array(this.#count)
+    this.#setFallbacks()
   }
 
   step(from: number, unit: number): number {
     if (from === 0 && this.#first[unit] === 0) return 0
     for (let state = from; ; state = this.#fail[state] as number) {
-      const next = (this.#next[state] as Map<number, number>).get(unit)
-      if (next !== undefined) return next
+      const next = this.#child(state, unit)
+      if (next !== 0) return next
       if (state === 0) return 0
     }
   }
@@ -95,20 +104,50 @@ export class SecretMatcher {
     let state = 0
     this.#first[text.charCodeAt(0)] = 1
     for (let at = 0; at < end; at++) {
-      const children = this.#next[state] as Map<number, number>
-      let child = children.get(text.charCodeAt(at))
-      if (child === undefined) {
-        child = this.#next.length
-        children.set(text.charCodeAt(at), child)
-        this.#next.push(new Map())
-        this.#fail.push(0)
-        this.#depth.push(at + 1)
-        this.#ends.push(0)
-      }
-      state = child
+      const unit = text.charCodeAt(at)
+      state = this.#child(state, unit) || this.#addState(state, unit, at + 1)
     }
     if (!isLong) this.#ends[state] = text.length
     else this.#longTexts.set(state, [...(this.#longTexts.get(state) ?? []), new LongText(text)])
+  }
+
+  #addState(parent: number, unit: number, depth: number): number {
+    const state = this.#count++
+    this.#parent[state] = parent
+    this.#unit[state] = unit
+    this.#depth[state] = depth
+    if (this.#count * 2 <= this.#states.length) this.#states[this.#slot(parent, unit)] = state
+    else {
+      this.#states = new Int32Array(this.#states.length * 2)
+      for (let each = 1; each < this.#count; each++)
+        this.#states[this.#slot(this.#parent[each] as number, this.#unit[each] as number)] = each
+    }
+    return state
+  }
+
+  #child(parent: number, unit: number): number {
+    return this.#states[this.#slot(parent, unit)] as number
+  }
+
+  /** The slot of this state, or the empty slot where it belongs. */
+  #slot(parent: number, unit: number): number {
+    const mask = this.#states.length - 1
+    const hash = Math.imul(Math.imul(parent, 0x9e3779b1) ^ unit, 0x85ebca6b)
+    for (let slot = (hash ^ (hash >>> 15)) & mask; ; slot = (slot + 1) & mask) {
+      const state = this.#states[slot] as number
+      if (state === 0 || (this.#parent[state] === parent && this.#unit[state] === unit)) return slot
+    }
+  }
+
+  /** Level by level, because the fallback of a state is less deep than the state. */
+  #setFallbacks(): void {
+    const levels: number[][] = Array.from({ length: headLength + 1 }, () => [])
+    for (let state = 1; state < this.#count; state++) (levels[this.#depth[state] as number] as number[]).push(state)
+    for (const state of levels.slice(2).flat()) {
+      const fallback = this.step(this.#fail[this.#parent[state] as number] as number, this.#unit[state] as number)
+      this.#fail[state] = fallback
+      if (this.#ends[state] === 0) this.#ends[state] = this.#ends[fallback] as number
+    }
   }
 }
 

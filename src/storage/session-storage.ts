@@ -17,7 +17,7 @@ export interface SessionStorage extends ValueStorage {
 
 export const openSessionStorage = (
   options: StorageOptions,
-  foundation: Pick<Foundation, 'store' | 'clock' | 'ids' | 'redact'>,
+  foundation: Pick<Foundation, 'store' | 'clock' | 'ids' | 'knownSecrets'>,
 ): SessionStorage => ({
   files: openSessionFiles(options.files ?? {}, foundation),
   ...openValueStorage(options.values, foundation),

@@ -113,7 +113,7 @@ const host = {
   toolsets: { toolsetFor: () => tools },
   observer: null,
   redact: new Redactor([]),
-  knownSecrets: { ensure: () => {}, refresh: () => Promise.resolve() },
+  knownSecrets: { ensure: () => {}, refresh: () => Promise.resolve(), learn: () => {} },
   registry: { away: [] },
   apps: null,
   approvals: {

@@ -232,12 +232,26 @@ describe('DUR-12: many and long secrets', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(400e6)
   })
 
-  test('a secret learned again is not the next one to be evicted', () => {
+  test('with more secrets than it can match, every text is redacted until enough are forgotten', () => {
     const own = new Redactor([])
-    own.learn('the-first-secret')
-    for (let n = 0; n < 999; n++) own.learn(`another-secret-${n}`)
-    own.learn('the-first-secret')
-    own.learn('one-too-many')
-    expect(own.text('the-first-secret one-too-many another-secret-0')).toBe('[redacted] [redacted] another-secret-0')
+    const secretOf = (n: number): string => `secret-number-${n}`
+    const stream = own.stream()
+    for (let n = 0; n <= 20_000; n++) own.learn(secretOf(n))
+    expect(own.text('some words')).toBe('[redacted]')
+    expect(own.deep({ list: ['some words'] })).toEqual({ '[redacted]': ['[redacted]'] })
+    expect(stream.push('some words')).toBe('[redacted]')
+    for (let n = 0; n <= 19_000; n++) own.forget(secretOf(n))
+    expect(own.text(`some words, ${secretOf(20_000)}`)).toBe('some words, [redacted]')
+    expect(stream.push(`some words, ${secretOf(20_000)}`) + stream.end()).toBe('some words, [redacted]')
+  })
+
+  test('a secret that was learned twice is redacted until it was forgotten twice', () => {
+    const own = new Redactor([])
+    own.learn('a-secret-of-two-sessions')
+    own.learn('a-secret-of-two-sessions')
+    own.forget('a-secret-of-two-sessions')
+    expect([own.learned, own.text('a-secret-of-two-sessions')]).toEqual([1, '[redacted]'])
+    own.forget('a-secret-of-two-sessions')
+    expect([own.learned, own.learnedCharacters]).toEqual([0, 0])
   })
 })

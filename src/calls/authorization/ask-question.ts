@@ -81,13 +81,17 @@ export async function askQuestion(
   return registerWait(handle, wait, request.uid)
 }
 
-function answerOf(resolution: Resolution, wait: Wait, { host, connections }: CallEnvironment): QuestionAnswer {
+function answerOf(
+  resolution: Resolution,
+  wait: Wait,
+  { host, execution, connections }: CallEnvironment,
+): QuestionAnswer {
   if ('cancelled' in resolution) throw new WaitError(resolution)
   const answered = questionAnswerOf(resolution, wait.terms.asks ?? { kind: 'question' })
   if (!wait.terms.asks?.secret || answered.status !== 'answered') return answered
   const answer = host.approvals.openSecret(wait.id, (answered.answer as { sealed: string }).sealed)
   if (typeof answer === 'string') {
-    host.redact.learn(answer)
+    host.knownSecrets.learn(execution.request.position, answer)
     connections.tokens.push(answer)
   }
   return { ...answered, answer }

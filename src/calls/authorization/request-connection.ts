@@ -46,7 +46,7 @@ export async function connectionOf(
   if (!found) return null
   const { mark: _, ...connection } = found
   connections.tokens.push(connection.token)
-  host.redact.learn(connection.token)
+  host.knownSecrets.learn(position, connection.token)
   return connection
 }
 

@@ -155,6 +155,10 @@ export class ActiveCalls {
     this.#clock = clock
   }
 
+  running(): CallPosition[] {
+    return [...this.byUid.values()].flatMap(({ execution, position }) => (execution ? [position] : []))
+  }
+
   at(position: CallPosition): ActiveCall | Promise<ActiveCall> | undefined {
     return this.#byPosition.get(position)
   }

@@ -108,6 +108,7 @@ export class LocalEngine implements Engine {
     await this.#host.timers.sweep()
   }
 
+  running = (): readonly CallPosition[] => this.#activeCalls.running()
   get tools(): readonly string[] {
     return this.#host.drivers.tools()
   }

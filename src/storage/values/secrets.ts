@@ -17,7 +17,7 @@ const nameShape = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$/
 const reserved = /^pawl(?:$|[_.-])/i
 
 /** The redactor learns every secret that is set or read, so that it is removed from all output. */
-export type SecretParts = Pick<Foundation, 'store' | 'clock' | 'redact'>
+export type SecretParts = Pick<Foundation, 'store' | 'clock' | 'knownSecrets'>
 
 /** Secrets as tool bodies get them: with read access. */
 export interface OpenedSecrets extends SessionSecrets {
@@ -27,7 +27,7 @@ export interface OpenedSecrets extends SessionSecrets {
 
 /** `writer`: set if a body writes; without it the host program does. */
 export function openSecrets(
-  { store, clock, redact }: SecretParts,
+  { store, clock, knownSecrets }: SecretParts,
   { tenant, session }: Scope,
   writer?: Writer,
 ): OpenedSecrets {
@@ -59,7 +59,7 @@ export function openSecrets(
       const tools = options?.tools
       if (typeof value !== 'string' || value === '' || value.length > maxSecretLength || !value.isWellFormed())
         throw new PawlError('secret_invalid', 'The value is not included in this message.')
-      redact.learn(value)
+      knownSecrets.learn(scope, value)
       const row = { at: clock.now(), text: value, by, ...(tools === undefined ? {} : { tools: [...tools] }) } as const
       return statOf(name, (await change('set', name, row)) as Row)
     },
@@ -74,7 +74,7 @@ export function openSecrets(
     async value(given, tool) {
       const row = await readRow(checkName(given))
       if (!row || !(row.tools ?? [tool]).includes(tool)) return undefined
-      redact.learn(row.text)
+      knownSecrets.learn(scope, row.text)
       return row.text
     },
   }
