@@ -1,7 +1,14 @@
 // A model that answers from a script, for tests and demos without a network. Its answers depend only on the
 // conversation, so another process continues with the same script after a crash.
 
-import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
+import {
+  checkOptions,
+  checkRequiredOptions,
+  option,
+  type OptionCheck,
+  optionProblem,
+  type OptionTable,
+} from '../core/check-options.ts'
 import { type AssistantPart, type ModelMessage, textOf } from '../models/message.ts'
 import {
   type Model,
@@ -85,14 +92,45 @@ export const scriptedModelOptions = {
   wait: option.func,
 } satisfies OptionTable<ScriptedModelOptions>
 
+const call = option.nested({
+  name: option.required(option.nonEmptyString),
+  input: option.anything,
+  id: option.nonEmptyString,
+} satisfies OptionTable<ScriptedCall>)
+
+const pattern: OptionCheck = {
+  expected: 'a string or a RegExp',
+  valid: (value) => typeof value === 'string' || value instanceof RegExp,
+}
+
+const answer = option.nested({
+  when: pattern,
+  say: option.string,
+  think: option.string,
+  call: option.either(call, option.listOf(call)),
+  usage: option.recordOf(option.nonNegativeNumber),
+  fails: option.nested({
+    times: option.required(option.wholeNumber(0)),
+    what: option.string,
+    retryable: option.boolean,
+    tooLong: option.boolean,
+    afterMs: option.nonNegativeNumber,
+  } satisfies OptionTable<NonNullable<ScriptedLine['fails']>>),
+} satisfies OptionTable<ScriptedLine>)
+
+const script = { lines: option.required(option.listOf(option.either(option.string, option.func, answer))) }
+const chosen = { answer: option.required(option.either(option.string, answer)) }
+
 /**
- * A model that answers from a script, for tests and demos without a network.
+ * A model that answers from a script, for tests and demos without a network. A malformed line is refused when the model
+ * is made.
  *
  * @example
  * const model = scriptedModel([{ call: { name: 'refund', input: { order: 'A1' } } }, 'Done.'])
  * await session.turn({ model, message: 'Refund order A1' }).outcome
  */
 export function scriptedModel(lines: readonly Line[], options: ScriptedModelOptions = {}): ScriptedModel {
+  checkRequiredOptions({ lines }, script, 'scriptedModel()')
   checkOptions(options, scriptedModelOptions, 'scriptedModel()')
   const { name = 'scripted', contextTokens, price, wait } = options
   const requests: ModelRequest[] = []
@@ -161,7 +199,11 @@ function chooseLine(lines: readonly Line[], seen: Seen, name: string): ChosenLin
   const from = inOrder[which]
   if (from === undefined)
     throw new ModelFailure(`the script has no line for ${JSON.stringify(seen.last.slice(0, 200))}`)
-  return { line: typeof from === 'function' ? from(seen) : from, which, from }
+  if (typeof from !== 'function') return { line: from, which, from }
+  const line = from(seen)
+  const problem = optionProblem({ answer: line }, chosen, 'scriptedModel()')
+  if (problem !== undefined) throw new ModelFailure(`a function of the script returned a wrong answer: ${problem}`)
+  return { line, which, from }
 }
 
 /** Index of the script line that a message came from; -1 for none. */

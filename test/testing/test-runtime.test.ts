@@ -155,4 +155,28 @@ describe('scriptedModel', () => {
     })
     await runtime.close()
   })
+
+  test.for<[unknown, string]>([
+    [[{ calls: [] }], '`lines[0]` has no option `calls`; did you mean `call`?'],
+    [['ok', { cal: { name: 'a' } }], '`lines[1]` has no option `cal`; did you mean `call`?'],
+    [[{ text: 'hi' }], '`lines[0]` has no option `text`; its options are `when`, `say`'],
+    [[{ call: { nam: 'a' } }], '`lines[0].call` has no option `nam`; did you mean `name`?'],
+    [[{ call: [{ input: {} }] }], '`lines[0].call[0].name` is missing'],
+    [[5], '`lines[0]` is 5; it must be a string, a function or an object.'],
+    [5, '`lines` is 5; it must be an array.'],
+  ])('KIT-1: scriptedModel(%j) is refused when it is made', ([lines, sentence]) => {
+    expect(() => scriptedModel(lines as never)).toThrow(
+      expect.objectContaining({ code: 'config_invalid', message: expect.stringContaining(sentence) }),
+    )
+  })
+
+  test('KIT-1: a function of a script that returns a malformed answer fails the turn', async () => {
+    const { runtime, session } = await testRuntime()
+    const model = scriptedModel([() => ({ cal: { name: 'a' } }) as never])
+    expect(await session.turn({ model, message: 'Hi' }).outcome).toMatchObject({
+      status: 'failure',
+      failure: { message: expect.stringContaining('did you mean `call`?') as string },
+    })
+    await runtime.close()
+  })
 })
