@@ -132,7 +132,7 @@ function resolveFrame(turn: StartTurn, registry: TurnRegistry): { frame: FrameTe
 }
 
 export function resolveModel(model: Model | string | undefined, registry: Pick<TurnHost, 'models'>): Model {
-  if (model === undefined) return reject('Neither the turn nor its frame names a model')
+  if (model === undefined) return reject('There is no model. Pass `model` to the turn, or a `frame` that has one')
   if (typeof model !== 'string') return checkModel(model)
   const found = registry.models.get(model)
   if (!found)

@@ -3,11 +3,11 @@
 
 import { checkRequiredOptions, option, type OptionTable } from '../../core/check-options.ts'
 import type { Duration } from '../../core/duration.ts'
-import { PawlError } from '../../core/errors.ts'
+import { type ErrorCode, PawlError } from '../../core/errors.ts'
 import { fail } from '../../core/outcome.ts'
 import type { Json } from '../../core/tool-value.ts'
-import type { Model } from '../../models/model.ts'
-import type { AgentTurn } from '../../tools/context/tool-context.ts'
+import { checkModel, type Model } from '../../models/model.ts'
+import type { AgentTurn, ToolContext } from '../../tools/context/tool-context.ts'
 import { jsonSchema } from '../../tools/schema.ts'
 import { type Tool, tool, type ToolDefinition } from '../../tools/tool.ts'
 import { turnOptions } from '../turn-request.ts'
@@ -41,8 +41,7 @@ export const agentOptions = {
 
 /**
  * Makes a tool that hands a task to another model, in a session of its own. It runs as a task too, and its calls obey
- * the
- * same policies.
+ * the same policies.
  *
  * @example
  * const researcher = agent({ name: 'research', description: 'Researches a question', model: 'small', tools:
@@ -51,7 +50,10 @@ export const agentOptions = {
 export function agent(definition: AgentDefinition): Tool<{ task: string }, Json> {
   checkRequiredOptions(definition, agentOptions, 'agent()', 'tool_invalid')
   const { name, title, description, approval, timeout = '1h', ...work } = definition
-  const { model, limits } = work
+  const { model, frame, limits } = work
+  if (model === undefined && frame === undefined)
+    throw new PawlError('tool_invalid', `Agent '${name}' has no model. Pass \`model\`, or a \`frame\` that has one.`)
+  if (model !== undefined && typeof model !== 'string') checkModel(model)
   if (limits?.cost !== undefined && typeof model === 'object' && !(model as Partial<Model>).price)
     throw new PawlError('tool_invalid', `Tool '${name}' sets limits.cost, but its model has no price.`)
   return tool({
@@ -77,7 +79,9 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
     timeout,
     background: true,
     async execute({ task }, ctx): Promise<Json> {
-      const outcome = await ctx.turn({ ...work, message: task }).catch(rethrowAsFailure)
+      const outcome = await ctx
+        .turn({ ...work, message: task })
+        .catch((error: unknown) => rethrowAsFailure(error, name, ctx))
       switch (outcome.status) {
         case 'success':
           return outcome.value.end === 'finish' ? outcome.value.value : outcome.value.text
@@ -92,9 +96,12 @@ export function agent(definition: AgentDefinition): Tool<{ task: string }, Json>
   })
 }
 
-/** An invalid agent definition is reported as a failure of the tool with the reason, not as an internal error. */
-function rethrowAsFailure(error: unknown): never {
-  throw error instanceof PawlError && error.code === 'turn_invalid'
-    ? fail(error.message, { code: error.code, class: 'unavailable', cause: error })
-    : error
+const setupErrors: ReadonlySet<string> = new Set<ErrorCode>(['turn_invalid', 'model_unknown', 'frame_unknown'])
+
+/** A wrong agent definition is logged for its developer. The model cannot correct it and gets a failure to work with. */
+function rethrowAsFailure(error: unknown, agent: string, { log }: Pick<ToolContext, 'log'>): never {
+  if (!(error instanceof PawlError && setupErrors.has(error.code))) throw error
+  log.error('An agent cannot run because its definition is wrong', { agent, code: error.code, reason: error.message })
+  const message = `The agent '${agent}' is not set up correctly and cannot run. Do the task without it.`
+  throw fail(message, { code: error.code, class: 'unavailable', cause: error })
 }

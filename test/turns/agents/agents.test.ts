@@ -206,3 +206,30 @@ for (const [kind, fresh] of stores) {
     })
   })
 }
+
+test('SESS-6: agent() refuses a value that is not a model, and an agent without a model', () => {
+  const words = { name: 'helper', description: 'Helps' }
+  expect(() => agent({ ...words, model: 5 as never })).toThrow(expect.objectContaining({ code: 'model_invalid' }))
+  expect(() => agent(words)).toThrow("Agent 'helper' has no model. Pass `model`, or a `frame` that has one.")
+})
+
+test('SESS-6: an agent whose frame has no model fails usefully for the model and logs the reason', async () => {
+  const errors: unknown[] = []
+  const logger = { ...quiet, error: (message: string, about?: object) => void errors.push([message, about]) }
+  const helper = agent({ name: 'helper', description: 'Helps', frame: 'bare' })
+  const model = scriptedModel([{ call: { name: 'helper', input: { task: 'Go on' } } }, ({ last }) => last])
+  const runtime = await createRuntime({
+    store: 'memory:',
+    logger,
+    tools: [helper],
+    models: [model],
+    frames: [{ name: 'bare' }],
+  })
+  runtimes.push(runtime)
+  const ended = await runtime.session('s').turn({ model, message: 'Go' }).outcome
+  expect(ended).toMatchObject({
+    value: { text: expect.stringContaining("The agent 'helper' is not set up correctly and cannot run.") as string },
+  })
+  const about = { agent: 'helper', code: 'turn_invalid', reason: expect.stringContaining('no model') as string }
+  expect(errors).toEqual([['An agent cannot run because its definition is wrong', expect.objectContaining(about)]])
+})
