@@ -76,6 +76,11 @@ export function openValues(
     async set(given, value, options) {
       const key = checkKey(given)
       checkOptions(options, setOptions, 'values.set()')
+      if (value === undefined)
+        throw new PawlError(
+          'value_invalid',
+          `The value of '${key}' is undefined, which JSON cannot represent. Pass null, or call values.delete() to remove the key.`,
+        )
       const text = encode(value)
       if (containsAttachment(value))
         throw new PawlError(

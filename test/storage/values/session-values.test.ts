@@ -87,7 +87,7 @@ onEachStore('CALL-9: values', (bench) => {
     expect(await codeOf(values.set(1 as never, 1))).toBe('value_key_invalid')
     expect(await codeOf(values.set('x'.repeat(255), 1))).toBe('value_too_large')
     expect(await codeOf(values.set('k', 'x'.repeat(100)))).toBe('value_too_large')
-    for (const value of [Number.NaN, 1n]) expect(await codeOf(values.set('k', value))).toBe('value_invalid')
+    for (const value of [Number.NaN, 1n, undefined]) expect(await codeOf(values.set('k', value))).toBe('value_invalid')
     await values.set('a', 'x'.repeat(90))
     await values.set('b', 'x'.repeat(90))
     expect(await codeOf(values.set('c', 'x'.repeat(90)))).toBe('values_full')
