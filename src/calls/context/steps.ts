@@ -33,6 +33,8 @@ export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
     const [run, options] = (withInput ? rest.slice(1) : rest) as [(input?: unknown) => unknown, StepOptions | undefined]
     if (typeof id !== 'string' || id.trim() === '') throw new PawlError('step_id_empty')
     if (!isName(id)) throw new PawlError('step_id_invalid', `The id is ${JSON.stringify(String(id).slice(0, 60))}.`)
+    if (typeof run !== 'function')
+      throw new PawlError('config_invalid', `Step '${id}' has no function. Write ctx.step('${id}', async () => …).`)
     checkOptions(options, stepOptions, 'ctx.step()')
     context.assertUsable('step')
     control?.assertInTime()

@@ -69,6 +69,8 @@ const storage: [string, (of: Untyped) => Promise<unknown>, string][] = [
 ]
 
 const mistyped: [string, (ctx: Untyped) => unknown, string, string][] = [
+  ['step', (ctx) => ctx.step('a'), 'config_invalid', "Step 'a' has no function. Write ctx.step('a', async () => …)."],
+  ['step', (ctx) => ctx.step('a', { order: 1 }), 'config_invalid', "Step 'a' has no function."],
   ['step', (ctx) => ctx.step('a', () => 1, { once: 'yes' }), 'config_invalid', '`once`'],
   ['step', (ctx) => ctx.step('a', () => 1, { retry: { attempts: 0 } }), 'config_invalid', '`retry.attempts`'],
   ['step', (ctx) => ctx.step('a', () => 1, { timeout: 'soon' }), 'config_invalid', '`timeout`'],
