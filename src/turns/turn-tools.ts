@@ -128,7 +128,7 @@ export class TurnToolset {
     const { deferFrom, logger } = this.#host
     if (reported.has(this.#host) || deferFrom === null || ![...deferred].some(({ defer }) => defer === 'auto')) return
     reported.add(this.#host)
-    logger.info(
+    logger.warn(
       `Tool search is on: there are ${countOwnTools(set.tools)} tools, so models see only their names and descriptions ` +
         `until they load a schema with tool_search. It starts with ${deferFrom} tools; ` +
         'set toolSearch: { from: … } or toolSearch: false to change that',

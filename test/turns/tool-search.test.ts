@@ -88,9 +88,9 @@ for (const [kind, fresh] of stores) {
       ).toHaveLength(31)
     })
 
-    test('SESS-8: tools that Pawl adds do not count, and tool search is logged once', async () => {
+    test('SESS-8: tools that Pawl adds do not count, and tool search is a warning, once', async () => {
       const lines: string[] = []
-      const logger = { ...quiet, info: (message: string) => void lines.push(message) }
+      const logger = { ...quiet, warn: (message: string) => void lines.push(message) }
       // 8 tools of the user bring 7 task tools, and the toolbox brings its own.
       const own = [...many(7), make('export', { background: true })]
       const [request] = await asked({ tools: [...own, ...toolbox()], logger })
