@@ -106,7 +106,7 @@ export interface CancelCallOptions {
   readonly reason?: string
   /** Who cancels the call. Recorded. */
   readonly by?: string
-  /** The batch of a call that is named by its id. Default: ''. */
+  /** The batch of a call that is named by its id. Default: '', then every batch that has an open call with this id. */
   readonly batch?: string
   /** Selects one of several calls with the same id in a batch. Default: 0. */
   readonly occurrence?: number
@@ -120,6 +120,8 @@ export type CancelCallAnswer =
   | { readonly answer: 'already_settled' }
   /** The session has no such call. */
   | { readonly answer: 'unknown' }
+  /** Several open calls have this id. None was cancelled; cancel one of them by its uid. */
+  | { readonly answer: 'ambiguous'; readonly calls: readonly string[] }
 
 /** Reads and cancels the recorded calls of a session. */
 export interface Calls {
@@ -134,8 +136,9 @@ export interface Calls {
    * queued, runs on another worker, waits for people, or has not started. Its nested calls are cancelled with it.
    * Cancelling a call twice is harmless: the first reason counts.
    *
-   * Name a call of `run` by its id and batch. Calls of turns and nested calls are easiest to name by the uid that
-   * events and `list` give.
+   * Name a call of `run` by its id and batch. Calls of turns and nested calls have internal batches: name them by the
+   * uid that events and `list` give, or by their id while they are open. If several open calls have that id, the
+   * answer is 'ambiguous' with their uids, and none is cancelled.
    * @example
    * await session.calls.cancel('c1', { batch: 'msg_7', reason: 'No longer needed', by: 'user:ada' })
    * const [slow] = await session.calls.list({ tool: 'search', status: 'running' })
@@ -227,8 +230,9 @@ async function findCall(
 ): Promise<CallRecord | undefined> {
   const { tenant, session } = of
   if (typeof call === 'string') return store.callAt({ tenant, session, batch, id: call, occurrence })
-  if ('uid' in call) return store.call(call.uid)
-  return store.callAt({ tenant, session, batch: keyBatch, id: call.idempotencyKey, occurrence: 0 })
+  const { uid, idempotencyKey } = call as { uid?: string; idempotencyKey?: string }
+  if (uid !== undefined) return store.call(uid)
+  return store.callAt({ tenant, session, batch: keyBatch, id: idempotencyKey as string, occurrence: 0 })
 }
 
 function summary(record: CallRecord, redact: Redactor): CallSummary {

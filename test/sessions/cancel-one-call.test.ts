@@ -176,7 +176,12 @@ onEveryStore('cancelling one call', (ground) => {
     const first = session.run(same, { batch: 'm1' })
     const second = session.run([{ id: 'a', name: 'patient' }], { batch: 'm2' })
     const keyed = session.run([{ id: 'k', name: 'patient', idempotencyKey: 'order-7' }])
-    expect(await session.calls.cancel('a')).toEqual({ answer: 'unknown' })
+    await until(async () => (await session.calls.list({ status: 'running' })).length === 4)
+    const open = (await session.calls.list()).filter(({ callId }) => callId === 'a').map(({ uid }) => uid)
+    expect(await session.calls.cancel('a')).toEqual({ answer: 'ambiguous', calls: open })
+    expect(open).toHaveLength(3)
+    expect(await session.calls.cancel('a', { batch: '' })).toEqual({ answer: 'unknown' })
+    expect(await session.calls.cancel('order-7')).toEqual({ answer: 'unknown' })
     expect(await session.calls.cancel('a', { batch: 'm1', occurrence: 1 })).toEqual({ answer: 'cancelled' })
     expect(await session.calls.cancel({ idempotencyKey: 'order-7' })).toEqual({ answer: 'cancelled' })
     expect(await ended(keyed)).toMatchObject([{ cancellation: { message: 'The call was cancelled' } }])
@@ -192,6 +197,37 @@ onEveryStore('cancelling one call', (ground) => {
     await session.calls.cancel('a', { batch: 'm2' })
     await ended(first)
     await ended(second)
+  })
+
+  test('TIME-3: the id of an open call finds it in the batch of a turn or under a key', async () => {
+    const model = scriptedModel([{ call: { id: 'c1', name: 'patient' } }, { say: 'Noted' }])
+    const [here, there] = await workers([patient()], { models: [model] })
+    const id = newSession()
+    const turn = here.session(id).turn({ model: 'scripted', message: 'Go' })
+    const { calls } = there.session(id)
+    const running = async (): Promise<number> => (await calls.list({ tool: 'patient', status: 'running' })).length
+    await until(async () => (await running()) === 1)
+    expect(await calls.cancel('c1', { ...why, occurrence: 1 })).toEqual({ answer: 'unknown' })
+    expect(await calls.cancel('c1', why)).toEqual({ answer: 'cancelled' })
+    await ended(turn.outcome.then(() => []))
+    expect(JSON.stringify(await there.session(id).messages.list())).toContain(why.reason)
+    expect(await calls.cancel('c1', why)).toEqual({ answer: 'unknown' })
+    const keyed = here.session(id).run([{ id: 'k', name: 'patient', idempotencyKey: 'order-7' }])
+    await until(async () => (await running()) === 1)
+    expect(await calls.cancel('k', why)).toEqual({ answer: 'cancelled' })
+    expect(await ended(keyed)).toMatchObject([cancelled])
+  })
+
+  test('TIME-3: an undefined uid next to an idempotency key counts as absent', async () => {
+    const [here, there] = await workers([patient()])
+    const id = newSession()
+    const run = here.session(id).run([{ id: 'k', name: 'patient', idempotencyKey: 'order-7' }])
+    await until(async () => (await here.session(id).calls.list({ status: 'running' })).length === 1)
+    const { calls } = there.session(id)
+    const ref = { uid: undefined, idempotencyKey: 'order-7' } as { idempotencyKey: string }
+    expect(await calls.get(ref)).toMatchObject({ callId: 'k', state: 'running' })
+    expect(await calls.cancel(ref, why)).toEqual({ answer: 'cancelled' })
+    expect(await ended(run)).toMatchObject([cancelled])
   })
 
   test('TIME-3: unknown calls, and calls of other sessions and tenants, are unknown', async () => {
