@@ -1,8 +1,32 @@
 // The README example of durability: the money moves once, however often this program is killed and started.
 
+import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 import { createRuntime, fail, tool } from 'pawl'
 import { z } from 'zod'
-import { mail, payments } from './outside.ts'
+
+// Stand-ins for real services. Like them, they do nothing if they have seen the idempotency key before.
+interface Once {
+  idempotencyKey: string
+}
+function book(what: string, { idempotencyKey: key }: Once) {
+  const ledger = existsSync('outside.ledger') ? readFileSync('outside.ledger', 'utf8') : ''
+  if (!ledger.includes(key)) appendFileSync('outside.ledger', `${JSON.stringify({ what, key })}\n`)
+}
+const payments = {
+  async find(order: string) {
+    return order.startsWith('A') ? { id: `ch_${order}`, email: 'ada@example.com' } : undefined
+  },
+  async refund(charge: string, cents: number, once: Once) {
+    book('refund', once)
+    return { refund: `re_${charge}`, cents }
+  },
+}
+const mail = {
+  async send(to: string, text: string, once: Once) {
+    book('mail', once)
+    return `${to}: ${text}`
+  },
+}
 
 const refund = tool({
   name: 'refund',
