@@ -92,7 +92,7 @@ function taskHandle({ id, title, tool }: Task): Outcome {
     title,
     tool,
     status: 'running',
-    note: 'It goes on in the background. Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.',
+    note: 'It continues in the background. Continue without it and do not repeat the call: its result will arrive in a notice from the runtime.',
   }
   return { status: 'success', value }
 }

@@ -21,7 +21,7 @@ const reasons: Readonly<Record<AskKind | 'completion' | 'running', string>> = {
 export const placeholder = (why: AskKind | 'completion' | 'running'): readonly ModelPart[] => [
   {
     type: 'text',
-    text: `[Tool call ${why === 'running' ? why : 'waiting'}]\n${reasons[why]} Go on without it and do not ask for it again: what comes of it will be told in a notice of the runtime.`,
+    text: `[Tool call ${why === 'running' ? why : 'waiting'}]\n${reasons[why]} Continue without it and do not repeat the call: its result will arrive in a notice from the runtime.`,
   },
 ]
 
