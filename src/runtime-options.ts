@@ -17,7 +17,7 @@ import type { Emit } from './schedules/triggers.ts'
 import type { ReadFeed } from './feed/event-feed.ts'
 import type { HealthReport } from './maintenance/health.ts'
 import type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
-import { type Duration, parseDuration } from './core/duration.ts'
+import type { Duration } from './core/duration.ts'
 import { PawlError } from './core/errors.ts'
 import type { Ids } from './core/ids.ts'
 import type { Quarantine } from './approvals/definition-pins.ts'
@@ -230,7 +230,7 @@ export const runtimeOptions = {
   providers: option.array,
   commit: option.oneOf('power', 'process'),
   worker: option.boolean,
-  lease: { expected: 'a duration of at least 100 ms', valid: (value) => (parseDuration(value) ?? 0) >= 100 },
+  lease: option.durationWithin('a duration of at least 100 ms', (ms) => ms >= 100),
   keys: keysOption,
   encrypt: option.boolean,
   secrets: secretsOption,

@@ -1,7 +1,7 @@
 // Parses and validates the argument of `decide()` before anything is read or written.
 
-import { option, optionProblem, type OptionTable } from '../core/check-options.ts'
-import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
+import { option, type OptionCheck, optionProblem, type OptionTable } from '../core/check-options.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import { isName } from '../core/ids.ts'
 import { utf8Bytes, fits } from '../core/size-limits.ts'
@@ -70,18 +70,19 @@ export const isPerson = (by: unknown): by is string =>
 export const rememberOptions = {
   scope: option.oneOf('session', 'principal', 'tenant'),
   when: option.object,
-  for: {
-    expected: 'a duration between one second and one year',
-    valid(value) {
-      const ms = parseDuration(value) ?? 0
-      return ms >= 1_000 && ms <= maxRememberMs
-    },
-  },
+  for: option.durationWithin('a duration between one second and one year', (ms) => ms >= 1_000 && ms <= maxRememberMs),
 } satisfies OptionTable<Remember>
 
+/** `false` is not the opposite decision: a form that leaves a box empty must not deny or approve. */
+const verb = (opposite: string): OptionCheck => ({
+  ...option.oneOf(true),
+  part: (value, path) =>
+    value === false ? `\`${path}\` is false; leave it out, or pass \`${opposite}: true\` to ${opposite}` : undefined,
+})
+
 export const decisionOptions = {
-  approve: option.oneOf(true),
-  deny: option.oneOf(true),
+  approve: verb('deny'),
+  deny: verb('approve'),
   // Arguments and answers are data of the tool; its schema checks them.
   edit: option.anything,
   answer: option.anything,

@@ -93,7 +93,7 @@ function describe(value: unknown): string {
   if (typeof value === 'number') return String(value)
   const text = formatValue(value)
   if (Array.isArray(value)) return value.length > 3 || text.length > 80 ? 'an array' : text
-  return typeof value === 'object' && text.length > 80 ? 'an object' : text
+  return isObject(value) ? 'an object' : text
 }
 
 /** An instance of a class (such as a hook) may have fields of its own. */
@@ -150,6 +150,15 @@ export const option = {
     "a duration above zero: milliseconds, or a string like '500ms', '30s', '5m', '2h' or '3d'",
     (value) => (parseDuration(value) ?? 0) > 0,
   ),
+  /** A duration with a range. A value that is not a duration at all is told so, whatever the range. */
+  durationWithin: (expected: string, isWithin: (ms: number) => boolean): OptionCheck => ({
+    expected,
+    valid(value) {
+      const ms = parseDuration(value)
+      return ms !== undefined && isWithin(ms)
+    },
+    part: (value, path) => (parseDuration(value) === undefined ? mistyped(value, option.duration, path) : undefined),
+  }),
   wholeNumber: (min: number, max = Number.MAX_SAFE_INTEGER): OptionCheck =>
     check(
       max === Number.MAX_SAFE_INTEGER ? `a whole number of at least ${min}` : `a whole number from ${min} to ${max}`,

@@ -36,6 +36,7 @@ export const errorTable = {
     retry: false,
     summary: 'Two tools in the same layer have the same name.',
     next: 'Rename one of them.',
+    detailOnly: true,
   },
   call_invalid: {
     http: 400,
@@ -263,6 +264,7 @@ export const errorTable = {
     retry: false,
     summary: 'The cursor was not issued by this feed.',
     next: 'Start from the beginning, or use the cursor of an event that you received.',
+    detailOnly: true,
   },
   cursor_expired: {
     http: 410,

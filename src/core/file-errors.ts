@@ -20,6 +20,7 @@ export const fileErrors = {
     retry: false,
     summary: 'The file or directory does not exist in this session.',
     next: 'List the directory to see its entries.',
+    detailOnly: true,
   },
   file_is_directory: {
     http: 409,

@@ -32,11 +32,13 @@ export const turnErrors = {
     retry: false,
     summary: 'No model has this name.',
     next: 'Use a name from createRuntime({ models }), or add the model there. Nothing was started.',
+    detailOnly: true,
   },
   frame_unknown: {
     http: 404,
     retry: false,
     summary: 'No frame has this name.',
     next: 'Use a name from createRuntime({ frames }), or add the frame there. Nothing was started.',
+    detailOnly: true,
   },
 } as const

@@ -2,7 +2,7 @@
 // truth; a hint only triggers another read. Sessions and the runtime hand out readers of it.
 
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
-import { PawlError } from '../core/errors.ts'
+import { errorTable, PawlError } from '../core/errors.ts'
 import { chain, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Execution } from '../engine/engine.ts'
@@ -306,6 +306,10 @@ const formatCursor = (position: number, erasures: number): string =>
 function parseCursor(cursor: string | undefined): Cursor | undefined {
   if (cursor === undefined) return undefined
   const match = /^p(\d{1,15})(?:e(\d{1,15}))?$/.exec(cursor)
-  if (!match) throw new PawlError('cursor_invalid', `The cursor is ${JSON.stringify(cursor)}.`)
+  if (!match)
+    throw new PawlError(
+      'cursor_invalid',
+      `The cursor ${JSON.stringify(cursor)} was not issued by this feed. ${errorTable.cursor_invalid.next}`,
+    )
   return { position: Number(match[1]), erasures: Number(match[2] ?? 0) }
 }

@@ -7,6 +7,7 @@
 import type { Hints } from '../tools/tool-hints.ts'
 import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds, parseDuration } from '../core/duration.ts'
+import { PawlError } from '../core/errors.ts'
 import { defined, type Json } from '../core/tool-value.ts'
 import {
   type ArgumentMatch,
@@ -14,6 +15,7 @@ import {
   type ArgumentPatterns,
   checkKeys,
   compilePatterns,
+  isPlain,
   type Refuse,
   refuseAt,
   type Truth,
@@ -177,6 +179,8 @@ export const policyOptions = {
 
 /** Checks and compiles a policy. Throws config_invalid, naming the rule and the field. */
 export function definePolicy(definition: PolicyDefinition): Policy {
+  if (isPlain(definition) && Object.keys(definition).some((key) => key in ruleOptions && !(key in policyOptions)))
+    throw new PawlError('config_invalid', '`policy` is a rule; a policy has a list of rules. Write { rules: [ … ] }.')
   checkKeys(definition, policyOptions, 'policy')
   const { rules = [], default: mode = 'normal', decide, approvals = {} } = definition
   checkKeys(approvals, approvalOptions, 'policy.approvals')

@@ -7,7 +7,7 @@ import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import type { CallTimes } from '../store/records/call-times.ts'
 import type { Duration } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
+import { asSentence, PawlError } from '../core/errors.ts'
 import { lengthPrefixed, maxNameLength } from '../core/ids.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/tool-value.ts'
@@ -80,21 +80,22 @@ const timeoutTable = { timeout: timeoutOption }
 const knownFields: ReadonlySet<string> = new Set(fields)
 
 const reject = (why: string): never => {
-  throw new PawlError('call_invalid', `${why}.`)
+  throw new PawlError('call_invalid', asSentence(why))
 }
 
 /** Throws `call_invalid` before anything is recorded or started. */
 export function checkCalls(calls: readonly CallAsk[]): void {
   if (!Array.isArray(calls)) reject('The calls must be a list')
-  for (const call of calls) checkCall(call)
+  for (let index = 0; index < calls.length; index++) checkCall(calls[index] as CallAsk, index)
 }
 
-export function checkCall(call: CallAsk): void {
-  if (typeof call !== 'object' || call === null) reject(`It is ${describe(call)}; it must be an object`)
-  for (const field in call) if (!knownFields.has(field)) checkField(field, call)
-  checkName(call.id, '`id`')
-  checkName(call.name, '`name`')
-  if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, '`idempotencyKey`')
+/** `index`: its place in the list of calls, for the message. */
+export function checkCall(call: CallAsk, index?: number): void {
+  if (typeof call !== 'object' || call === null) reject(`${callAt(index)} is ${describe(call)}; it must be an object`)
+  for (const field in call) if (!knownFields.has(field)) checkField(field, call, index)
+  checkName(call.id, '`id`', index)
+  checkName(call.name, '`name`', index)
+  if (call.idempotencyKey !== undefined) checkName(call.idempotencyKey, '`idempotencyKey`', index)
   if (call.deadline !== undefined && !Number.isFinite(Number(call.deadline)))
     reject('`deadline` must be a Date or milliseconds since 1970')
   const problem = call.timeout === undefined ? undefined : optionProblem({ timeout: call.timeout }, timeoutTable, '')
@@ -118,19 +119,23 @@ export function checkTurn(turn: string): string {
 export const nestedBatch = ({ batch, id, occurrence }: CallPosition, name: string): string =>
   `${nestedBatchPrefix}${lengthPrefixed(batch, id, occurrence, name)}`
 
-function checkName(value: unknown, what: string): void {
-  if (typeof value !== 'string' || value === '')
-    return reject(`${what} is ${describe(value)}; it must be a non-empty string`)
-  if (value.length > maxNameLength) reject(`${what} has ${value.length} characters; the limit is ${maxNameLength}`)
-  if (!value.isWellFormed() || value.includes('\0')) reject(`${what} contains a lone surrogate or a NUL character`)
+function checkName(value: unknown, what: string, index?: number): void {
+  if (typeof value === 'string' && value !== '' && value.length <= maxNameLength)
+    if (value.isWellFormed() && !value.includes('\0')) return
+  const path = index === undefined ? what : `${what} of ${callAt(index)}`
+  if (typeof value !== 'string' || value === '') reject(`${path} is ${describe(value)}; it must be a non-empty string`)
+  else if (value.length > maxNameLength) reject(`${path} has ${value.length} characters; the limit is ${maxNameLength}`)
+  else reject(`${path} contains a lone surrogate or a NUL character`)
 }
 
 /** Unknown fields of a provider's message are ignored; a misspelt field of ours is rejected. */
-function checkField(field: string, call: object): void {
+function checkField(field: string, call: object, index: number | undefined): void {
   const [suggestion] = similarNames(field, fields, 1)
   if (suggestion !== undefined && !Object.hasOwn(call, suggestion))
-    reject(`It has the unknown field '${field}'; did you mean '${suggestion}'`)
+    reject(`${callAt(index)} has the unknown field '${field}'; did you mean '${suggestion}'?`)
 }
+
+const callAt = (index: number | undefined): string => (index === undefined ? 'The call' : `calls[${index}]`)
 
 /** `meta` is recorded as JSON. */
 function checkMeta(meta: unknown): void {
@@ -144,6 +149,7 @@ function checkMeta(meta: unknown): void {
 }
 
 function describe(value: unknown): string {
+  if (value === undefined) return 'missing'
   return typeof value === 'string' || typeof value === 'number' || value === null
     ? JSON.stringify(value)
     : `of type ${typeof value}`

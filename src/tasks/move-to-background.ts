@@ -30,7 +30,7 @@ export async function adoptTask(
   if (task) return (await readTask(host, owner, task.id)) ?? null
   if (root !== undefined)
     throw new PawlError('task_invalid', 'A nested call cannot be moved: its parent call waits for it.')
-  const tool = backgroundTool(host, owner, { tool: name })
+  const tool = backgroundTool(host, owner, { tool: name, byModel })
   const id = movedId(call.uid)
   const createdAt = clock.now()
   const row: TaskRow = {

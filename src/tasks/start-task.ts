@@ -172,12 +172,15 @@ const describeProblems = (tool: Tool, problems: readonly Problem[]): string =>
     .join('; ')
 
 /** Resolves the tool of a spec. Throws task_invalid if there is none or it cannot run in the background. */
-export function backgroundTool(host: BackgroundHost, owner: Owner, spec: Pick<StartTask, 'tool'>): Tool {
+export function backgroundTool(host: BackgroundHost, owner: Owner, spec: Pick<StartTask, 'tool' | 'byModel'>): Tool {
   const name = typeof spec.tool === 'string' ? spec.tool.trim() : (spec.tool as { name?: unknown } | undefined)?.name
   if (typeof name !== 'string' || name === '') throw new PawlError('task_invalid', 'Missing required parameter: tool')
   const tool = host.registry.tool(owner, name)
   if (!tool) throw new PawlError('task_invalid', `Unknown tool: ${name.slice(0, 80)}`)
-  if (!tool.background) throw new PawlError('task_invalid', `Tool does not support background execution: ${name}`)
+  if (!tool.background) {
+    const advice = spec.byModel ? '' : '. Set `background: true` in its definition.'
+    throw new PawlError('task_invalid', `Tool does not support background execution: ${name}${advice}`)
+  }
   return tool
 }
 

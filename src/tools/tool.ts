@@ -157,8 +157,8 @@ export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = An
   readonly execute?: (input: InputOf<S>, ctx: ToolContext) => R
 }
 
-/** A tool needs `execute`, unless the client runs it. */
-type WithBody = { readonly execute: object } | { readonly client: true }
+/** A tool needs `execute`, unless the client runs it. TypeScript names the last member in its error. */
+type WithBody = { readonly client: true } | { readonly execute: object }
 
 /** A tool made with tool(): its definition, checked and compiled. Pass it to createRuntime() or to a session. */
 export interface Tool<Ask = unknown, Output = unknown> {
@@ -255,7 +255,7 @@ export const toolOptions = {
     ...option.nonEmptyString,
     expected: 'a non-empty string, because the model reads it',
   }),
-  input: option.anything,
+  input: option.required({ ...option.anything, expected: "a schema, such as z.object({ … }) or { type: 'object' }" }),
   output: option.anything,
   hints: hintsOption,
   approval: option.either(option.oneOf('always', 'never'), option.func),

@@ -77,11 +77,12 @@ export function createLayer(tools: readonly Tool[], owner = ''): readonly Entry[
     if (!isTool(tool)) throw new PawlError('tool_invalid', 'Every tool must be made with tool().')
     const { name, id, internal, sensitive, concurrency } = tool
     const other = toolsByName.get(name) ?? toolsByName.get(id)
-    if (other?.name === name) throw new PawlError('tool_duplicate', `The name '${name}' is used twice.`)
+    if (other?.name === name)
+      throw new PawlError('tool_duplicate', `Two tools have the name '${name}'. Rename one of them.`)
     if (other)
       throw new PawlError(
         'tool_duplicate',
-        `'${other.name}' and '${name}' both use '${toolsByName.has(id) ? id : name}': names and ids share one namespace.`,
+        `'${other.name}' and '${name}' both use '${toolsByName.has(id) ? id : name}', and names and ids share one namespace. Rename one of them.`,
       )
     toolsByName.set(name, tool).set(id, tool)
     const keys = id === name ? ([`${id}${suffix}`] as const) : ([`${id}${suffix}`, `${name}${suffix}`] as const)

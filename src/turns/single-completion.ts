@@ -3,7 +3,7 @@
 import { defined } from '../core/tool-value.ts'
 import type { Execution } from '../engine/engine.ts'
 import { turnTool } from '../store/records/conversation.ts'
-import { PawlError } from '../core/errors.ts'
+import { errorTable, PawlError } from '../core/errors.ts'
 import { fail, retry } from '../core/outcome.ts'
 import { textOf } from '../models/message.ts'
 import { costOf, type Model, ModelFailure, type ModelRequest } from '../models/model.ts'
@@ -62,8 +62,8 @@ async function resolveModelFor(
     throw new PawlError(
       'model_unknown',
       modelName === undefined
-        ? 'No model is named, and there is not exactly one registered model. Pass `model`.'
-        : `The name is '${modelName}'.`,
+        ? 'No model is named, and the runtime does not have exactly one model. Pass `model`.'
+        : `No model has the name '${modelName}'. ${errorTable.model_unknown.next}`,
     )
   return found
 }

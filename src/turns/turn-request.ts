@@ -6,7 +6,7 @@ import { checkRequiredOptions, option, type OptionTable } from '../core/check-op
 import type { WordsRow } from '../store/records/conversation.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { milliseconds } from '../core/duration.ts'
-import { PawlError } from '../core/errors.ts'
+import { errorTable, PawlError } from '../core/errors.ts'
 import { defined, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
@@ -123,7 +123,7 @@ function resolveFrame(turn: StartTurn, registry: TurnRegistry): { frame: FrameTe
   if (typeof turn.frame === 'string' && !named)
     throw new PawlError(
       'frame_unknown',
-      `The name is ${JSON.stringify(turn.frame)}; it is not in createRuntime({ frames }).`,
+      `No frame has the name ${JSON.stringify(turn.frame)}. ${errorTable.frame_unknown.next}`,
     )
   const { instructions, tools, settings, parallel } = turn
   const frame = { ...named, ...defined({ instructions, tools, settings, parallel }), name: named?.name ?? 'main' }
@@ -138,7 +138,7 @@ export function resolveModel(model: Model | string | undefined, registry: Pick<T
   if (!found)
     throw new PawlError(
       'model_unknown',
-      `The name is ${JSON.stringify(model)}; it is not in createRuntime({ models }).`,
+      `No model has the name ${JSON.stringify(model)}. ${errorTable.model_unknown.next}`,
     )
   return found
 }

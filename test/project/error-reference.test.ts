@@ -20,7 +20,7 @@ test('docs/reference/errors.md shows every error (PAWL_WRITE=1 writes it)', () =
     '',
     'Errors that Pawl throws to the host program, all of class `PawlError`. Outcomes of calls are values, not errors.',
     '`code` is stable; the message is the two texts of the table with the details between them. For codes marked with `*`',
-    'the message is a sentence about the wrong value instead: "`lease` is 50 ms; it must be at least 100 ms."',
+    'the message is a sentence about the wrong value instead: "`lease` is 50; it must be a duration of at least 100 ms."',
     '',
     '| code | HTTP | retry | what happened | what to do |',
     '|---|---|---|---|---|',
@@ -48,7 +48,9 @@ test('the message of an invalid value is the detail alone', async () => {
   const duration = await createRuntime({ store: 'memory:', lease: 'soon' as never }).catch((error: unknown) => error)
   expect(duration).toMatchObject({
     code: 'config_invalid',
-    message: expect.stringMatching(/^`lease` is 'soon'; it must be a duration [^.]+\.$/),
+    message: expect.stringMatching(
+      /^`lease` is 'soon'; it must be a duration: milliseconds, or a string like [^.]+\.$/,
+    ),
   })
   expect(() =>
     tool({ name: 'x', description: 'x', input: z.object({}), timeout: 'soon' as never, execute: () => null }),

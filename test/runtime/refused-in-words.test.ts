@@ -26,6 +26,81 @@ describe('refusals', () => {
       expect(await refused({ store })).toBe(`\`store\` is invalid; ${stores}`)
   })
 
+  test('CALL-12: a wrong policy, list of models, lease or tool name gets one sentence of advice', async () => {
+    const refused = async (options: object): Promise<unknown> =>
+      createRuntime({ store: 'memory:', ...options }).then(
+        () => 'opened',
+        (error: Error) => error.message,
+      )
+    const rule = { tool: 'a', then: 'deny' }
+    const sentence = '`policy` is a rule; a policy has a list of rules. Write { rules: [ … ] }.'
+    expect(await refused({ policy: [rule] })).toBe(sentence)
+    expect(await refused({ policy: rule })).toBe(sentence)
+    expect(await refused({ models: { a: { name: 'x' } } })).toBe('`models` is an object; it must be an array.')
+    expect(await refused({ lease: '5 seconds' })).toMatch(/^`lease` is '5 seconds'; it must be a duration: millisec/)
+    expect(await refused({ lease: '5ms' })).toBe("`lease` is '5ms'; it must be a duration of at least 100 ms.")
+    expect(await refused({ tools: [a, a] })).toBe("Two tools have the name 'a'. Rename one of them.")
+    expect(() => tool(named as never)).toThrow(
+      /^Tool 'a': `input` is missing; it must be a schema, such as z\.object\(\{ … \}\) or \{ type: 'object' \}\.$/,
+    )
+  })
+
+  test('CALL-12: malformed calls are named by their index', async () => {
+    const { runtime, session } = await testRuntime({ tools: [a] })
+    const refused = async (calls: unknown): Promise<unknown> =>
+      session.run(calls as never).then(
+        () => 'ran',
+        (error: Error) => error.message,
+      )
+    const ok = { id: '1', name: 'a' }
+    expect(await refused([ok, { id: '2', nme: 'a' }])).toBe(
+      "calls[1] has the unknown field 'nme'; did you mean 'name'?",
+    )
+    expect(await refused([ok, { id: '2' }])).toBe('`name` of calls[1] is missing; it must be a non-empty string.')
+    expect(await refused([ok, 5])).toBe('calls[1] is 5; it must be an object.')
+    await runtime.close()
+  })
+
+  test('CALL-12: a wrong turn, decision, task, cursor or path says once what to do', async () => {
+    const { runtime, session } = await testRuntime({ tools: [a] })
+    const model = scriptedModel(['Hi'])
+    const refused = async (use: () => unknown): Promise<string> => {
+      try {
+        return `accepted: ${JSON.stringify(await use())}`
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    expect(await refused(() => session.turn({ model, message: 5 as never }))).toBe(
+      'The message is 5; it must be a string or { text, attachments }.',
+    )
+    expect(await refused(() => session.turn({ message: 'Hi' }))).toBe(
+      'There is no model. Pass `model` to the turn, or a `frame` that has one.',
+    )
+    expect(await refused(() => session.turn({ model: 'x', message: 'Hi' }))).toBe(
+      'No model has the name "x". Use a name from createRuntime({ models }), or add the model there. Nothing was started.',
+    )
+    expect(await refused(() => session.turn({ model, frame: 'x', message: 'Hi' }))).toBe(
+      'No frame has the name "x". Use a name from createRuntime({ frames }), or add the frame there. Nothing was started.',
+    )
+    expect(await refused(() => runtime.decide('x', { approve: false, by: 'ada' } as never))).toContain(
+      '`approve` is false; leave it out, or pass `deny: true` to deny.',
+    )
+    expect(await refused(() => session.tasks.start({ tool: 'a' }))).toBe(
+      'Tool does not support background execution: a. Set `background: true` in its definition.',
+    )
+    expect(await refused(() => session.files.read('/none'))).toBe(
+      "There is no '/none' in this session. List the directory to see its entries.",
+    )
+    const read = async (): Promise<void> => {
+      for await (const event of session.events({ after: 'x' })) expect(event).toBeUndefined()
+    }
+    expect(await refused(read)).toBe(
+      'The cursor "x" was not issued by this feed. Start from the beginning, or use the cursor of an event that you received.',
+    )
+    await runtime.close()
+  })
+
   test('CALL-12: sessions say what is wrong with tools, calls and references', async () => {
     const { runtime, session } = await testRuntime({ tools: [a] })
     expect(() => runtime.session('s', { tools: 'x' as never })).toThrow(

@@ -145,13 +145,13 @@ function tooDeep(text: string, depth: number): boolean {
 
 function describeJsonError(text: string): string {
   const found = findJsonError(text)
-  if (!found) return 'The arguments are not valid JSON'
+  if (!found) return 'The text is not valid JSON'
   if (found.atEnd) {
     return `The JSON ends too early (cut off after ${formatCount(text.length)} characters): expected ${found.expected}; send the arguments again, complete`
   }
   const line = text.slice(0, found.at).split('\n').length
   const column = found.at - (text.lastIndexOf('\n', found.at - 1) + 1) + 1
-  return `The arguments are not valid JSON: at line ${line}, column ${column}: expected ${found.expected}, found ${quote(text.slice(found.at, found.at + 24), 24)}`
+  return `The text is not valid JSON: at line ${line}, column ${column}: expected ${found.expected}, found ${quote(text.slice(found.at, found.at + 24), 24)}`
 }
 
 /**

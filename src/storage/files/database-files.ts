@@ -16,7 +16,16 @@ import { Glob } from './glob.ts'
 import { mutexOf } from '../../core/keyed-mutex.ts'
 import { checkMediaType } from './media-type.ts'
 import { checkMove, checkRemove, checkWrite, type MoveOptions, pageOf, type RemoveOptions } from './file-options.ts'
-import { ancestorsOf, type FilePath, filePath, isReserved, isWithin, baseName, reservedDirectory } from './file-path.ts'
+import {
+  fileNotFound,
+  ancestorsOf,
+  type FilePath,
+  filePath,
+  isReserved,
+  isWithin,
+  baseName,
+  reservedDirectory,
+} from './file-path.ts'
 import { checkQuota, checkSize, type FileQuotas, type FileUsage } from './quotas.ts'
 import {
   subtreePrefix,
@@ -112,7 +121,7 @@ export class DatabaseFiles implements SessionFiles {
     const path = filePath(given)
     for (let attempt = 0; attempt < maxAttempts; attempt++) {
       const stored = await this.#stored(path)
-      if (!stored) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
+      if (!stored) throw fileNotFound(path)
       if (stored.kind === 'directory') throw new PawlError('file_is_directory', `The path is '${path.path}'.`)
       const bytes = await this.#bytes(stored)
       // The version was replaced while it was being read: try again.
@@ -135,7 +144,7 @@ export class DatabaseFiles implements SessionFiles {
     const path = filePath(given)
     const { limit, after } = pageOf(options, 'files.list()')
     const stored = await this.#stored(path)
-    if (!stored) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
+    if (!stored) throw fileNotFound(path)
     if (stored.kind === 'file') throw new PawlError('file_not_directory', `'${path.path}' is a file.`)
     const found: FileStat[] = []
     for await (const [each, file] of this.#scan(directoryPrefix(path.parts), limit + 1, after && baseName(after))) {
@@ -219,7 +228,7 @@ export class DatabaseFiles implements SessionFiles {
       throw new PawlError('file_path_invalid', `'${source.path}' cannot be moved into itself.`)
     return this.#change(async () => {
       const sourceFile = await this.#stored(source)
-      if (!sourceFile) throw new PawlError('file_not_found', `There is no '${source.path}'.`)
+      if (!sourceFile) throw fileNotFound(source)
       if (source.path === target.path) return unchanged(statOf(source, sourceFile))
       const { was, above } = await this.#lookup(target)
       if (was && !(replace && was.kind === 'file' && sourceFile.kind === 'file'))

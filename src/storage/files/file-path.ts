@@ -26,6 +26,9 @@ const maxDepth = 64
 /** Prefix of temporary files: one that is left over belongs to an unfinished write and is removed. */
 export const temporaryPrefix = '.pawl-unfinished-'
 
+export const fileNotFound = ({ path }: FilePath): PawlError =>
+  new PawlError('file_not_found', `There is no '${path}' in this session. List the directory to see its entries.`)
+
 export function filePath(given: unknown): FilePath {
   const refuse = (why: string): never => {
     throw new PawlError('file_path_invalid', `The path ${why}.`, { details: { why } })

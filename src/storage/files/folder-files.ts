@@ -15,6 +15,7 @@ import { checkMediaType, mediaTypeOf } from './media-type.ts'
 import { FirstByPath } from './paging.ts'
 import { checkMove, checkRemove, checkWrite, type MoveOptions, pageOf, type RemoveOptions } from './file-options.ts'
 import {
+  fileNotFound,
   type FilePath,
   filePath,
   isReserved,
@@ -91,7 +92,7 @@ export class FolderFiles implements SessionFiles {
     const path = filePath(given)
     if (isReserved(path)) return this.#parts.own.read(given)
     const read = await this.#walk.translateErrors(() => this.#walk.read(path))
-    if (!read) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
+    if (!read) throw fileNotFound(path)
     const { stats, bytes } = read
     const stat = { ...statOf(path, stats), bytes: bytes.length, hash: hashOf(bytes) }
     return { stat, bytes, text: isUtf8(bytes) ? bytes.toString('utf8') : null }
@@ -130,7 +131,7 @@ export class FolderFiles implements SessionFiles {
         return { entries: entries.slice(0, limit), more: entries.length > limit }
       }),
     )
-    if (!found) throw new PawlError('file_not_found', `There is no '${path.path}'.`)
+    if (!found) throw fileNotFound(path)
     return found
   }
 
@@ -233,7 +234,7 @@ export class FolderFiles implements SessionFiles {
       throw new PawlError('file_path_invalid', `'${source.path}' cannot be moved into itself.`)
     return this.#change(async (lock) => {
       const sourceFile = await this.#walk.find(source)
-      if (!sourceFile) throw new PawlError('file_not_found', `There is no '${source.path}'.`)
+      if (!sourceFile) throw fileNotFound(source)
       if (source.path === target.path) return this.#statWithHash(source, sourceFile)
       const was = await this.#walk.find(target)
       if (was && !(replace && was.isFile() && sourceFile.isFile()))

@@ -163,7 +163,7 @@ function translateError(cause: unknown, folder: string): unknown {
   if (cause instanceof PawlError) return cause
   switch (codeOf(cause)) {
     case 'ENOENT':
-      return new PawlError('file_not_found', 'The file was removed during the operation.', { cause })
+      return new PawlError('file_not_found', 'The file was removed during the operation. Try again.', { cause })
     case 'ELOOP':
     case 'ENXIO':
       return new PawlError('file_not_plain', undefined, { cause })

@@ -6,6 +6,7 @@ import type { ModelPart } from '../../models/outcome-to-model-parts.ts'
 import type { Execution } from '../../engine/engine.ts'
 import type { WordsRow } from '../../store/records/conversation.ts'
 import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
+import { formatValue } from '../../core/format-value.ts'
 import { isName } from '../../core/ids.ts'
 import { utf8Bytes } from '../../core/size-limits.ts'
 import type { Foundation } from '../../engine/foundation.ts'
@@ -23,13 +24,16 @@ const invalid = (why: string): PawlError => new PawlError('turn_invalid', `${why
 
 /** Validates the input and returns its stored form. */
 export function parseUserMessage(input: UserMessageInput, maxBytes: number, maxFileBytes: number): WordsRow {
-  const { text = '', attachments = [], ...unknown } = typeof input === 'string' ? { text: input } : (input ?? {})
+  if (typeof input !== 'string' && (typeof input !== 'object' || input === null || Array.isArray(input)))
+    throw invalid(`The message is ${formatValue(input)}; it must be a string or { text, attachments }`)
+  const { text = '', attachments = [], ...unknown } = typeof input === 'string' ? { text: input } : input
   const [unknownField] = Object.keys(unknown)
   if (unknownField !== undefined) throw invalid(`The message has the unknown field '${unknownField}'`)
   if (typeof text !== 'string' || !text.isWellFormed())
     throw invalid('The text of the message must be a well-formed string')
   if (!Array.isArray(attachments)) throw invalid('attachments of the message must be a list')
-  if (text.trim() === '' && attachments.length === 0) throw invalid('The message is empty')
+  if (text.trim() === '' && attachments.length === 0)
+    throw invalid('The message is empty; it needs a text or an attachment')
   if (utf8Bytes(text) > maxBytes) throw invalid(`The message has ${utf8Bytes(text)} bytes; the limit is ${maxBytes}`)
   const files = (attachments as readonly UserFile[]).map(parseFile)
   const sizes = files.map(({ base64 }) => Buffer.byteLength(base64, 'base64'))
