@@ -255,7 +255,10 @@ export const toolOptions = {
     ...option.nonEmptyString,
     expected: 'a non-empty string, because the model reads it',
   }),
-  input: option.required({ ...option.anything, expected: "a schema, such as z.object({ … }) or { type: 'object' }" }),
+  input: option.required({
+    ...option.either(option.object, option.func),
+    expected: "a schema, such as z.object({ … }) or { type: 'object' }",
+  }),
   output: option.anything,
   hints: hintsOption,
   approval: option.either(option.oneOf('always', 'never'), option.func),
