@@ -49,6 +49,8 @@ export interface Settings extends ReturnType<typeof readModels> {
   readonly due: DueSignal
   readonly wakes: Wakes
   readonly deferFrom: number | null
+  /** The host has not set `toolSearch`, so it may not expect that schemas are deferred. */
+  readonly deferByDefault: boolean
   readonly compaction: Compaction | null
 }
 
@@ -93,6 +95,7 @@ export function readSettings(options: RuntimeOptions): Settings {
     wakes: openWakes(options.wake, { clock, due }),
     compaction: options.compaction ?? null,
     deferFrom: deferThreshold(options.toolSearch),
+    deferByDefault: options.toolSearch === undefined,
     ...readModels(options),
   }
 }

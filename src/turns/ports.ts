@@ -21,6 +21,7 @@ export interface TurnHost extends BackgroundHost {
   readonly compaction: Compaction | null
   /** The smallest number of tools for which schemas are deferred; null: never. */
   readonly deferFrom: number | null
+  readonly deferByDefault: boolean
   /** By name. A model that is passed to a turn is added, so that this process can drive the turn. */
   readonly models: Map<string, Model>
   readonly frames: ReadonlyMap<string, Frame>

@@ -123,10 +123,16 @@ export class TurnToolset {
     return this.#selected.tools
   }
 
-  /** Logs once per runtime that schemas are hidden because there are many tools. */
+  /** Warns once per runtime that schemas are hidden because there are many tools, unless the host set `toolSearch`. */
   #reportToolSearch({ set, deferred }: TurnTools): void {
-    const { deferFrom, logger } = this.#host
-    if (reported.has(this.#host) || deferFrom === null || ![...deferred].some(({ defer }) => defer === 'auto')) return
+    const { deferFrom, deferByDefault, logger } = this.#host
+    if (
+      !deferByDefault ||
+      reported.has(this.#host) ||
+      deferFrom === null ||
+      ![...deferred].some(({ defer }) => defer === 'auto')
+    )
+      return
     reported.add(this.#host)
     logger.warn(
       `Tool search is on: there are ${countOwnTools(set.tools)} tools, so models see only their names and descriptions ` +
