@@ -30,7 +30,6 @@ export interface Approvals {
 
 type ApprovalsHost = Omit<DecideHost, 'validateAnswer' | 'validateEdit'> &
   Pick<Foundation, 'redact' | 'knownSecrets'> &
-  Parameters<typeof createAnswerValidator>[0] &
   Parameters<typeof createEditValidator>[0]
 
 export function openApprovals(parts: ApprovalsHost): Approvals {

@@ -131,10 +131,7 @@ export class LocalEngine implements Engine {
       active = this.#openCall(newCall)
       if (isThenable(active)) this.#activeCalls.setAt(position, active)
     }
-    const { store } = this.#host
-    return active instanceof Promise
-      ? active.then((opened) => joinExisting(store, opened, newCall))
-      : joinExisting(store, active, newCall)
+    return chain(active, (opened) => joinExisting(this.#host.store, opened, newCall))
   }
 
   #checkOpen(): void {
@@ -288,9 +285,10 @@ export class LocalEngine implements Engine {
   async #park(active: ActiveCall, execution: LocalExecution, wait: Wait): Promise<void> {
     const result = await execution.park(wait)
     if (active.execution !== execution) return // the call was claimed again before this write was answered
-    if (result === 'parked') active.park()
-    if (result === 'parked')
+    if (result === 'parked') {
+      active.park()
       return active.changedWhileDriven ? this.#logFailure(this.#remoteChanges.checkCall(active)) : undefined
+    }
     if (result === 'lost') return this.#followOwner(active)
     // The answer arrived before the call could park: resume here with what is recorded, such as a cancel.
     await this.#resume(

@@ -107,16 +107,13 @@ export class LocalExecution implements Execution {
     return this.#journal.retries
   }
   get semaphores(): CallSemaphores {
-    this.#semaphores ??= new CallSemaphores(this.leased, this.options)
-    return this.#semaphores
+    return (this.#semaphores ??= new CallSemaphores(this.leased, this.options))
   }
   get approvals(): ApprovalWaits {
-    this.#approvals ??= new ApprovalWaits(this.#host, this.leased, this.#journal)
-    return this.#approvals
+    return (this.#approvals ??= new ApprovalWaits(this.#host, this.leased, this.#journal))
   }
   get attached(): AttachedWrites {
-    this.#attached ??= new AttachedWrites(this.leased)
-    return this.#attached
+    return (this.#attached ??= new AttachedWrites(this.leased))
   }
   get updateCounters(): Execution['updateCounters'] {
     return (update) => this.#host.counters.add({ leased: this.leased, journal: this.#journal, update })
