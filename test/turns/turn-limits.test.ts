@@ -280,13 +280,17 @@ describe('POL-8: cost limits', () => {
     expect(() => made(model)).toThrow(
       expect.objectContaining({ code: 'tool_invalid', message: expect.stringContaining('has no price') }),
     )
-    const { runtime, clock } = await open({ tools: [made('free')], models: [model] })
+    const logged: string[] = []
+    const error = (message: string, fields?: unknown): void => void logged.push(message, JSON.stringify(fields))
+    const logger = { ...quiet, error }
+    const { runtime, clock } = await open({ tools: [made('free')], models: [model], logger })
     const ran = runtime.session('s').run([{ id: 'a', name: 'clerk', input: { task: 'Go' } }])
     expect(await after(ran, clock)).toMatchObject({
       value: [
-        { failure: { class: 'unavailable', code: 'turn_invalid', message: expect.stringContaining('has no price') } },
+        { failure: { class: 'unavailable', code: 'turn_invalid', message: expect.stringContaining('cannot run') } },
       ],
     })
+    expect(logged.join()).toContain('has no price')
     expect(model.asked).toBe(0)
   })
 })
