@@ -35,10 +35,16 @@ export async function goesOn(recorded: Recorded, open: (clock: ManualClock) => P
 
     // The feed repeats every recorded event in order, and each old cursor still works.
     const events: FeedEvent[] = []
-    for await (const event of runtime.events()) if (events.push(event) === recorded.events.length) break
-    expect(JSON.parse(JSON.stringify(events))).toEqual(recorded.events)
+    for await (const event of runtime.events({ internal: true }))
+      if (events.push(event) === recorded.events.length) break
+    // The tool and the id of a call are read from its record, so older versions did not deliver them.
+    const asRecorded = events.map((event) => ({ ...event, callId: undefined, tool: undefined }))
+    expect(JSON.parse(JSON.stringify(asRecorded))).toEqual(recorded.events)
     const middle = Math.floor(recorded.events.length / 2)
-    for await (const event of runtime.events({ after: recorded.events[middle]?.cursor as string })) {
+    for await (const event of runtime.events({
+      after: recorded.events[middle]?.cursor as string,
+      internal: true,
+    })) {
       expect(event.position).toBe(recorded.events[middle + 1]?.position)
       break
     }

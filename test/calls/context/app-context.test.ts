@@ -86,7 +86,7 @@ test('CALL-9: a call cancelled while ctx.app is created does not begin', async (
 
 test('CALL-9: the app option must be a function', async () => {
   await expect(createRuntime({ store: 'memory:', app: { currency: 'EUR' } as never })).rejects.toThrow(
-    '`app` is {"currency":"EUR"}; it must be a function.',
+    '`app` is an object; it must be a function.',
   )
 })
 

@@ -121,6 +121,6 @@ onEachStore('result attachments', (bench) => {
 
 test('VAL-5 CALL-12: result() refuses attachments that ctx.attachments did not make', () => {
   expect(() => result(1, { attachments: [{ ref: { id: 'x' } } as never] })).toThrow(
-    '`attachments[0]` is {"ref":{"id":"x"}}; it must be an attachment from ctx.attachments.create().',
+    '`attachments[0]` is an object; it must be an attachment from ctx.attachments.create().',
   )
 })
