@@ -20,11 +20,12 @@ export async function beginTurn(run: TurnRun): Promise<Outcome | null> {
   await Promise.allSettled(tools.set.entries.flatMap(({ tool, remote }) => (tool || !remote ? [] : [remote.load()])))
   run.mayRetract &&= await mayHaveAsked(run)
   const failed = run.restore()
-  if (failed || run.last) return failed
+  if (failed || run.hasBegun) return failed
   await repairPreviousTurn(run)
   const { message } = run.request
   await appendArrivals(run, true)
-  if (message !== null) run.append({ role: 'user', parts: userMessageParts(message, execution, host) })
+  if (message !== null)
+    run.append({ role: 'user', parts: userMessageParts(message, execution, host) }, [], { opensTurn: true })
   return null
 }
 

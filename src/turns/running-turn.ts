@@ -58,6 +58,11 @@ export class TurnRun {
     return this.execution.request.position.id
   }
 
+  /** True if the message of the turn is recorded. Each notice before it is a commit of its own, so a crash may follow. */
+  get hasBegun(): boolean {
+    return this.history.ofTurn(this.id).some(({ opensTurn, step, upTo }) => opensTurn || step > 0 || upTo !== undefined)
+  }
+
   get last(): MessageRecord | undefined {
     return this.history.lastOf(this.id)
   }

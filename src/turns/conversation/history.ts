@@ -39,6 +39,8 @@ export interface MessageRecord extends StoredMessage {
   readonly secret?: true
   /** Consecutive answers whose calls were all invalid. */
   readonly invalid?: number
+  /** The message that the turn was started with. Notices may be recorded before it. */
+  readonly opensTurn?: true
 }
 
 const pageSize = 500
