@@ -443,7 +443,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Webhooks out and decision links are signed, single-use, expiring and bound to the item; delivery is retried from the journal.`,
   },
   'DOOR-6': {
-    state: 'not yet',
+    state: { missing: 'tests inside Hono, Express and Next.js' },
     says: `Runs on Node 22.18 and newer, under bundlers, inside Hono, Express and Next.js; the package contains its docs.`,
   },
   'MCP-1': {
