@@ -10,6 +10,7 @@ const longest = [
   'store/store-conformance',
   'postgres-store',
   'project/desk-demo',
+  'cli/attacks/decisions-by-processes',
   'tasks/tasks-on-postgres',
   'engine/leases/blocked-event-loop',
   'project/guide',

@@ -1,4 +1,4 @@
-// External services for the examples: a payment provider, a mail server and a warehouse, each backed by a ledger file.
+// External services for the examples: a payment provider and a mail server, backed by a ledger file.
 // Like real services they deduplicate by idempotency key: no money moves twice, and no mail is sent twice.
 
 import { appendFileSync, existsSync, readFileSync } from 'node:fs'
@@ -6,7 +6,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 const ledger = process.env.LEDGER ?? 'outside.ledger'
 
 export interface Entry {
-  readonly what: 'refund' | 'mail' | 'asked' | 'page'
+  readonly what: 'refund' | 'mail'
   readonly key?: string
   readonly id: string
 }
@@ -49,19 +49,5 @@ export const payments = {
 export const mail = {
   async send(to: string, text: string, { idempotencyKey }: { idempotencyKey: string }): Promise<void> {
     book({ what: 'mail', key: idempotencyKey, id: `${to}: ${text}` })
-  },
-}
-
-export const warehouse = {
-  /** Answers 'busy' to the first request for an order, to make the tool retry. */
-  async order(order: string): Promise<{ order: string; cents: number; state: string } | 'busy'> {
-    const before = entries().some(({ what, id }) => what === 'asked' && id === order)
-    book({ what: 'asked', id: order })
-    return before ? { order, cents: 4200, state: 'delivered, reported broken' } : 'busy'
-  },
-  /** One page of a customer's orders. The warehouse charges for each page. */
-  async page(customer: string, page: number, { idempotencyKey }: { idempotencyKey: string }): Promise<string> {
-    book({ what: 'page', key: idempotencyKey, id: `${customer}, page ${page}` })
-    return Array.from({ length: 5 }, (_, row) => `A${page * 5 + row},${customer},${1000 + 100 * row}`).join('\n')
   },
 }

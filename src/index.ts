@@ -12,13 +12,16 @@ export type {
   CallSummary,
   CancelCallAnswer,
   CancelCallOptions,
+  GetCallOptions,
 } from './sessions/session-calls.ts'
+export type { RuntimeSessions, SessionsQuery, SessionSummary } from './sessions/list-sessions.ts'
+export type { RuntimeCall, RuntimeCallOptions, RuntimeCalls } from './sessions/runtime-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
 export type { FeedEvent } from './feed/event-feed.ts'
 export type { LiveEvent } from './feed/live-events.ts'
 export type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
 export type { AppFactory } from './calls/context/app-context.ts'
-export type { Announce, Announcement } from './calls/deliver-wait-announcement.ts'
+export type { Announce, Announcement, PersonAnnouncement, WaitAnnouncement } from './calls/deliver-wait-announcement.ts'
 export type { ModelPart } from './models/outcome-to-model-parts.ts'
 export type { AfterVerdict, BeforeVerdict, Hook, HookFacts, Projection } from './calls/admission/hook-definition.ts'
 export type { DiagnosedCall, Diagnostics } from './calls/record-diagnostics.ts'
@@ -26,6 +29,9 @@ export type { Limits } from './calls/scheduling/limits.ts'
 export type { OutputBudget } from './calls/output/truncate.ts'
 export type { BudgetLimits, Budgets, TenantLimits } from './policy/budgets.ts'
 export type { Decision, Explanation, Vote as PolicyVote } from './policy/evaluate.ts'
+export type { DecisionLink, DecisionLinks, SignLink } from './access/decision-links.ts'
+export type { CreatedToken, CreateToken, Tokens } from './access/tokens.ts'
+export type { Role, TokenFacts } from './store/records/access-token.ts'
 export type { AcceptChange, Quarantine, QuarantinedTool } from './approvals/definition-pins.ts'
 export type { PolicyDefinition, Rule } from './policy/rules.ts'
 export type { RememberedRule } from './policy/match-remembered-rules.ts'
@@ -167,7 +173,10 @@ export type {
   Message,
   ModelMessage,
   NoticeMessage,
+  ProviderCallPart,
+  ProviderResultPart,
   ResultPart,
+  SourcePart,
   SummaryMessage,
   ToolMessage,
   UserMessage,
@@ -183,6 +192,8 @@ export {
   type ModelRequest,
   type ModelSettings,
   type ModelTool,
+  type ProviderTool,
+  type ToolChoice,
   type Usage,
 } from './models/model.ts'
 export type { RecordedCall, Recording } from './sessions/export-recording.ts'
@@ -196,15 +207,19 @@ export type {
   CompactionPlan,
   Frame,
   Messages,
+  SessionTurnHandles,
   SessionUsage,
   StartTurn,
   StoredMessage,
   Turn,
   TurnLimits,
   TurnOutcome,
+  TurnOutput,
   TurnUsage,
   TurnValue,
+  UiStreamOptions,
   UsageOf,
   UserFile,
   UserMessageInput,
 } from './models/turn-interface.ts'
+export type { UiChunk, UiDecision, UiMessage, UiPart, UiToolPart } from './models/ui-message.ts'

@@ -1,6 +1,8 @@
 // The options of createRuntime() and the interface of the runtime it returns.
 
 import { checkRequiredOptions, option, type OptionTable } from './core/check-options.ts'
+import type { DecisionLinks } from './access/decision-links.ts'
+import type { Tokens } from './access/tokens.ts'
 import { type FilesSettings, filesOption } from './storage/files/session-files.ts'
 import { type ValueQuotas, valuesOption } from './storage/values/key-value-storage.ts'
 import type { AppFactory } from './calls/context/app-context.ts'
@@ -15,6 +17,7 @@ import type { EmittedEvent } from './schedules/emit-event.ts'
 import { type ScheduleLimits, scheduleLimitsOption } from './schedules/schedule-limits.ts'
 import type { Emit } from './schedules/triggers.ts'
 import type { ReadFeed } from './feed/event-feed.ts'
+import type { RuntimeReadOptions } from './feed/read-options.ts'
 import type { HealthReport } from './maintenance/health.ts'
 import type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 import type { Duration } from './core/duration.ts'
@@ -35,6 +38,8 @@ import type { DecideAnswer } from './approvals/decide.ts'
 import type { InboxItem, InboxQuery } from './approvals/inbox.ts'
 import type { RememberedRules } from './approvals/remembered-rules.ts'
 import type { InboxDecision } from './approvals/decision-input.ts'
+import type { RuntimeSessions } from './sessions/list-sessions.ts'
+import type { RuntimeCalls } from './sessions/runtime-calls.ts'
 import type { Session } from './sessions/session.ts'
 import type { SessionOptions } from './sessions/session-options.ts'
 import { type KeyOptions, keysOption } from './store/check-host-secrets.ts'
@@ -133,8 +138,8 @@ export interface RuntimeOptions {
    */
   readonly wake?: boolean | { readonly maxConsecutive?: number }
   /**
-   * Receives the announcements of calls that start to wait, with the wait's key. Called at least once per announcement,
-   * until it returns without an error.
+   * Receives the announcements of calls that start to wait: for an external system, with the wait's key, and for a
+   * person. Called at least once per announcement, until it returns without an error or the wait has an answer.
    */
   readonly announce?: Announce
   /**
@@ -164,6 +169,10 @@ export interface Runtime {
    * const session = runtime.session('chat-42', { tenant: 'acme', principal: 'user:ada' })
    */
   session(id: string, options?: SessionOptions): Session
+  /** The sessions that have recorded calls. */
+  readonly sessions: RuntimeSessions
+  /** Recorded calls of all sessions. */
+  readonly calls: RuntimeCalls
   /** The runtime's tools and providers, which can be added and removed. */
   readonly tools: RuntimeTools
   /** Provider tools whose definition has changed: they are not run or shown to models until the change is accepted. */
@@ -191,6 +200,10 @@ export interface Runtime {
   readonly rules: RememberedRules
   /** Connected accounts: provider tokens per tenant and person. */
   readonly connections: Connections
+  /** API tokens for servers on this store, with roles, a tenant and an expiry. Only their hashes are stored. */
+  readonly tokens: Tokens
+  /** Signed links with which a named person decides one inbox item, for mails and chat messages. */
+  readonly links: DecisionLinks
   /** Explains the policy decision about a call. Runs nothing. */
   explain(call: ExplainCall): Promise<Explained>
   /**
@@ -202,8 +215,10 @@ export interface Runtime {
    * await runtime.diagnostics({ session: session.id, callId: outcome.callId })
    */
   diagnostics(call: string | DiagnosedCall): Promise<Diagnostics | undefined>
-  /** The events of all sessions. */
-  readonly events: ReadFeed
+  /** The events of all sessions, or of one tenant's with `{ tenant }`. */
+  readonly events: ReadFeed<RuntimeReadOptions>
+  /** The cursor of the newest event of the store: `events({ after: cursor })` reads what is recorded from now on. */
+  cursor(): Promise<string>
   /** Deletes calls that settled long ago, with all their data. Sessions with open calls are skipped. */
   prune(options: PruneOptions): Promise<Erased>
   /**

@@ -2,6 +2,7 @@
 // engine claims calls only after all drivers are registered. Called by createRuntime() in index.ts.
 
 import { openApprovals } from './approvals/approvals.ts'
+import { readRequest } from './approvals/inbox.ts'
 import { PinStore } from './approvals/definition-pins.ts'
 import { containStrayErrors, scope } from './calls/async-context.ts'
 import { TimeoutTimers } from './calls/attempts/attempt-timeouts.ts'
@@ -129,7 +130,11 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     })
     engine.register(turns.driver)
     engine.register(endChoreDriver(background))
-    if (options.announce) engine.register(announceDriver({ ...foundation, announce: options.announce, poisonAfter }))
+    const { announce } = options
+    if (announce) {
+      const openRequest = (id: string) => readRequest(foundation, id)
+      engine.register(announceDriver({ ...foundation, announce, openRequest, poisonAfter }))
+    }
     await engine.open()
     const scheduler = works ? new Scheduler(background, leaseMs / 3) : null
     registry.onChange(() => {

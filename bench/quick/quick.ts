@@ -6,7 +6,7 @@
 //
 // A round starts new processes: how V8 compiles the same code differs more between processes than between slices.
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, loadavg } from 'node:os'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
@@ -15,7 +15,7 @@ import { createDatabase } from '../kit/create-database.ts'
 import { quantile } from '../kit/statistics.ts'
 import { Checkout } from './checkout.ts'
 import type { Measure } from './child.ts'
-import { measureStart } from './first-call.ts'
+import { measureStart, openStarts, type Started } from './process-starts.ts'
 import { type Known, printTable, type Round, rowOf } from './report.ts'
 
 const { values: options } = parseArgs({
@@ -28,7 +28,6 @@ const baselineFile = join(root, 'bench/baseline.json')
 // npm runs scripts in the root of the package; INIT_CWD is the folder of the caller.
 const other = options.compare === undefined ? undefined : resolve(process.env.INIT_CWD ?? '.', options.compare)
 const checkouts = other === undefined ? [root] : [root, other]
-const startName = 'process start to first call'
 const budgetMs = other === undefined ? 37_000 : 76_000
 const sliceMs = 80
 const sweeps = 3
@@ -49,6 +48,13 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => vo
 
 const cacheOf = (at: number): string => join(dir, `cache-${at}`)
 
+const started = checkouts.map((checkout, at): Started => {
+  const own = join(dir, `starts-${at}`)
+  mkdirSync(own)
+  return { checkout, cache: cacheOf(at), dir: own }
+})
+let starts: ReturnType<typeof openStarts> = new Map()
+
 async function open(round: number): Promise<Checkout[]> {
   const opened: Checkout[] = []
   for (const [at, checkout] of checkouts.entries()) {
@@ -64,15 +70,16 @@ async function open(round: number): Promise<Checkout[]> {
 /** Returns the lower quartile of the slices of one round; see child.ts. */
 async function runRound(round: number): Promise<Map<string, Round>> {
   const opened = await open(round)
-  const names = [...(opened[0]?.names ?? []), startName]
+  const names = [...(opened[0]?.names ?? []), ...starts.keys()]
   const slices = new Map(names.map((name) => [name, checkouts.map((): Measure[] => [])]))
   for (let sweep = 0; sweep <= sweeps && (sweep < 2 || performance.now() < budgetMs); sweep++) {
     for (const [name, all] of slices) {
       // The order of the checkouts alternates, because the first one is measured right after another case.
       const order = [...opened.entries()]
       for (const [at, checkout] of (round + sweep) % 2 === 0 ? order : order.toReversed()) {
-        if (name === startName) {
-          all[at]?.push(measureStart(checkouts[at] as string, cacheOf(at)))
+        const start = starts.get(name)
+        if (start) {
+          all[at]?.push(measureStart(start, started[at] as Started))
           continue
         }
         const measured = await checkout.measure({ name, ms: sliceMs, warm: sweep === 0 })
@@ -115,7 +122,7 @@ async function run(): Promise<void> {
   } catch (error) {
     console.log(`PostgreSQL does not start here and is left out: ${String(error)}`)
   }
-  for (const [at, checkout] of checkouts.entries()) measureStart(checkout, cacheOf(at)) // fills the cache
+  starts = openStarts(started)
 
   const results = new Map<string, Round[]>()
   let rounds = 0

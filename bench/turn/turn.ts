@@ -1,9 +1,10 @@
 // `npm run bench:turn`: cost of a turn without its model and its disk. Ten answers and twenty calls with a scripted
 // model on SQLite, in an empty session and in one with 10,000 messages. One run measures `power` (every acknowledged
 // write is on disk), `process` (no write waits for the disk), and the floor: as many bare synced commits as the turn
-// made.
+// made. The section "streaming" is in streaming.ts.
 //
-// BENCH_DIR is the folder of the SQLite files.
+// BENCH_DIR is the folder of the SQLite files, TMPDIR that of PostgreSQL. SECTION=turn|streaming selects a section,
+// ONLY=sqlite|postgres a store of the second one.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { cpus, loadavg, release } from 'node:os'
@@ -17,6 +18,7 @@ import { countCommits } from '../../test/kit/stores/count-commits.ts'
 import { bareSqlite } from '../kit/bare-commit.ts'
 import { median } from '../kit/statistics.ts'
 import { collections } from '../../src/store/collections.ts'
+import { streaming } from './streaming.ts'
 
 const answers = 10
 const tries = 40
@@ -123,8 +125,7 @@ function floor(): number {
   return median(all)
 }
 
-try {
-  const before = loadavg()[0] as number
+async function ownTime(): Promise<void> {
   const sync = floor()
   const power = await turnsOf('power', 0)
   const light = await turnsOf('process', 0)
@@ -142,9 +143,16 @@ try {
     ],
     [`${long} messages more, per answer`, `${perCall.toFixed(2)} ms`, `under 1 ms: ${perCall < 1 ? 'met' : 'MISSED'}`],
   ]
-  console.log(`${cpus().length} cores, Linux ${release()}, Node ${process.version}, load ${before.toFixed(2)}\n`)
   console.log(`${answers} answers, 20 calls, scripted model, SQLite; medians of ${tries - 5}\n`)
   for (const row of rows) console.log(`| ${row.join(' | ')} |`)
+}
+
+const section = process.env.SECTION
+const load = loadavg()[0] as number
+console.log(`${cpus().length} cores, Linux ${release()}, Node ${process.version}, load ${load.toFixed(2)}\n`)
+try {
+  if (section !== 'streaming') await ownTime()
+  if (section !== 'turn') await streaming(dir)
 } finally {
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 })
 }

@@ -34,6 +34,49 @@ assert.equal(hello.status === 'success' && hello.value.text, 'Hello, Ada.')
 // #endregion
 await runtime.close()
 
+const searchingModel = new MockLanguageModelV4({
+  provider: 'anthropic.messages',
+  modelId: 'claude',
+  doStream: async () => ({
+    stream: simulateReadableStream({
+      chunks: [
+        {
+          type: 'tool-call',
+          toolCallId: 's1',
+          toolName: 'web_search',
+          input: '{"query":"Rome"}',
+          providerExecuted: true,
+        },
+        { type: 'tool-result', toolCallId: 's1', toolName: 'web_search', result: [{ url: 'https://example.org' }] },
+        { type: 'source', sourceType: 'url', id: 'u1', url: 'https://example.org', title: 'Rome' },
+        { type: 'text-start', id: '1' },
+        { type: 'text-delta', id: '1', delta: 'It rains in Rome.' },
+        { type: 'text-end', id: '1' },
+        { type: 'finish', finishReason: { unified: 'stop', raw: 'end_turn' }, usage },
+      ],
+    }),
+  }),
+})
+const web = await createRuntime({ store: 'memory:', models: [aiModel(searchingModel, { name: 'claude' })] })
+
+// #region provider-tools
+const news = web.session('news')
+await news.turn({
+  model: 'claude',
+  message: 'How is the weather in Rome?',
+  settings: {
+    providerTools: [{ id: 'anthropic.web_search_20250305', name: 'web_search', args: { maxUses: 3 } }],
+  },
+}).outcome
+for (const { message } of await news.messages.list())
+  for (const part of message.role === 'assistant' ? message.parts : []) {
+    if (part.type === 'provider_call') console.log(part.name, part.input) // web_search {"query":"Rome"}
+    if (part.type === 'provider_result') console.log(part.output, part.failed ?? false)
+    if (part.type === 'source') console.log(part.title, part.url) // Rome https://example.org
+  }
+// #endregion
+await web.close()
+
 // #region scripted
 const scripted = scriptedModel([
   { when: 'refund', say: 'I ask somebody.', call: { name: 'refund', input: { order: 'A1' } } },

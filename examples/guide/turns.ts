@@ -40,12 +40,44 @@ try {
   assert.equal(outcome.status === 'success' && outcome.value.text, 'Order A1 was 42.00 €.')
   // #endregion
 
+  const mailModel = scriptedModel(
+    [{ call: { name: 'look_up', input: { order: 'A1' } } }, '{"order":"A1","cents":4200,"sentOn":"2026-05-04"}'],
+    { name: 'mail-model' },
+  )
+
+  // #region output
+  const mails = runtime.session('mails')
+  const mail = await mails.turn({
+    model: mailModel,
+    message: 'I want my money back for order A1, sent on 4 May.',
+    toolChoice: { tool: 'look_up' },
+    output: z.object({
+      order: z.string(),
+      cents: z.int(),
+      sentOn: z.iso.date().transform((day) => new Date(day)),
+    }),
+  }).outcome
+  if (mail.status === 'success' && mail.value.output) {
+    const { order, cents, sentOn } = mail.value.output // typed by the schema
+    assert.deepEqual([order, cents, sentOn], ['A1', 4200, new Date('2026-05-04')])
+  }
+  // #endregion
+  assert.equal(mail.status, 'success')
+
   // #region accepted
   const other = runtime.session('chat-43')
   const handedIn = other.turn({ model: 'desk-model', id: 'msg-9', message: 'How much was order A1?' })
   await handedIn.accepted // durable: answer 202 now
   // #endregion
   assert.equal((await handedIn.outcome).status, 'success')
+
+  const said = scriptedModel(['Good morning, Ada.'], { name: 'greeter' })
+  let text = ''
+  // #region streams
+  const greeting = runtime.session('chat-44').turn({ model: said, message: 'Hello' })
+  for await (const piece of greeting.textStream) text += piece
+  // #endregion
+  assert.equal(text, 'Good morning, Ada.')
 
   // #region messages
   for (const { number, message } of await session.messages.list()) console.log(number, message.role)

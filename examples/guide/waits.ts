@@ -1,7 +1,7 @@
 // The code of docs/guide/waits.md. test/project/guide.test.ts runs it.
 
 import assert from 'node:assert/strict'
-import { type Announcement, createRuntime, tool } from 'pawl'
+import { createRuntime, tool, type WaitAnnouncement } from 'pawl'
 import { z } from 'zod'
 
 /** Somewhere else: a print shop that calls back. */
@@ -41,14 +41,14 @@ const publish = tool({
 })
 // #endregion
 
-const inbox: Announcement[] = []
+const inbox: WaitAnnouncement[] = []
 
 // #region announce
 const runtime = await createRuntime({
   store: 'memory:',
   tools: [print, publish],
   async announce(announcement) {
-    inbox.push(announcement) // a mail, a chat message: whoever gets the key may answer
+    if (announcement.about === 'wait') inbox.push(announcement) // in a mail or a chat message: its key answers the wait
   },
 })
 // #endregion
@@ -72,7 +72,7 @@ assert.deepEqual(printed?.status === 'success' && printed.value, { tracking: 'T1
 
 const published = session.run([{ id: 'b', name: 'publish', input: { page: 'home' } }])
 while (inbox.length === 0) await new Promise((resolve) => setImmediate(resolve))
-const [review] = inbox as [Announcement]
+const [review] = inbox as [WaitAnnouncement]
 assert.deepEqual(review.payload, { page: 'home' })
 await runtime.resolve(review.key, { value: 'yes' })
 const [done] = await published

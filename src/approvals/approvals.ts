@@ -35,16 +35,17 @@ type ApprovalsHost = Omit<DecideHost, 'validateAnswer' | 'validateEdit'> &
 export function openApprovals(parts: ApprovalsHost): Approvals {
   const validateAnswer = createAnswerValidator(parts)
   const host = { ...parts, validateAnswer, validateEdit: createEditValidator(parts) }
-  const { store, clock } = host
+  const { store } = host
   return {
     validateAnswer,
     inbox: (query) => inbox(host, query),
     async decide(id, decision) {
       const answer = await decide(host, id, decision)
-      // A problem text may contain the choices of the question.
-      return answer.answer === 'invalid' ? { ...answer, problems: host.redact.deep(answer.problems) } : answer
+      // A problem text may contain the choices of the question, and people may have written a secret in a reason.
+      if (answer.answer === 'invalid') return { ...answer, problems: host.redact.deep(answer.problems) }
+      return answer.answer === 'already_decided' ? { ...answer, by: host.redact.deep(answer.by) } : answer
     },
-    rules: openRememberedRules(store, clock),
+    rules: openRememberedRules(host),
     connections: openConnections(host),
     clients: openClientCalls(host),
     remembered: (of) => rulesFor(store, of),

@@ -5,11 +5,13 @@
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import type { AskKind } from '../store/records/approval-wait-terms.ts'
 import type { AskItem, Preview, QuestionShape, Vote } from '../store/records/approval-request.ts'
+import { waitTermsOf } from '../store/records/call-record.ts'
 import { PawlError } from '../core/errors.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
+import type { PersonAnnouncement } from '../calls/deliver-wait-announcement.ts'
 import { collections } from '../store/collections.ts'
 
 /** What an inbox item asks of a person. */
@@ -23,6 +25,8 @@ export interface InboxQuery {
   readonly session?: string
   /** Only items of this kind. */
   readonly kind?: InboxKind
+  /** Only the item with this id; the list is empty if there is none, or if it is decided. */
+  readonly id?: string
   /** The page starts after this id; pass the id of the last item of the previous page. */
   readonly after?: string
   /** Maximum number of items; default 100, at most 1,000. */
@@ -93,19 +97,54 @@ export const inboxOptions = {
   tenant: option.string,
   session: option.string,
   kind: option.oneOf('approval', 'finding', 'connection', 'question'),
+  id: option.string,
   after: option.string,
   limit: option.wholeNumber(1, maxLimit),
 } satisfies OptionTable<InboxQuery>
 
+export type InboxHost = Pick<Foundation, 'store' | 'clock' | 'redact' | 'knownSecrets'>
+
+/** One open item as runtime.inbox() shows it. `tenant`: any other item is unknown. Expired items count as decided. */
+export async function readInboxItem(
+  { store, clock, redact, knownSecrets }: InboxHost,
+  id: string,
+  tenant?: string,
+): Promise<InboxItem | 'unknown' | 'decided'> {
+  const wait = await store.wait(id)
+  const { asks } = wait ? waitTermsOf(wait) : {}
+  const call = wait && (await store.call(wait.call))
+  if (!wait || !call || !asks || asks.kind === 'client' || (tenant ?? call.position.tenant) !== call.position.tenant)
+    return 'unknown'
+  const document = await store.document(collections.inbox.name(call.position, id))
+  if (!document || clock.now() >= wait.deadline) return 'decided'
+  await knownSecrets.ensure(document)
+  return toInboxItem(document, parseItem(document), redact)
+}
+
+/** The announcement of an open item; null if it is decided or has ended. */
+export async function readRequest(host: InboxHost, id: string): Promise<Omit<PersonAnnouncement, 'about'> | null> {
+  const item = await readInboxItem(host, id)
+  if (typeof item === 'string') return null
+  const { kind, tool, title, preview, reason, fingerprint, expiresAt, call, callId, session, tenant } = item
+  return { id, kind, tool, title, preview, reason, fingerprint, expiresAt, call, callId, session, tenant }
+}
+
 export async function inbox(
-  { store, redact, knownSecrets }: Pick<Foundation, 'store' | 'redact' | 'knownSecrets'>,
+  { store, redact, knownSecrets }: Omit<InboxHost, 'clock'>,
   query: InboxQuery = {},
 ): Promise<InboxItem[]> {
   checkOptions(query, inboxOptions, 'inbox()')
-  const { tenant, session, kind, after = '', limit = 100 } = query
+  const { tenant, session, kind, id, after = '', limit = 100 } = query
   if (session !== undefined && tenant === undefined)
     throw new PawlError('config_invalid', '`session` is set without `tenant`. Pass both.')
   const options = { kind, after, limit, redact, knownSecrets }
+  if (id !== undefined) {
+    const found = id > after ? await findItem(store, id, options) : undefined
+    if (!found || (tenant !== undefined && found.tenant !== tenant)) return []
+    const isCovered =
+      session === undefined || (await sessionWithAgents(store, found.tenant, session)).includes(found.session)
+    return isCovered ? [found] : []
+  }
   if (tenant === undefined || session === undefined)
     return listItems(store, tenant === undefined ? {} : { tenant }, options)
   // Requests of the session's agents belong to the same inbox.
@@ -122,6 +161,22 @@ async function sessionWithAgents(store: Store, tenant: string, session: string):
     for await (const { key } of collections.sessionWorking.iterate(store, { tenant, session: each }))
       if (!found.includes(key)) found.push(key)
   return found
+}
+
+/** Reads the wait, its call and its item. An item is deleted when it is decided or its call ends. */
+async function findItem(
+  store: Store,
+  id: string,
+  { kind, redact, knownSecrets }: ListOptions,
+): Promise<InboxItem | undefined> {
+  const wait = await store.wait(id)
+  const call = wait?.resolution === null ? await store.call(wait.call) : undefined
+  const document = call && (await store.document(collections.inbox.name(call.position, id)))
+  if (!document) return undefined
+  const item = parseItem(document)
+  if (kind !== undefined && item.kind !== kind) return undefined
+  await knownSecrets.ensure(document)
+  return toInboxItem(document, item, redact)
 }
 
 interface ListOptions extends Pick<Foundation, 'redact' | 'knownSecrets'> {

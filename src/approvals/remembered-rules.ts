@@ -4,8 +4,9 @@ import { checkRequiredOptions, option, type OptionTable } from '../core/check-op
 import type { Vote } from '../store/records/approval-request.ts'
 import { eventOf } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
-import type { Clock } from '../core/clock.ts'
+import type { Foundation } from '../engine/foundation.ts'
 import type { Scope } from '../core/scope.ts'
+import { defined } from '../core/tool-value.ts'
 import type { RememberedRule } from '../policy/match-remembered-rules.ts'
 import type { StoredDocument, Store } from '../store/store.ts'
 import { isPerson } from './decision-input.ts'
@@ -52,7 +53,15 @@ export const revokeOptions = {
   reason: option.string,
 } satisfies OptionTable<Parameters<RememberedRules['revoke']>[1]>
 
-export function openRememberedRules(store: Store, clock: Clock): RememberedRules {
+type RulesHost = Pick<Foundation, 'store' | 'clock' | 'redact' | 'knownSecrets'>
+
+export function openRememberedRules({ store, clock, redact, knownSecrets }: RulesHost): RememberedRules {
+  /** Patterns and reasons may contain a secret of the session in which the rule was made. */
+  const redacted = async (rule: RememberedRule): Promise<RememberedRule> => {
+    await knownSecrets.ensure({ tenant: rule.tenant, session: rule.madeIn })
+    const { when, votes, reason, revoked } = rule
+    return redact.active ? { ...rule, ...redact.deep({ votes, ...defined({ when, reason, revoked }) }) } : rule
+  }
   return {
     async list(of) {
       checkRequiredOptions(of, listRulesOptions, 'rules.list()')
@@ -62,9 +71,10 @@ export function openRememberedRules(store: Store, clock: Clock): RememberedRules
           ? (await readRules(store, { tenant })).map(parseRule)
           : await rulesFor(store, { tenant, session })
       const now = clock.now()
-      return rules
+      const listed = rules
         .filter((rule) => all || (!rule.revoked && rule.until > now))
         .toSorted((a, b) => (a.id < b.id ? -1 : 1))
+      return Promise.all(listed.map(redacted))
     },
     async revoke(id, how) {
       checkRequiredOptions(how, revokeOptions, 'rules.revoke()')

@@ -3,11 +3,12 @@
 // Expected outcomes of a call are values (outcome.ts). A PawlError is either a mistake of the host program or the loss
 // of something the host must provide (the store, the runtime).
 
-import { taskErrors } from './task-errors.ts'
-import { fileErrors } from './file-errors.ts'
-import type { ErrorRow } from './error-table-row.ts'
-import { turnErrors } from './turn-errors.ts'
-import { valueErrors } from './session-value-errors.ts'
+import { taskErrors } from './error-rows/task-errors.ts'
+import { fileErrors } from './error-rows/file-errors.ts'
+import type { ErrorRow } from './error-rows/error-row.ts'
+import { serverErrors } from './error-rows/server-errors.ts'
+import { turnErrors } from './error-rows/turn-errors.ts'
+import { valueErrors } from './error-rows/session-value-errors.ts'
 
 export const errorTable = {
   node_unsupported: {
@@ -186,6 +187,18 @@ export const errorTable = {
     summary: 'The tool definition changed again after it was listed.',
     next: 'Read the new difference with runtime.quarantine.list(), then decide. Nothing was accepted.',
   },
+  item_unknown: {
+    http: 404,
+    retry: false,
+    summary: 'There is no such inbox item.',
+    next: 'Use the id of an item from runtime.inbox(). Nothing was signed.',
+  },
+  item_decided: {
+    http: 409,
+    retry: false,
+    summary: 'The inbox item is decided or has ended.',
+    next: 'List the open items with runtime.inbox(). Nothing was signed.',
+  },
   would_deadlock: {
     http: 409,
     retry: false,
@@ -278,6 +291,12 @@ export const errorTable = {
     summary: 'The reader of the feed was too slow: too many live events were waiting for it.',
     next: 'Read again with `after` set to the cursor; no recorded event is lost.',
   },
+  stream_retracted: {
+    http: 409,
+    retry: true,
+    summary: 'The answer was cut off and requested again, and the new answer differs from the text already delivered.',
+    next: 'Show the text from the beginning: read `turn.textStream` again, or use `turn.uiMessageStream()`.',
+  },
   erase_open: {
     http: 409,
     retry: false,
@@ -297,6 +316,7 @@ export const errorTable = {
     next: 'Run the same batch on a new runtime: recorded outcomes are returned, and the remaining calls continue.',
   },
   ...fileErrors,
+  ...serverErrors,
   ...taskErrors,
   ...turnErrors,
   ...valueErrors,

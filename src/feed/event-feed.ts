@@ -1,17 +1,19 @@
 // The feed: recorded events after a cursor, then new ones, without gaps or duplicates. The store is the source of
 // truth; a hint only triggers another read. Sessions and the runtime hand out readers of it.
 
-import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
+import { checkOptions } from '../core/check-options.ts'
 import { errorTable, PawlError } from '../core/errors.ts'
 import { chain, type MaybePromise } from '../core/maybe-promise.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Execution } from '../engine/engine.ts'
 import type { Foundation } from '../engine/foundation.ts'
-import { decode, fromRow, type Json } from '../core/tool-value.ts'
+import { decode, fromRow, type Json, defined } from '../core/tool-value.ts'
 import type { EventRecord } from '../store/records/event.ts'
 import type { AnswerOf, LiveBodies, LiveEvent } from './live-events.ts'
 import { type AnswerStream, LiveHub } from './live-hub.ts'
 import { endsLiveEvents, LiveQueue } from './live-queue.ts'
+import { feedOptions, type ReadOptions, runtimeFeedOptions, type RuntimeReadOptions } from './read-options.ts'
+import { noEvents, pageSize, SharedReads } from './shared-reads.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery } from '../store/store.ts'
 import type { CallRecord } from '../store/records/call-record.ts'
@@ -58,7 +60,10 @@ export type FeedEvent = (EventRecord | TurnEvent) & {
 
 interface FeedQuery {
   readonly of?: NonNullable<EventQuery['of']>
+  readonly tenant?: string
   readonly after: MaybePromise<Cursor> | undefined
+  /** Ends the read behind the events that are recorded when it begins. */
+  readonly untilNow?: boolean
   readonly signal?: AbortSignal
   /** Include live events. */
   readonly live?: boolean
@@ -75,36 +80,12 @@ interface Cursor {
   readonly erasures: number
 }
 
-/** Options of `events()`. */
-export interface ReadOptions {
-  /**
-   * The cursor of the last event you have; the read starts after it. `'now'`: only events that follow this call of
-   * `events()`. Default: the beginning.
-   */
-  readonly after?: string
-  /** Ends the read. */
-  readonly signal?: AbortSignal
-  /** Adds `narration` to calls and `headline` to model answers, in this language ('en', 'de'). Default: none. */
-  readonly narrate?: string
-  /** Shows everything as it is recorded: steps of the runtime, and turns as calls. Default: false. */
-  readonly internal?: boolean
-}
-
 /** Reads the events after the cursor, then new ones; with `live`, progress and output as well. */
-export interface ReadFeed {
-  (options?: ReadOptions & { readonly live?: false }): AsyncIterable<FeedEvent>
-  (options: ReadOptions & { readonly live: true }): AsyncIterable<FeedEvent | LiveEvent>
+export interface ReadFeed<Options extends ReadOptions = ReadOptions> {
+  (options?: Options & { readonly live?: false }): AsyncIterable<FeedEvent>
+  (options: Options & { readonly live: true; readonly until?: undefined }): AsyncIterable<FeedEvent | LiveEvent>
 }
 
-export const feedOptions = {
-  after: option.anything,
-  signal: option.abortSignal,
-  live: option.boolean,
-  narrate: { ...option.string, expected: "a language, such as 'en'" },
-  internal: option.boolean,
-} satisfies OptionTable<ReadOptions & { live?: boolean }>
-
-const pageSize = 256
 /** Calls whose tool and id are remembered, so that their events need no further read. */
 const maxFacts = 1_024
 
@@ -114,14 +95,18 @@ export class Feed {
   /** Set while a reader waits for a write. */
   #stopListening: (() => void) | null = null
   readonly #live: LiveHub
+  readonly #reads: SharedReads
   readonly #facts = new Map<string, CallFacts>()
   #wakeups = new Set<() => void>()
+  /** How readers see the events of a page they share. */
+  readonly #shown = new WeakMap<EventRecord, { readonly as: string; readonly event: Promise<FeedEvent | null> }>()
   #closed = false
 
   constructor(host: Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'clock'>, narrator: Narrator) {
     this.#host = host
     this.#narrator = narrator
     this.#live = new LiveHub(host)
+    this.#reads = new SharedReads(host.store)
   }
 
   /** Sends progress or output of a running call to connected readers, in every process. */
@@ -134,17 +119,43 @@ export class Feed {
     return this.#live.openAnswer(execution, of, tries)
   }
 
-  /** The read function of one session, or of all sessions. */
-  reader(of?: NonNullable<EventQuery['of']>): ReadFeed {
-    const read = (options: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent> => {
+  /** The cursor behind the newest event. */
+  async cursor(): Promise<string> {
+    const { position, erasures } = await this.#now()
+    return formatCursor(position, erasures)
+  }
+
+  /** The read function of one session. */
+  reader(of: NonNullable<EventQuery['of']>): ReadFeed {
+    const read = (options: ReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent | LiveEvent> => {
       checkOptions(options, feedOptions, 'events()')
-      const { after, signal, live = false, narrate, internal = false } = options
-      const narration = narrate === undefined ? {} : { narrate }
-      const start = after === 'now' ? this.#now() : parseCursor(after)
-      const query = { after: start, ...(of ? { of } : {}), live, internal, ...narration }
-      return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) as AsyncIterator<FeedEvent> }
+      return this.#iterable({ of }, options)
     }
     return read as ReadFeed
+  }
+
+  /** The read function of all sessions, or of those of one tenant. */
+  readAll(): ReadFeed<RuntimeReadOptions> {
+    const read = (options: RuntimeReadOptions & { live?: boolean } = {}): AsyncIterable<FeedEvent | LiveEvent> => {
+      checkOptions(options, runtimeFeedOptions, 'events()')
+      return this.#iterable(options.tenant === undefined ? {} : { tenant: options.tenant }, options)
+    }
+    return read as ReadFeed<RuntimeReadOptions>
+  }
+
+  #iterable(
+    scope: Pick<FeedQuery, 'of' | 'tenant'>,
+    { after, until, signal, live = false, narrate, internal = false }: ReadOptions & { live?: boolean },
+  ): AsyncIterable<FeedEvent | LiveEvent> {
+    if (until !== undefined && live)
+      throw new PawlError(
+        'config_invalid',
+        "`until: 'now'` and `live` are both set: live events have no end. Pass one.",
+      )
+    const narration = narrate === undefined ? {} : { narrate }
+    const start = after === 'now' ? this.#now() : parseCursor(after)
+    const query = { ...scope, after: start, untilNow: until === 'now', live, internal, ...narration }
+    return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) }
   }
 
   /** A reader that stops (`break`, `return()`) ends at once, not with the next event. */
@@ -162,29 +173,41 @@ export class Feed {
 
   async *#read({
     of,
+    tenant,
     after,
+    untilNow,
     signal,
     live: includesLive,
     narrate,
     internal,
   }: FeedQuery): AsyncGenerator<FeedEvent | LiveEvent, void, void> {
-    const wake = (): void => this.#wake()
-    const live = new LiveQueue(of ?? null, wake)
+    // Wakes only this reader: a live event of one session is no reason for the others to look.
+    let wakeThis = (): void => {}
+    const wake = (): void => wakeThis()
+    const live = new LiveQueue(of ?? null, wake, tenant)
     const leave = includesLive ? this.#live.join(live) : () => {}
     signal?.addEventListener('abort', wake, { once: true })
     try {
       const start = await after
+      if (start) await this.#checkIssued(start)
       let position = start?.position ?? 0
+      const end = untilNow ? await this.#host.store.lastPosition() : Infinity
       if (of) await this.#host.knownSecrets.refresh(of)
       const { erasures } = start ?? { erasures: (await this.#host.store.erased()).count }
+      /** Everything recorded up to here was read. */
+      let readTo = position
       for (let first = true; !this.#closed && !signal?.aborted; first = false) {
         // Subscribe before reading, so that a commit during the read triggers another read.
-        const nextHint = this.#nextHint()
+        const { hint: nextHint, wake: wakeNow } = this.#nextHint()
+        wakeThis = wakeNow
         // Taken before the read: what is recorded before a live event was sent is delivered before it.
         const taken = live.take(formatCursor(position, erasures))
-        const events = await this.#host.store.events({ after: position, limit: pageSize, ...(of ? { of } : {}) })
-        // Read the erasure count after the events, so that no erasure that happened before that read is overlooked.
-        const erased = first || events.length > 0 ? await this.#host.store.erased(of) : undefined
+        const newest = includesLive ? await this.#reads.newestPosition() : Infinity
+        const hasNew = first || newest > readTo
+        const { events, erased = first ? await this.#host.store.erased(of) : undefined } = hasNew
+          ? await this.#reads.page(of, position)
+          : noEvents
+        readTo = events.length < pageSize && includesLive ? Math.max(readTo, newest) : readTo
         if (erased && erased.count > erasures && erased.position > position) {
           throw new PawlError(
             'cursor_expired',
@@ -193,21 +216,37 @@ export class Feed {
         }
         if (includesLive && events.some(endsLiveEvents)) await this.#live.catchUp()
         for (const event of events) {
-          if (this.#closed || signal?.aborted) return
+          if (this.#closed || signal?.aborted || event.position > end) return
           position = event.position
-          yield* taken.before(event)
-          await this.#host.knownSecrets.ensure(event)
-          const feedEvent = await this.#toFeedEvent(event, formatCursor(position, erasures), internal === true)
+          if (tenant !== undefined && event.tenant !== tenant) continue
+          for (const earlier of taken.before(event)) yield earlier
+          const feedEvent = await this.#show(event, formatCursor(position, erasures), internal === true)
           if (feedEvent)
             yield narrate === undefined ? feedEvent : { ...feedEvent, ...(await this.#narrator(event, narrate)) }
         }
-        yield* taken.rest()
+        for (const later of taken.rest()) yield later
+        if (position >= end || (untilNow && events.length < pageSize)) return
+        // A reader of one tenant may skip many pages. In between, other work runs, such as the caller's abort.
+        if (tenant !== undefined && events.length === pageSize) await new Promise((resolve) => setImmediate(resolve))
         if (events.length === 0 && live.isEmpty) await nextHint
+        else wakeNow()
       }
     } finally {
       leave()
+      wakeThis()
       signal?.removeEventListener('abort', wake)
     }
+  }
+
+  /** A cursor of another store, or of this one before a backup was restored, would deliver nothing for a long time. */
+  async #checkIssued({ position, erasures }: Cursor): Promise<void> {
+    const newest = position === 0 ? 0 : await this.#reads.newestPosition()
+    if (position <= newest) return
+    throw new PawlError(
+      'cursor_invalid',
+      `The cursor is ${formatCursor(position, erasures)}, but the newest event has position ${newest}. ` +
+        errorTable.cursor_invalid.next,
+    )
   }
 
   close(): void {
@@ -216,9 +255,31 @@ export class Feed {
     this.#wake()
   }
 
-  #nextHint(): Promise<void> {
+  #nextHint(): { readonly hint: Promise<void>; wake(): void } {
     this.#stopListening ??= this.#host.store.onHint(() => this.#wake())
-    return new Promise((resolve) => this.#wakeups.add(resolve))
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#wakeups.add(resolve)
+    return {
+      hint: promise,
+      wake: () => {
+        this.#wakeups.delete(resolve)
+        resolve()
+      },
+    }
+  }
+
+  /** Null if the event is not shown. */
+  #show(event: EventRecord, cursor: string, internal: boolean): Promise<FeedEvent | null> {
+    const as = `${cursor} ${internal}`
+    const known = this.#shown.get(event)
+    if (known?.as === as) return known.event
+    const show = async (): Promise<FeedEvent | null> => {
+      await this.#host.knownSecrets.ensure(event)
+      return this.#toFeedEvent(event, cursor, internal)
+    }
+    const shown = { as, event: show() }
+    this.#shown.set(event, shown)
+    return shown.event
   }
 
   #wake(): void {
@@ -229,13 +290,12 @@ export class Feed {
     for (const wake of wakeups) wake()
   }
 
-  /** Null if the event is not shown. */
   async #toFeedEvent(event: EventRecord, cursor: string, internal: boolean): Promise<FeedEvent | null> {
     const { redact } = this.#host
     const { callId, tool, turn } = (await this.#factsOf(event.call)) ?? {}
-    const about = { cursor, ...(callId === undefined ? {} : { callId }), ...(tool === undefined ? {} : { tool }) }
+    const about = { cursor, ...redact.deep(defined({ callId, tool })) } // a model chose both
     if (event.type === 'task.event') return { ...event, ...about, payload: redact.deep(await this.#payloadOf(event)) }
-    const outcome = event.type === 'call.settled' ? await this.#outcomeOf(event.call) : undefined
+    const outcome = event.type === 'call.settled' ? await this.outcomeOf(event.call) : undefined
     const shown = internal ? event : shownAs(event, turn === undefined ? {} : { turn }, outcome)
     if (!shown) return null
     const body = event.type === 'call.settled' ? shown.body : redact.deep(shown.body)
@@ -270,7 +330,7 @@ export class Feed {
   }
 
   /** The outcome as readers may see it; undefined if the record is unreadable or erased. */
-  async #outcomeOf(call: string): Promise<Outcome | undefined> {
+  async outcomeOf(call: string): Promise<Outcome | undefined> {
     const text = (await this.#record(call))?.outcome
     if (!text) return undefined
     const { redact } = this.#host

@@ -14,8 +14,8 @@ export interface LiveBodies {
   'call.progress': Progress
   'call.output': { readonly stream: string; readonly text: string }
   /**
-   * A piece of an answer. `offset` is its place in the answer: characters of text and reasoning, and one for each call.
-   * A reader that joins in mid-answer first gets the answer so far, from offset 0.
+   * A piece of an answer. `offset` is its place in the answer: characters of text, reasoning and arguments (`input`),
+   * and one for each call. Arguments of sensitive tools and of tools with hidden fields are not streamed. A reader that joins in mid-answer first gets the answer so far, from offset 0.
    */
   'turn.delta': AnswerOf & ModelDelta & { readonly offset: number }
   /** The answer was cut off and is requested again: discard its deltas. */
@@ -49,6 +49,10 @@ export type LiveEvent = {
 /** The number of offsets that a delta takes. */
 const sizeOf = (delta: ModelDelta): number => (delta.type === 'call' ? 1 : delta.delta.length)
 
+/** Whether two deltas with text belong to the same part of the answer. */
+const continues = (last: ModelDelta, delta: ModelDelta): boolean =>
+  last.type === delta.type && (last.type !== 'input' || (delta.type === 'input' && last.id === delta.id))
+
 /** An answer under way: its deltas so far, with neighbouring pieces of the same kind merged. */
 export class PartialAnswer {
   readonly of: AnswerOf
@@ -65,8 +69,8 @@ export class PartialAnswer {
   add(delta: ModelDelta): void {
     const last = this.#parts.at(-1)
     this.size += sizeOf(delta)
-    if (last && last.type === delta.type && last.type !== 'call' && delta.type !== 'call')
-      this.#parts[this.#parts.length - 1] = { type: last.type, delta: last.delta + delta.delta }
+    if (last && last.type !== 'call' && delta.type !== 'call' && continues(last, delta))
+      this.#parts[this.#parts.length - 1] = { ...last, delta: last.delta + delta.delta }
     else this.#parts.push(delta)
   }
 
@@ -79,7 +83,7 @@ export class PartialAnswer {
       if (part.type === 'call') {
         if (skip === 0) found.push({ ...this.of, ...part, offset: at })
       } else if (skip < part.delta.length)
-        found.push({ ...this.of, type: part.type, delta: part.delta.slice(skip), offset: at + skip })
+        found.push({ ...this.of, ...part, delta: part.delta.slice(skip), offset: at + skip })
       at += sizeOf(part)
     }
     return found

@@ -108,12 +108,12 @@ export class LiveHub {
       return closeNow(over)
     }
     const closeNow = (over: 'ended' | 'retracted'): MaybePromise<void> => {
-      if (this.#answers.get(subject.call)?.answer === answer) {
-        this.#answers.delete(subject.call)
-        this.#countOwn(-1)
-      }
       if (over === 'retracted') this.#deliver(subject, 'turn.retracted', of)
       this.#send({ ...subject, answer: of, round: answer.round, over })
+      if (this.#answers.get(subject.call)?.answer === answer) {
+        this.#answers.delete(subject.call)
+        this.#countOwn(-1) // last: the channel knows the readers while something is under way
+      }
       return this.#host.store.live?.flush() // before the answer is recorded
     }
     return {
@@ -123,7 +123,9 @@ export class LiveHub {
         if (offset === 0) {
           this.#answers.set(subject.call, { subject, answer, own })
           this.#countOwn(1)
-          if ([...this.#readers].some((reader) => covers(reader.of, subject))) own.open()
+          // The channel reports a reader once; if it did so before this answer began, only `hasReaders` knows it.
+          const isRead = [...this.#readers].some((reader) => covers(reader.of, subject))
+          if (isRead || this.#host.store.live?.hasReaders(subject)) own.open()
         }
         if (own.isOpen) this.#sendFrom(subject, answer, offset)
       },
@@ -273,8 +275,10 @@ class OwnAnswer {
 
 const keyOf = (of: Scope | null): string => (of === null ? '' : JSON.stringify([of.tenant, of.session]))
 
-const deltaOf = (body: LiveBodies['turn.delta']): ModelDelta =>
-  body.type === 'call' ? { type: 'call', id: body.id, name: body.name } : { type: body.type, delta: body.delta }
+function deltaOf(body: LiveBodies['turn.delta']): ModelDelta {
+  const { turn: _turn, step: _step, offset: _offset, ...delta } = body
+  return delta
+}
 
 /** Positive if the first answer was requested later. */
 const compareAnswers = (a: Pick<PartialAnswer, 'of' | 'round'>, b: Pick<PartialAnswer, 'of' | 'round'>): number =>

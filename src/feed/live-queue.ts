@@ -17,6 +17,7 @@ export const endsLiveEvents = ({ type }: EventRecord): boolean => type === 'turn
 
 export class LiveQueue implements LiveReader {
   readonly of: Scope | null
+  readonly #tenant: string | undefined
   readonly #wake: () => void
   readonly #events: LiveEvent[] = []
   #characters = 0
@@ -24,13 +25,15 @@ export class LiveQueue implements LiveReader {
   /** By call: the last recorded answer of a turn, or Infinity for a settled call. */
   readonly #ended = new Map<string, number>()
 
-  constructor(of: Scope | null, wake: () => void) {
+  /** @param tenant Events of other tenants are dropped, so that they neither reach this reader nor fill its queue. */
+  constructor(of: Scope | null, wake: () => void, tenant?: string) {
     this.of = of
+    this.#tenant = tenant
     this.#wake = wake
   }
 
   receive(event: LiveEvent): void {
-    if (this.#isTooSlow) return
+    if (this.#isTooSlow || (this.#tenant !== undefined && event.tenant !== this.#tenant)) return
     this.#events.push(event)
     this.#characters += sizeOf(event)
     if (this.#events.length > maxEvents || this.#characters > maxCharacters) {

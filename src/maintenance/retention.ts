@@ -5,6 +5,7 @@
 import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
+import { eraseTokens, pruneTokens } from './erase-tokens.ts'
 import { eraseEmittedEvents, pruneEmittedEvents, pruneTasks } from './erase-tasks.ts'
 import type { ScopeFilter, Store, Unsettled } from '../store/store.ts'
 import { iterateAgentSessions } from '../store/iterate-agent-sessions.ts'
@@ -101,6 +102,7 @@ export async function prune({ store, clock }: RetentionHost, options: PruneOptio
   )
   documents += await pruneTasks(store, before, tenant)
   documents += await pruneEmittedEvents(store, before, tenant)
+  documents += await pruneTokens(store, before, tenant)
   await recordDeletion(store, clock, 'prune', erased, documents)
   return erased
 }
@@ -155,8 +157,8 @@ export async function erase(host: RetentionHost, options: EraseOptions): Promise
   for (const each of scopes.toReversed()) {
     erased = addErased(erased, await erasePages(host.store, { of: each }, Number.POSITIVE_INFINITY))
     const { tenant: owner, session: emittedTo } = each
-    if (emittedTo !== undefined)
-      documents += await eraseEmittedEvents(host.store, { tenant: owner, session: emittedTo })
+    if (emittedTo === undefined) documents += await eraseTokens(host.store, owner)
+    else documents += await eraseEmittedEvents(host.store, { tenant: owner, session: emittedTo })
   }
   await recordDeletion(host.store, host.clock, 'erase', erased, documents)
   const traces = !(await host.store.scrub())

@@ -114,13 +114,15 @@ export class Conversation {
 }
 
 /**
- * Drops blank texts and trailing reasoning, which providers reject. Empty reasoning with `meta` stays: the provider's
+ * Drops sources, which are for people, and blank texts and trailing reasoning, which providers reject. Empty reasoning with `meta` stays: the provider's
  * own content is in `meta`.
  */
 function withoutEmptyParts(parts: readonly AssistantPart[]): readonly AssistantPart[] {
-  const nonEmpty = parts.filter(
-    (part) => part.type === 'call' || part.text.trim() !== '' || (part.type === 'reasoning' && part.meta !== undefined),
-  )
+  const nonEmpty = parts.filter((part) => {
+    if (part.type === 'text') return part.text.trim() !== ''
+    if (part.type === 'reasoning') return part.text.trim() !== '' || part.meta !== undefined
+    return part.type !== 'source'
+  })
   return nonEmpty.slice(0, nonEmpty.findLastIndex(({ type }) => type !== 'reasoning') + 1)
 }
 

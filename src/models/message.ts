@@ -11,6 +11,9 @@ export type AssistantPart =
   | { readonly type: 'text'; readonly text: string; readonly meta?: Json }
   | { readonly type: 'reasoning'; readonly text: string; readonly meta?: Json }
   | CallPart
+  | ProviderCallPart
+  | ProviderResultPart
+  | SourcePart
 
 /** A tool call of a model. `input` is the model's raw text, which may be invalid JSON. */
 export interface CallPart {
@@ -23,6 +26,59 @@ export interface CallPart {
   /** The arguments as JSON text. */
   readonly input: string
   /** Data of the provider that must be sent back. */
+  readonly meta?: Json
+}
+
+/**
+ * A call of a tool that the provider runs itself, such as its web search. It is recorded and sent back to that provider;
+ * Pawl does not run it.
+ */
+export interface ProviderCallPart {
+  /** Always 'provider_call'. */
+  readonly type: 'provider_call'
+  /** The provider's id of the call. */
+  readonly id: string
+  /** Name of the tool. */
+  readonly name: string
+  /** The arguments as JSON text. */
+  readonly input: string
+  /** The provider that ran it, such as 'anthropic'. Other providers do not get the call and its result. */
+  readonly provider: string
+  /** Data of the provider that must be sent back. */
+  readonly meta?: Json
+}
+
+/** The result of a tool that the provider ran. It may come in a later answer than its call. */
+export interface ProviderResultPart {
+  /** Always 'provider_result'. */
+  readonly type: 'provider_result'
+  /** The provider's id of the call. */
+  readonly callId: string
+  /** Name of the tool. */
+  readonly name: string
+  /** The result as the provider gave it. */
+  readonly output: Json
+  /** Set if the tool failed. */
+  readonly failed?: true
+  /** The provider that ran it. */
+  readonly provider: string
+  /** Data of the provider that must be sent back. */
+  readonly meta?: Json
+}
+
+/** A source that the model used: a web page or a document. Recorded for people, not sent back. */
+export interface SourcePart {
+  /** Always 'source'. */
+  readonly type: 'source'
+  /** The provider's id of the source. */
+  readonly id: string
+  /** Address of a web page. Absent for a document. */
+  readonly url?: string
+  /** Title, if there is one. */
+  readonly title?: string
+  /** Media type of a document. */
+  readonly mediaType?: string
+  /** Data of the provider. */
   readonly meta?: Json
 }
 

@@ -20,6 +20,16 @@ export interface ModelTool {
   readonly examples: readonly unknown[]
 }
 
+/** A tool that the provider of the model defines and runs. */
+export interface ProviderTool {
+  /** The provider's id of the tool, as its package documents it: 'anthropic.web_search_20250305'. */
+  readonly id: string
+  /** Name under which the model knows it. It must differ from the names of your tools. */
+  readonly name: string
+  /** Options of the tool. Default: none. */
+  readonly args?: { readonly [key: string]: Json }
+}
+
 /** Settings passed to the provider. An omitted setting is left to the provider. */
 export interface ModelSettings {
   /** Maximum length of an answer, in tokens. */
@@ -34,9 +44,23 @@ export interface ModelSettings {
   readonly stop?: readonly string[]
   /** How much the model thinks before it answers. */
   readonly reasoning?: 'none' | 'minimal' | 'low' | 'medium' | 'high'
+  /**
+   * Tools that the provider runs itself, such as its web search. Their calls and results are recorded in the answer; they
+   * need no policy and no approval of Pawl.
+   *
+   * @example
+   * settings: { providerTools: [{ id: 'anthropic.web_search_20250305', name: 'web_search', args: { maxUses: 3 } }] }
+   */
+  readonly providerTools?: readonly ProviderTool[]
   /** Provider-specific options, by provider name. */
   readonly provider?: { readonly [provider: string]: { readonly [key: string]: Json } }
 }
+
+/**
+ * Whether the model may or must call tools: `auto` (it decides), `none` (it must not), `required` (it must call one),
+ * or the one tool that it must call.
+ */
+export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
 /** What a model has to answer. */
 export interface ModelRequest {
@@ -46,6 +70,10 @@ export interface ModelRequest {
   readonly messages: readonly ModelMessage[]
   /** The tools it may call. */
   readonly tools: readonly ModelTool[]
+  /** Whether it may or must call tools in this answer. */
+  readonly toolChoice: ToolChoice
+  /** The JSON Schema that the text of the last answer must match; null: any text. */
+  readonly output: JsonSchema | null
   /** Whether the model may call several tools in one answer. */
   readonly parallel: boolean
   /** Settings of the frame or the turn. */
@@ -55,7 +83,10 @@ export interface ModelRequest {
 /** A streamed piece of an unfinished answer. Sent to live subscribers; never recorded. */
 export type ModelDelta =
   | { readonly type: 'text' | 'reasoning'; readonly delta: string }
-  | { readonly type: 'call'; readonly id: string; readonly name: string }
+  /** `provider`: the provider runs the tool itself. */
+  | { readonly type: 'call'; readonly id: string; readonly name: string; readonly provider?: true }
+  /** A piece of the arguments, as raw JSON text, of the call that was announced with this id. */
+  | { readonly type: 'input'; readonly id: string; readonly delta: string }
 
 /** A request to a model, with its signal. */
 export interface ModelCall {
@@ -83,8 +114,11 @@ export interface Usage {
   readonly reasoningTokens: number
 }
 
-/** Why a model stopped: its text is complete, it requests calls, it reached a limit, or it was filtered. */
-export type FinishReason = 'stop' | 'calls' | 'length' | 'filter' | 'other'
+/**
+ * Why a model stopped: its text is complete, it requests calls, it reached a limit, it was filtered, or the provider
+ * paused a long answer with tools of its own (`paused`; the turn requests the rest).
+ */
+export type FinishReason = 'stop' | 'calls' | 'length' | 'filter' | 'paused' | 'other'
 
 /** The answer of a model. */
 export interface ModelAnswer {

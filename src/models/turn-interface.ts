@@ -3,8 +3,11 @@
 import type { Duration } from '../core/duration.ts'
 import type { Outcome } from '../core/outcome.ts'
 import type { Json } from '../core/tool-value.ts'
+import type { SchemaOutput } from '../tools/body-types.ts'
+import type { AnySchema } from '../tools/schema.ts'
 import type { Message } from './message.ts'
-import type { FinishReason, Model, ModelSettings, Usage } from './model.ts'
+import type { UiChunk, UiMessage } from './ui-message.ts'
+import type { FinishReason, Model, ModelSettings, ToolChoice, Usage } from './model.ts'
 
 /**
  * The agent context of a turn: instructions, model, tools and settings. It is recorded with the turn, the model by
@@ -31,7 +34,10 @@ export interface TurnLimits {
   readonly steps?: number
   /** Maximum duration of the turn, including the time it waits for people or external results. */
   readonly time?: Duration
-  /** The turn ends after this many consecutive answers whose calls all had invalid arguments. Default: 3. */
+  /**
+   * The turn ends after this many consecutive answers whose calls all had invalid arguments, and after this many
+   * answers that do not match `output`. Default: 3.
+   */
   readonly invalid?: number
   /**
    * Maximum tokens of the conversation that are sent; older messages are summarized. Default: four fifths of the
@@ -59,8 +65,11 @@ export interface UserFile {
   readonly name?: string
 }
 
+/** The type of `output` in the value of a turn, by the schema that the turn was given. */
+export type TurnOutput<S> = S extends undefined ? null : SchemaOutput<S>
+
 /** Options of session.turn(). */
-export interface StartTurn {
+export interface StartTurn<S extends AnySchema | undefined = AnySchema | undefined> {
   /** A model, or the name of one in `createRuntime({ models })`. */
   readonly model?: Model | string
   /** The user message. Without it the model continues from the conversation and from newly arrived messages. */
@@ -75,6 +84,30 @@ export interface StartTurn {
   readonly settings?: ModelSettings
   /** Whether the model may request several calls at once. Default: true. */
   readonly parallel?: boolean
+  /**
+   * Whether the model may or must call tools. `required` and `{ tool }` hold for the first answer only: with the
+   * results the model may answer in words, else the turn could not end. `none` holds for the whole turn; a call that
+   * the model makes all the same is refused. Default: 'auto'.
+   *
+   * @example
+   * session.turn({ model: 'main', message: 'Where is order A1?', toolChoice: { tool: 'look_up' } })
+   */
+  readonly toolChoice?: ToolChoice
+  /**
+   * The form of the last answer: a Standard Schema (zod, valibot, arktype) or a JSON Schema, of an object. The model is
+   * told what is wrong with an answer that does not match; at the limit `limits.invalid` the turn fails with
+   * `output_invalid`.
+   *
+   * The turn records the JSON Schema, and every worker checks answers against it. `outcome` of this handle then applies
+   * a Standard Schema to the recorded value: its transforms and defaults are in `output`, and an answer that only its
+   * refinements reject is a failure of this handle. Default: any text.
+   *
+   * @example
+   * const { outcome } = session.turn({ model: 'main', message: mail, output: z.object({ city: z.string() }) })
+   * const ended = await outcome
+   * if (ended.status === 'success') console.log(ended.value.output?.city)
+   */
+  readonly output?: S
   /** Limits on steps, time, tokens and cost of the turn. */
   readonly limits?: TurnLimits
   /**
@@ -89,13 +122,19 @@ export interface StartTurn {
 }
 
 /** The result of a turn. */
-export interface TurnValue {
-  /** `answer`: the model finished without calling a tool. `finish`: a tool ended the turn with a value. */
-  readonly end: 'answer' | 'finish'
+export interface TurnValue<T = unknown> {
+  /**
+   * `answer`: the model finished without calling a tool. `finish`: a tool ended the turn with a value. `handed_over`:
+   * calls of the turn waited for people or external systems when a new turn of the session began; their results reach
+   * the session later, as notices.
+   */
+  readonly end: 'answer' | 'finish' | 'handed_over'
   /** The last text of the model. */
   readonly text: string
   /** The value with which a tool ended the turn; null otherwise. */
   readonly value: Json
+  /** The last answer as the `output` schema of the turn returns it; null without one, and if a tool ended the turn. */
+  readonly output: T | null
   /** Number of model requests. */
   readonly steps: number
   /** Tokens and cost of the whole turn. */
@@ -127,14 +166,14 @@ export interface SessionUsage {
 }
 
 /** How a turn ended, with its id. */
-export type TurnOutcome = Outcome<TurnValue> & { readonly turn: string }
+export type TurnOutcome<T = unknown> = Outcome<TurnValue<T>> & { readonly turn: string }
 
 /** A turn that session.turn() started. */
-export interface Turn {
+export interface Turn<T = unknown> {
   /** The given or generated id. */
   readonly id: string
   /** Rejects only if the store or the runtime is lost. Then the turn continues on another worker or after a restart. */
-  readonly outcome: Promise<TurnOutcome>
+  readonly outcome: Promise<TurnOutcome<T>>
   /**
    * Resolves when the turn is recorded: from then on it runs to its end even if this process is killed. Rejects if it
    * could not be recorded. Reading it makes the runtime write the turn at once.
@@ -144,8 +183,46 @@ export interface Turn {
    * return Response.json({ turn: turn.id }, { status: 202 })
    */
   readonly accepted: Promise<void>
+  /**
+   * The text of its answers, in pieces, from the beginning; every read of this property opens a new stream. It ends with
+   * the turn. Cancelling the stream does not cancel the turn.
+   * @example
+   * for await (const text of session.turn({ model: 'main', message: 'Hello' }).textStream) process.stdout.write(text)
+   */
+  readonly textStream: ReadableStream<string>
+  /**
+   * The turn in the UI message stream protocol of the AI SDK, from the beginning: text, reasoning, calls with their
+   * arguments and results, approvals. `toUIMessageStreamResponse` of 'pawl/ai-sdk' makes a response for `useChat` of it.
+   */
+  uiMessageStream(options?: UiStreamOptions): ReadableStream<UiChunk>
   /** Cancels the turn and its calls. Returns false if it had already ended. */
   cancel(reason?: string, by?: string): Promise<boolean>
+}
+
+/** Options of turn.uiMessageStream(). */
+export interface UiStreamOptions {
+  /**
+   * When the stream ends: with the turn (`ended`), or already when every open call waits for people or external systems
+   * (`waiting`, the default), so that the user can decide or go on writing.
+   */
+  readonly until?: 'waiting' | 'ended'
+  /**
+   * Number of answers (`step-start` parts) that the client already shows. The last of them is sent again as a whole, the
+   * earlier ones are left out. Default: 0.
+   */
+  readonly stepsShown?: number
+}
+
+/** Turns of a session that are on record: for a process that did not start them. */
+export interface SessionTurnHandles {
+  /** The turn with this id; null if there is none. */
+  get(id: string): Promise<Turn | null>
+  /** The turn that holds the session; null if no turn is open. */
+  open(): Promise<Turn | null>
+  /** The turn that was requested next after the one with this id; null if there is none. */
+  after(id: string): Promise<Turn | null>
+  /** The end of the conversation as `useChat` shows it, made from at most `limit` recorded messages (default 200). */
+  uiMessages(options?: { readonly limit?: number }): Promise<UiMessage[]>
 }
 
 /** A stored message. */

@@ -1,5 +1,7 @@
 // The object that createRuntime() returns: the public methods, implemented with the parts that openRuntime() built.
 
+import { openDecisionLinks } from '../access/decision-links.ts'
+import { openTokens } from '../access/tokens.ts'
 import type { Approvals } from '../approvals/approvals.ts'
 import type { PinStore } from '../approvals/definition-pins.ts'
 import { explainCall } from '../calls/authorization/explain-decision.ts'
@@ -29,6 +31,8 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
   for (const problem of policyProblems()) parts.logger.warn(problem)
   return {
     session: (id, about) => openSession(parts, id, about),
+    sessions: parts.records.allSessions(),
+    calls: parts.records.allCalls(),
     tools: {
       add: (tools) => registry.add(tools),
       remove: (name) => registry.remove(name),
@@ -49,13 +53,16 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     decide: approvals.decide,
     rules: approvals.rules,
     connections: approvals.connections,
+    tokens: openTokens(parts),
+    links: openDecisionLinks(parts),
     explain: (call) => explainCall(parts, call),
     async diagnostics(call) {
       if (typeof call !== 'string') checkRequiredOptions(call, diagnosedCallOptions, 'diagnostics()', 'call_invalid')
       const { trouble = null } = (await (typeof call === 'string' ? store.call(call) : callAt(call))) ?? {}
       return trouble === null ? undefined : parseDiagnostics(trouble)
     },
-    events: parts.feed.reader(),
+    events: parts.feed.readAll(),
+    cursor: () => parts.feed.cursor(),
     prune: (query) => prune(parts, query),
     erase: (query) => erase(parts, query),
     health: () => checkHealth({ ...parts, policyProblems: policyProblems() }),

@@ -76,8 +76,7 @@ function parseValue(field: Field, text: string, part: string, endsRange = false)
       `${quote(text)} is not a number${field.names ? ` or a name like ${field.names[1]?.toUpperCase()}` : ''}`,
     )
   const value = Number(text)
-  if (value < field.least || value > field.most)
-    refuse(field, part, `a ${field.name} is from ${field.least} to ${field.most}`)
+  if (value < field.least || value > field.most) refuse(field, part, `it must be from ${field.least} to ${field.most}`)
   return value
 }
 

@@ -2,7 +2,8 @@
 
 import type { Scope } from '../core/scope.ts'
 import type { Foundation } from '../engine/foundation.ts'
-import type { Feed, FeedEvent, ReadFeed, ReadOptions } from '../feed/event-feed.ts'
+import type { Feed, FeedEvent, ReadFeed } from '../feed/event-feed.ts'
+import type { ReadOptions } from '../feed/read-options.ts'
 import type { LiveEvent } from '../feed/live-events.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
 import { keyBatch } from '../store/journal-keys.ts'
@@ -33,7 +34,10 @@ export function callEvents(
     outcome.then(stopIfUnrecorded, stopIfUnrecorded)
     const signal = options.signal ? AbortSignal.any([options.signal, unrecorded.signal]) : unrecorded.signal
     let uid: string | undefined
-    for await (const event of host.feed.reader({ tenant, session })({ ...options, signal } as ReadOptions & {
+    for await (const event of host.feed.reader({ tenant, session })({ ...options, signal } as Omit<
+      ReadOptions,
+      'until'
+    > & {
       live: true
     })) {
       uid ??= await uidOf()

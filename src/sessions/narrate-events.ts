@@ -81,7 +81,9 @@ async function narrateCall(host: NarratorHost, event: CallEvent, about: Narratio
   if (isTurn(call) || isInternal) return null
   const tools = host.registry.toolsetFor(call.position.tenant, call.position.session)
   const entry = options.absent ? undefined : tools.findByKey(call.tool)
-  const tool: NarratedTool = entry ? narrationOf(entry) : { name: options.name ?? call.tool.replace(/@.*$/s, '') }
+  const tool: NarratedTool = entry
+    ? narrationOf(entry)
+    : { name: host.redact.text(options.name ?? call.tool.replace(/@.*$/s, '')) }
   const phase = phaseOf(event)
   if (mayHoldSecrets(host, call, options))
     return renderNarration({ ...tool, sensitive: true }, undefined, { ...about, phase })

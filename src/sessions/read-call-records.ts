@@ -13,12 +13,14 @@ import type { Scope } from '../core/scope.ts'
 import type { Store } from '../store/store.ts'
 import type { Attachments, Outputs } from '../tools/context/tool-context.ts'
 import type { CallOutcome, OpenCall, Until, CallAsk } from './call-request.ts'
-import { type Calls, callsOf } from './session-calls.ts'
+import { listSessions, type RuntimeSessions } from './list-sessions.ts'
+import { callsOfRuntime, type RuntimeCalls } from './runtime-calls.ts'
+import { type CallReader, type Calls, callsOf } from './session-calls.ts'
 import type { Batch } from './collect-outcomes.ts'
 import { type Recording, recordingOf } from './export-recording.ts'
 import { PendingAsks } from '../tasks/pending-questions.ts'
 import type { NewCall } from '../engine/engine.ts'
-import { recordedMeta, waitTermsOf } from '../store/records/call-record.ts'
+import { type CallRecord, recordedMeta, waitTermsOf } from '../store/records/call-record.ts'
 import { milliseconds } from '../core/duration.ts'
 import { placeholder } from './placeholder-result.ts'
 import { collections } from '../store/collections.ts'
@@ -29,7 +31,7 @@ export const outputPageOptions = { offset: option.number, limit: option.number }
   Parameters<Outputs['read']>[1]
 >
 
-type ReaderHost = Pick<Foundation, 'store' | 'clock' | 'redact' | 'knownSecrets'>
+type ReaderHost = CallReader & Pick<Foundation, 'clock'>
 
 export class RecordReader {
   readonly #store: Store
@@ -50,6 +52,17 @@ export class RecordReader {
       get: (call, at) => readStore(() => calls.get(call, at)),
       list: (query) => readStore(() => calls.list(query)),
     }
+  }
+
+  /** The calls of all sessions. */
+  allCalls(): RuntimeCalls {
+    const calls = callsOfRuntime(this.#host)
+    return { get: (uid, options) => readStore(() => calls.get(uid, options)) }
+  }
+
+  /** The sessions that have calls. */
+  allSessions(): RuntimeSessions {
+    return { list: (query) => readStore(() => listSessions(this.#store, query)) }
   }
 
   recording(of: Scope): Promise<Recording> {
@@ -148,7 +161,8 @@ async function waitUntil(
   const recheck = (): void => void check().catch(reject)
   batch.onDone = recheck
   batch.outcomes.catch(reject)
-  const stopListening = store.onHint(recheck)
+  // The end of a call is heard through the batch. Most other changes are no reason to read the calls again.
+  const stopListening = store.onHint(({ parks = true }) => void (parks && recheck()))
   const cancelTimer = timeoutMs === null ? () => {} : clock.timer(timeoutMs, resolve)
   const release = clock.hold()
   try {
@@ -182,39 +196,34 @@ async function findBusyCall(batch: Batch, store: Store, from: number): Promise<n
   return null
 }
 
+/** What an open call waits for: a person or client, or an external result (`completion`). */
+export type WaitingFor = Extract<OpenCall, { status: 'waiting' }>['for']
+
+export interface CallWait {
+  readonly for: WaitingFor
+  readonly waitId: string
+  readonly until: number
+}
+
+/** What the call waits for, itself or in a call or agent under it; null if it does not wait. */
+export async function waitOf(record: CallRecord, store: Store): Promise<CallWait | null> {
+  const wait = record.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
+  const nestedAsk = wait ? null : await new PendingAsks(store).of(record)
+  if (nestedAsk) return { for: nestedAsk.item.kind, waitId: nestedAsk.id, until: nestedAsk.item.deadline }
+  if (!wait || wait.resolution !== null) return null
+  return { for: waitTermsOf(wait).asks?.kind ?? 'completion', waitId: wait.id, until: wait.deadline }
+}
+
 /** Describes an open call by its record. The wait key is not included: only the body may hand it out. */
 async function openCall({ calls, requests }: Batch, order: number, store: Store): Promise<OpenCall> {
   const { id: callId, name, meta } = calls[order] as CallAsk
   const record = await store.callAt((requests[order] as NewCall).position)
   const metaField = record ? recordedMeta(record.options) : meta === undefined ? {} : { meta }
   const identity = { callId, name, ...metaField }
-  const wait = record?.state === 'parked' && record.wait !== null ? await store.wait(record.wait) : undefined
-  const nestedAsk = record && !wait ? await new PendingAsks(store).of(record) : null
-  if (nestedAsk) {
-    const { id: waitId, item } = nestedAsk
-    return {
-      status: 'waiting',
-      for: item.kind,
-      waitId,
-      until: item.deadline,
-      ...identity,
-      parts: placeholder(item.kind),
-    }
-  }
-  if (!wait || wait.resolution !== null) return { status: 'running', ...identity, parts: placeholder('running') }
-  const waitsFor = waitTermsOf(wait).asks?.kind ?? 'completion'
+  const wait = record ? await waitOf(record, store) : null
+  if (!record || !wait) return { status: 'running', ...identity, parts: placeholder('running') }
   const document =
-    waitsFor === 'client' && record
-      ? await store.document(collections.client.name(record.position, wait.id))
-      : undefined
+    wait.for === 'client' ? await store.document(collections.client.name(record.position, wait.waitId)) : undefined
   const input = document ? { input: decode(collections.inbox.parse(document.value).args) } : {}
-  return {
-    status: 'waiting',
-    for: waitsFor,
-    waitId: wait.id,
-    until: wait.deadline,
-    ...identity,
-    parts: placeholder(waitsFor),
-    ...input,
-  }
+  return { status: 'waiting', ...wait, ...identity, parts: placeholder(wait.for), ...input }
 }

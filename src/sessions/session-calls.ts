@@ -8,21 +8,26 @@ import {
   type CallRecord,
   type CallState,
   callStates,
+  isSealedUid,
   type StepRecord,
   type WaitRecord,
   parseCallOptions,
+  parseCallTerms,
   recordedMeta,
 } from '../store/records/call-record.ts'
-import { type Outcome, type OutcomeStatus, outcomeStatuses } from '../core/outcome.ts'
+import { type Outcome, type OutcomeStatus, outcomeStatuses, revealsSecrets } from '../core/outcome.ts'
+import { spawnName } from '../core/task-state.ts'
 import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { totalUsage, mergeUsage, type UsageRow } from '../models/cost-ledger.ts'
 import type { UsageOf } from '../models/turn-interface.ts'
-import { redactMessages } from '../calls/output/redact-outcome.ts'
+import { redactMessages, redactOutcome } from '../calls/output/redact-outcome.ts'
 import type { Foundation } from '../engine/foundation.ts'
 import type { Redactor } from '../security/redact.ts'
 import type { Store } from '../store/store.ts'
 import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/records/wait-resolution.ts'
+import { hiddenMark, maskArgs } from '../tools/hidden-arguments.ts'
+import type { Toolset } from '../tools/toolset.ts'
 import { collections } from '../store/collections.ts'
 import { stepPrefix, keyBatch } from '../store/journal-keys.ts'
 
@@ -95,10 +100,25 @@ export interface CallsQuery {
   readonly limit?: number
   /** The page starts after this uid; pass the uid of the last call of the previous page. */
   readonly after?: string
+  /** Returns the calls as people may see them: secrets and revealed results are replaced. Default: false. */
+  readonly redacted?: boolean
 }
 
 /** A call by its id in a batch, by its uid, or by its idempotency key. */
 export type CallRef = string | { readonly uid: string } | { readonly idempotencyKey: string }
+
+/** Options of session.calls.get(). */
+export interface GetCallOptions {
+  /** The batch of a call that is named by its id. Default: ''. */
+  readonly batch?: string
+  /** Selects one of several calls with the same id in a batch. Default: 0. */
+  readonly occurrence?: number
+  /**
+   * Returns the call as people may see it: secrets, hidden arguments and revealed results are replaced. Arguments of a
+   * tool that this runtime does not have are replaced as a whole if some of them may be hidden. Default: false.
+   */
+  readonly redacted?: boolean
+}
 
 /** Options of session.calls.cancel(). */
 export interface CancelCallOptions {
@@ -128,7 +148,7 @@ export interface Calls {
   /**
    * The call with this id (batch defaults to '', occurrence to 0), uid or idempotency key; undefined if there is none.
    */
-  get(call: CallRef, at?: { readonly batch?: string; readonly occurrence?: number }): Promise<CallDetails | undefined>
+  get(call: CallRef, at?: GetCallOptions): Promise<CallDetails | undefined>
   /** Calls of this session, oldest first. */
   list(query?: CallsQuery): Promise<CallSummary[]>
   /**
@@ -156,35 +176,24 @@ export const callsQueryOptions = {
   tool: option.string,
   limit: option.wholeNumber(1, maxLimit),
   after: option.string,
+  redacted: option.boolean,
 } satisfies OptionTable<CallsQuery>
 
+export type CallReader = Pick<Foundation, 'store' | 'redact' | 'knownSecrets' | 'registry'>
+
 /** The messages of the outcomes are redacted, like those that run() returns. */
-export function callsOf(
-  { store, redact, knownSecrets }: Pick<Foundation, 'store' | 'redact' | 'knownSecrets'>,
-  of: Scope,
-): Omit<Calls, 'cancel'> {
+export function callsOf(host: CallReader, of: Scope): Omit<Calls, 'cancel'> {
+  const { store, redact, knownSecrets } = host
   return {
-    async get(call, { batch = '', occurrence = 0 } = {}) {
+    async get(call, { batch = '', occurrence = 0, redacted = false } = {}) {
       checkCallReference(call)
       const record = await findCall(store, of, call, batch, occurrence)
       if (record?.position.tenant !== of.tenant || record.position.session !== of.session) return undefined
-      const [steps, waits, usage] = await Promise.all([
-        store.steps(record.uid),
-        store.waitsOf(record.uid),
-        readUsage(store, of, record.uid),
-      ])
-      await knownSecrets.refresh(of) // after the record was read: its secrets were set before it was written
-      return {
-        ...summary(record, redact),
-        input: decode(record.args ?? record.input),
-        steps: stepDetails(steps),
-        waits: waitDetails(waits),
-        usage,
-      }
+      return detailsOf(host, record, redacted)
     },
     async list(query) {
       checkOptions(query, callsQueryOptions, 'calls.list()')
-      const { status, tool, limit = 100, after = '' } = query ?? {}
+      const { status, tool, limit = 100, after = '', redacted = false } = query ?? {}
       const found: CallSummary[] = []
       for (let from = after; ;) {
         const records = await store.callsOf(of, { after: from, limit: pageSize })
@@ -193,7 +202,7 @@ export function callsOf(
           const item = summary(record, redact)
           if (tool !== undefined && item.name !== tool && record.tool !== tool) continue
           if (status !== undefined && item.state !== status && item.outcome?.status !== status) continue
-          if (found.push(item) === limit) return found
+          if (found.push(redacted ? redactSummary(item, redact) : item) === limit) return found
         }
         const last = records.at(-1)
         if (!last || records.length < pageSize) return found
@@ -202,6 +211,46 @@ export function callsOf(
     },
   }
 }
+
+const redactSummary = (item: CallSummary, redact: Redactor): CallSummary =>
+  redact.deep({ ...item, outcome: item.outcome && visibleOutcome(item.outcome, redact) })
+
+/** `redacted`: also arguments and values, as people may see them. */
+export async function detailsOf(host: CallReader, record: CallRecord, redacted = false): Promise<CallDetails> {
+  const { store, redact, knownSecrets, registry } = host
+  const of = record.position
+  const [steps, waits, usage] = await Promise.all([
+    store.steps(record.uid),
+    store.waitsOf(record.uid),
+    readUsage(store, of, record.uid),
+  ])
+  await knownSecrets.refresh(of) // after the record was read: its secrets were set before it was written
+  const details = {
+    ...summary(record, redact),
+    input: decode(record.args ?? record.input),
+    steps: stepDetails(steps),
+    waits: waitDetails(waits),
+    usage,
+  }
+  if (!redacted) return details
+  const input = visibleInput(record, details.input, registry.toolsetFor(of.tenant, of.session))
+  const outcome = details.outcome && visibleOutcome(details.outcome, redact)
+  return redact.deep({ ...details, input, outcome })
+}
+
+/** Without the tool it is not known which arguments are hidden, only whether some may be. */
+function visibleInput({ uid, tool, terms }: CallRecord, input: Json, tools: Toolset): Json {
+  const entry = tools.findByKey(tool)
+  const started = (entry?.name ?? tool) === spawnName ? (input as { tool?: unknown } | null)?.tool : undefined
+  if (typeof started === 'string' && !tools.get(started)) return hiddenMark
+  if (entry?.tool) return maskArgs(entry.tool, input, () => tools)
+  const mayHide = terms === null ? isSealedUid(uid) : parseCallTerms(terms).untold === true
+  return mayHide ? hiddenMark : input
+}
+
+/** Terminal codes are removed first, because they could split a secret. */
+const visibleOutcome = (outcome: Outcome, redact: Redactor): Outcome =>
+  revealsSecrets(outcome) ? { status: 'success', value: '[redacted]' } : redactOutcome(outcome, undefined, redact)
 
 async function readUsage(store: Store, of: Scope, uid: string): Promise<UsageOf | null> {
   const turnRow = await store.document(collections.modelUsage.name(of, uid))

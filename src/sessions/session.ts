@@ -9,13 +9,13 @@ import { formatValue } from '../core/format-value.ts'
 import { isName, maxNameLength } from '../core/ids.ts'
 import { toRecordedForm } from '../core/tool-value.ts'
 import { definePolicy, type PolicyDefinition } from '../policy/rules.ts'
-import type { CancelReason, ResolveAnswer } from '../engine/engine.ts'
+import type { ResolveAnswer } from '../engine/engine.ts'
 import type { ClientCall, ClientCallAt } from '../approvals/pending-client-calls.ts'
 import type { Approvals } from '../approvals/approvals.ts'
 import type { Answer } from '../store/records/wait-resolution.ts'
 import { cancelCall } from './cancel-call.ts'
+import { supersede } from './supersede.ts'
 import { endSession, type SessionEnd } from './session-end.ts'
-import { isUnderTask } from '../tasks/is-background.ts'
 import { type Notices, openNotices } from '../tasks/notices.ts'
 import { openTasks, type TasksHost } from '../tasks/tasks.ts'
 import type { SchedulesHost } from '../schedules/ports.ts'
@@ -25,10 +25,18 @@ import type { SessionSecrets, SessionValues } from '../core/session-values-inter
 import type { Scope } from '../core/scope.ts'
 import { openSchedules, type Schedules } from '../schedules/schedules.ts'
 import { openTriggers, type Triggers } from '../schedules/triggers.ts'
-import type { Messages, SessionUsage, StartTurn, Turn } from '../models/turn-interface.ts'
+import type {
+  Messages,
+  SessionTurnHandles,
+  SessionUsage,
+  StartTurn,
+  Turn,
+  TurnOutput,
+} from '../models/turn-interface.ts'
 import type { Attachments, Outputs } from '../tools/context/tool-context.ts'
 import type { Tasks, SessionTasks } from '../tools/context/task-interfaces.ts'
 import { isTool, type Tool } from '../tools/tool.ts'
+import type { AnySchema } from '../tools/schema.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import {
   type CallAsk,
@@ -118,11 +126,13 @@ export interface Session {
    * const outcome = await session.turn({ model: 'main', message: 'Refund order A1' }).outcome
    * if (outcome.status === 'success') console.log(outcome.value.text)
    */
-  turn(turn: StartTurn): Turn
+  turn<S extends AnySchema | undefined = undefined>(turn: StartTurn<S>): Turn<TurnOutput<S>>
   /** Switches bundles of tools, instructions, limits and hooks on and off. */
   readonly capabilities: SessionCapabilities
   /** The conversation. */
   readonly messages: Messages
+  /** Recorded turns: to stream the open one after a reload, and to show the conversation in `useChat`. */
+  readonly turns: SessionTurnHandles
   /** Exports the recorded calls as plain JSON, unencrypted: for `replay` of 'pawl/testing'. */
   recording(): Promise<Recording>
   /** Model usage and cost of the session, by model and by tool. */
@@ -168,6 +178,10 @@ export interface Session {
   readonly outputs: Outputs
   /** Reads attachment bytes of this tenant. */
   readonly attachments: Pick<Attachments, 'read'>
+  /**
+   * A JSON value as people may see it: the secrets that this session and the runtime know are replaced by `[redacted]`.
+   */
+  redact<T>(value: T): Promise<T>
 }
 
 /** The part of turns that a session uses. turns/ is above sessions/. */
@@ -175,6 +189,7 @@ export interface SessionTurns {
   /** `before` is awaited before the turn starts. */
   start(caller: Caller, turn: StartTurn, before: () => Promise<void> | undefined): Turn
   messages(of: Scope): Messages
+  handles(of: Scope): SessionTurnHandles
   usage(of: Scope): Promise<SessionUsage>
 }
 
@@ -306,10 +321,13 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
         events: callEvents(host, callPosition(scope, batch, call), outcome),
       }
     },
-    turn: (turn) => host.turns.start(caller, turn, () => capabilities.switchOnInitial()),
+    turn: (turn) => host.turns.start(caller, turn, () => capabilities.switchOnInitial()) as Turn<never>,
     capabilities: capabilities.handle,
     get messages() {
       return (parts.messages ??= host.turns.messages(scope))
+    },
+    get turns() {
+      return (parts.turns ??= host.turns.handles(scope))
     },
     usage: () => host.turns.usage(scope),
     recording: () => host.records.recording(scope),
@@ -355,28 +373,11 @@ export function openSession(host: SessionHost, id: string, options: SessionOptio
     get attachments() {
       return (parts.attachments ??= host.records.attachments(scope))
     },
+    async redact(value) {
+      await host.knownSecrets.refresh(scope)
+      return host.redact.deep(value)
+    },
   }
-}
-
-const pageSize = 200
-
-async function supersede(
-  { approvals: people, engine, store }: SessionHost,
-  of: Scope,
-  reason: CancelReason,
-): Promise<number> {
-  const waiting = new Set((await people.clients.list(of)).map(({ call }) => call))
-  for (let after = ''; ;) {
-    const items = await people.inbox({ ...of, after, limit: pageSize })
-    for (const { call } of items) waiting.add(call)
-    const last = items.at(-1)
-    if (!last || items.length < pageSize) break
-    after = last.id
-  }
-  let cancelled = 0
-  // Background work is not affected by a new user message.
-  for (const uid of waiting) if (!(await isUnderTask(store, uid)) && (await engine.cancel(uid, reason))) cancelled++
-  return cancelled
 }
 
 /** Validates the policy and returns its recorded form. */

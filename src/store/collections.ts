@@ -5,6 +5,7 @@
 import type { Json } from '../core/tool-value.ts'
 import { Collection, type CollectionTerms } from './collection.ts'
 import type { AskKind } from './records/approval-wait-terms.ts'
+import type { TokenRow } from './records/access-token.ts'
 import type { AskItem } from './records/approval-request.ts'
 import {
   type HeadRow,
@@ -57,6 +58,11 @@ export const collections = {
   /** Pin and QuarantinedDefinition of approvals/definition-pins.ts; the id is a digest of provider and tool. */
   pin: byId<unknown>('pin', inStore),
   quarantine: byId<unknown>('quarantine', inStore),
+  /**
+   * API tokens; the id is the SHA-256 of the token. Looked up before the tenant is known, so stored for the whole store;
+   * maintenance/erase-tokens.ts deletes those of an erased tenant.
+   */
+  token: byId<TokenRow>('token', { scope: 'store', erasedBy: ['tenant', 'prune'] }),
   /** Usage of a budget (policy/budget-usage.ts); the id is the scope of the budget. */
   usage: byId<unknown>('usage', { scope: 'any', erasedBy: ['session', 'tenant'] }),
 
@@ -102,6 +108,8 @@ export const collections = {
   message: keyed<never, [number: number]>('message', { ...inSession, sealed: 'sensitive' }, messageKey),
   /** Messages sent but not yet read by a turn, in order of arrival. */
   messageSent: byId<SentRow>('message-sent', whileNeeded),
+  /** Turns that wait for the session, by uid. A turn that only waits for people or external systems ends for them. */
+  turnQueued: byId<true>('turn-queued', whileNeeded),
   /** Deduplicates messages by the sender's id. */
   messageId: byId<never>('message-id', inSession),
   /** The last turn requested here. A turn that starts by itself copies its settings. */

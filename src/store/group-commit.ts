@@ -144,14 +144,16 @@ export class GroupCommit {
       return
     }
     let wakes = false
+    let parks = this.shared
     for (let index = 0; index < entries.length; index++) {
       const entry = entries[index] as Entry
       const { change } = entry
       const result = results[index] as Written
       if ('ok' in result && result.ok && mayWake(change)) wakes = true
+      if (!parks && mayPark(change)) parks = true
       deliver(entry, 'failed' in result ? { failed: result.failed, alone: true } : result)
     }
-    this.hint({ wakes: wakes || this.shared, outside: this.shared })
+    this.hint({ wakes: wakes || this.shared, outside: this.shared, parks })
   }
 }
 
@@ -174,6 +176,18 @@ const mayWake = ({ resolveWait, updateCall, insertCall }: Change): boolean =>
   resolveWait !== undefined ||
   (updateCall?.release === true && wantsWorker(updateCall.progress.state)) ||
   insertCall?.owner === null
+
+/**
+ * Whether a call may have begun to wait: it is parked, it or a call under it asks, which adds a wait or a document, or
+ * it runs again while such a question is open. A call that starts for the first time has not asked yet.
+ */
+function mayPark({ guards, updateCall, insertWaits = [], documents = [] }: Change): boolean {
+  if (insertWaits.length + documents.length > 0) return true
+  if (!updateCall || updateCall.progress.state === 'settled') return false
+  const { state, attempt, wait } = updateCall.progress
+  const isFirstHolder = guards.some((guard) => guard.kind === 'holds' && guard.fence === 1)
+  return !(state === 'running' && attempt === 1 && wait === null && isFirstHolder)
+}
 
 /** A settled or parked call is released too, but leaves nothing to claim. */
 const wantsWorker = (state: CallState): boolean => state !== 'settled' && state !== 'parked'

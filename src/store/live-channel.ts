@@ -125,6 +125,7 @@ export class TableLiveChannel implements LiveChannel {
     this.#subscriptions.add(subscription)
     this.#cancelRenew ??= this.#clock.every(renewMs, () => this.#renew())
     this.#watch()
+    this.#poll() // registers it
     return {
       askAgain: () => {
         subscription.asked++
@@ -145,12 +146,19 @@ export class TableLiveChannel implements LiveChannel {
   }
 
   hasReaders(of: Scope): boolean {
-    if (!this.#knowsReaders && !this.#closed) {
-      const found = this.#table.readers()
-      if (isThenable(found)) this.#poll()
-      else this.#setReaders(found)
-    }
+    if (!this.#knowsReaders) this.#findReaders()
+    if (this.#readers.size === 0) return false
     return [...this.#readers.values()].some((reader) => covers(scopeOf(reader), of))
+  }
+
+  /** At once where the store allows that, else with a look. */
+  #findReaders(): void {
+    if (this.#closed) return
+    if (this.#table.reportsReaders) return this.#poll()
+    const found = this.#table.readers()
+    if (!isThenable(found)) return this.#setReaders(found)
+    found.then(undefined, () => {}) // the look reports and repeats it
+    this.#poll()
   }
 
   publish(of: Scope, entry: string): void {
@@ -158,9 +166,16 @@ export class TableLiveChannel implements LiveChannel {
     this.#buffer.push({ tenant: of.tenant, session: of.session, entry: `${this.#process} ${entry}` })
     if (this.#cancelBatch) return
     void this.flush()
+    this.#startBatch()
+  }
+
+  /** The first entry is written at once; while more follow, there is one write per batch. */
+  #startBatch(): void {
     this.#cancelBatch = this.#clock.timer(batchMs, () => {
       this.#cancelBatch = null
+      if (this.#buffer.length === 0) return
       void this.flush()
+      this.#startBatch()
     })
   }
 
@@ -169,6 +184,7 @@ export class TableLiveChannel implements LiveChannel {
     // The listener hears of the subscriptions that exist already, too.
     this.#readers = new Map()
     this.#knowsReaders = false
+    this.#findReaders()
     this.#watch()
     return () => {
       this.#listeners.delete(listener)
@@ -242,17 +258,21 @@ export class TableLiveChannel implements LiveChannel {
   /** Polls while this process receives entries, or has something under way that a subscriber would ask for. */
   #watch(): void {
     if (!this.#isWatching) {
-      this.#cancelPoll?.()
-      this.#cancelPoll = null
       this.#knowsReaders &&= this.#table.reportsReaders
       return
     }
     this.#cancelPoll ??= this.#clock.every(this.#table.pollMs, () => {
+      if (!this.#isWatching) return this.#stopPolling()
       // Finds readers that have expired, and those whose report was lost.
       if (this.#table.reportsReaders) this.#knowsReaders = false
       this.#poll()
     })
-    this.#poll()
+  }
+
+  /** With the next poll, so that a sequence of short answers does not set a timer for each. */
+  #stopPolling(): void {
+    this.#cancelPoll?.()
+    this.#cancelPoll = null
   }
 
   /** One look at a time; a change during a look causes another. */

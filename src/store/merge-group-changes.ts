@@ -19,6 +19,8 @@ export function foldChanges(changes: readonly Change[]): FoldedGroup {
   const open = new Map<string, number>()
   for (const [index, change] of changes.entries()) {
     if (change.insertCall) {
+      // Written by the holder of another call, whose row must be as it was at this change.
+      for (const guard of change.guards) if ('call' in guard) open.delete(guard.call)
       inserts.set(index, change.insertCall)
       open.set(change.insertCall.uid, index)
       continue

@@ -29,7 +29,7 @@ export const storeOption: OptionCheck = option.hidden({
   part: (value) => {
     if (typeof value !== 'string') return undefined
     const file = value.replace(/^sqlite:\/\//, '')
-    if (file !== value)
+    if (file !== value && /[^/]/.test(file))
       return `\`store\` is '${value}'; write 'sqlite:${file}' for a relative file, or 'sqlite:/${file}' for an absolute one`
     return `\`store\` is '${value.replace(/\/\/[^@/]*@/, '//…@')}'; it must be ${storeForms}`
   },

@@ -176,6 +176,22 @@ export interface CallPage {
   readonly limit: number
 }
 
+export interface SessionPage {
+  /** Default: all tenants. */
+  readonly tenant?: string
+  /** The page starts after this session, which need not exist. Its tenant is `tenant`, if that is set. */
+  readonly after?: Scope
+  /** Leaves out the sessions whose name starts with this. */
+  readonly exceptPrefix?: string
+  readonly limit: number
+}
+
+/** A session that has calls. */
+export interface SessionRecord extends Scope {
+  /** When its newest call was recorded, in milliseconds since 1970. A call that was erased since may still count. */
+  readonly lastCallAt: number
+}
+
 /** An unsettled call, without its payloads. */
 export type Unsettled = Pick<
   CallRecord,
@@ -244,6 +260,8 @@ export interface Hint {
   readonly wakes: boolean
   /** Another process wrote: anything may have changed. */
   readonly outside: boolean
+  /** False: no call began to wait. Absent: one may have. */
+  readonly parks?: boolean
 }
 
 export interface Store {
@@ -261,6 +279,12 @@ export interface Store {
   call(uid: string): MaybePromise<CallRecord | undefined>
   /** Calls of a session with uid greater than `after`, ordered by uid. The cost does not depend on other sessions. */
   callsOf(of: Scope, page: CallPage): MaybePromise<CallRecord[]>
+  /**
+   * Sessions with at least one recorded call, in an order of the store's choice, which never changes; session '' is
+   * left out. A page is shorter than its limit only at the end. The cost depends on the sessions, not on their calls; a
+   * store may also step through the sessions between those returned.
+   */
+  sessions(page: SessionPage): MaybePromise<SessionRecord[]>
   /** All steps of a call, in one read. */
   steps(call: string): MaybePromise<StepRecord[]>
   waitsOf(call: string): MaybePromise<WaitRecord[]>

@@ -234,15 +234,20 @@ function partsOf({ say, think, call = [] }: ScriptedLine, answers: number, meta:
 /** Streams word by word, as a provider does. */
 function streamParts(parts: readonly AssistantPart[], { told }: ModelCall): void {
   for (const part of parts) {
-    if (part.type === 'call') told({ type: 'call', id: part.id, name: part.name })
-    else for (const delta of part.text.match(/\S+\s*|\s+/g) ?? []) told({ type: part.type, delta })
+    if (part.type === 'call') {
+      told({ type: 'call', id: part.id, name: part.name })
+      for (const delta of part.input.match(/[^,]*,|[^,]+/g) ?? []) told({ type: 'input', id: part.id, delta })
+    } else if ('text' in part)
+      for (const delta of part.text.match(/\S+\s*|\s+/g) ?? []) told({ type: part.type, delta })
   }
 }
 
 const perToken = 4
 function estimateUsage({ instructions, messages }: ModelRequest, parts: readonly AssistantPart[]): Usage {
   const read = messages.reduce((sum, message) => sum + textOf(message).length, instructions?.length ?? 0)
-  const written = parts.reduce((sum, part) => sum + (part.type === 'call' ? part.input.length : part.text.length), 0)
+  const lengthOf = (part: AssistantPart): number =>
+    'text' in part ? part.text.length : 'input' in part ? part.input.length : 0
+  const written = parts.reduce((sum, part) => sum + lengthOf(part), 0)
   return {
     inputTokens: Math.ceil(read / perToken),
     outputTokens: Math.ceil(written / perToken),

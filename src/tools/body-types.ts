@@ -11,11 +11,30 @@ import type { TypedSchema } from './schema.ts'
  * The type the body receives: the schema's output in its recorded form, the same on the first run and on every replay.
  */
 export type InputOf<S> =
-  S extends StandardSchemaV1<unknown, infer Output>
-    ? Recorded<Output>
+  S extends StandardSchemaV1<infer Input, infer Output>
+    ? IfObject<Input, Recorded<Output>>
     : S extends TypedSchema<infer T>
-      ? Recorded<T>
+      ? IfObject<T, Recorded<T>>
       : { [key: string]: Json }
+
+/** Schemas whose type is not known (`any`, `unknown`) pass; tool() checks them when it runs. */
+type IfObject<Input, Received> = unknown extends Input
+  ? Received
+  : [Extract<Input, object>] extends [never]
+    ? InputSchemaAcceptsNoObject
+    : Received
+
+/**
+ * What a body gets whose `input` schema accepts no object, such as z.string(): a type that it cannot use. The schema
+ * itself cannot be refused by a type, because then no helper could pass a schema of a generic type to tool().
+ */
+interface InputSchemaAcceptsNoObject {
+  readonly error: 'Models send objects: write z.object({ … })'
+}
+
+/** The type that a schema returns for a valid value. */
+export type SchemaOutput<S> =
+  S extends StandardSchemaV1<unknown, infer Output> ? Output : S extends TypedSchema<infer T> ? T : Json
 
 /** The type a caller of the tool may pass. */
 export type CallerInputOf<S> =

@@ -322,6 +322,18 @@ const zodPatterns: Readonly<Record<string, RegExp>> = {
 export const providerSchema = (schema: JsonSchema): ObjectSchema =>
   asObject(mapSchema(schema, readableSchema) as JsonSchema)
 
+/** The schema of an answer. Providers that enforce it require closed objects. */
+export const providerOutputSchema = (schema: JsonSchema): JsonSchema => {
+  const readable = providerSchema(schema)
+  // A closed object in `allOf` would reject the fields of the others.
+  return JSON.stringify(readable).includes('"allOf":') ? readable : (mapSchema(readable, closedObject) as JsonSchema)
+}
+
+const closedObject = (node: JsonSchema): JsonSchema =>
+  node.type === 'object' && node.properties !== undefined && node.additionalProperties === undefined
+    ? { ...node, additionalProperties: false }
+    : node
+
 function readableSchema(node: JsonSchema): JsonSchema {
   const { $schema: _, ...rest } = node
   if (typeof rest.format !== 'string' || typeof rest.pattern !== 'string') return rest

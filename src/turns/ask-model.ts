@@ -19,7 +19,7 @@ import {
   type ModelRequest,
   type Usage,
 } from '../models/model.ts'
-import type { Redactor } from '../security/redact.ts'
+import type { RedactedStream, Redactor } from '../security/redact.ts'
 import type { TurnHost } from './ports.ts'
 
 const maxTries = 4
@@ -30,6 +30,8 @@ interface AskOptions {
   readonly request: ModelRequest
   readonly step: number
   readonly signal: AbortSignal
+  /** Whether the arguments of a tool may be streamed. Default: those of no tool. */
+  readonly showsInput?: (tool: string) => boolean
   /** Do not stream deltas. */
   readonly quiet?: boolean
   /** An earlier execution may have streamed deltas of this answer; they are retracted first. */
@@ -40,7 +42,7 @@ export async function askModel(
   host: TurnHost,
   execution: Execution,
   model: Model,
-  { request: input, step, signal, quiet = false, mayRetract = false }: AskOptions,
+  { request: input, step, signal, showsInput = () => false, quiet = false, mayRetract = false }: AskOptions,
 ): Promise<ModelAnswer> {
   const { position } = execution.request
   const about = { turn: position.id, step }
@@ -55,7 +57,7 @@ export async function askModel(
     // Deltas that arrive after the answer ended or was cut off are dropped.
     let isClosed = false
     const observed = host.observer && observeModelCall(host.observer, host.clock, execution, model.name, tries)
-    const stream = redactedStream(host.redact, (delta) => answerStream.push(delta))
+    const stream = redactedStream(host.redact, showsInput, (delta) => answerStream.push(delta))
     try {
       const answer = await awaitModel(host.clock, { signal, idleMs: idleTimeoutOf(model) }, (own, alive) =>
         model.generate({
@@ -114,31 +116,66 @@ function observeModelCall(
   }
 }
 
-/** Redacts deltas before they are emitted. A secret may be split across deltas, so each kind has its own redactor. */
+type TextDelta = Exclude<ModelDelta, { type: 'call' }>
+
+interface OpenText {
+  readonly last: TextDelta
+  readonly pieces: RedactedStream
+  readonly carry: string
+}
+
+/**
+ * An escape in JSON text that can hide a secret which is encoded once more, as entities for example. The arguments are
+ * not streamed from there on: they are redacted as a whole when the answer is recorded.
+ */
+const unreadableEscape = /\\(?![nrtbf/])/
+
+/**
+ * Redacts deltas before they are emitted. A secret may be split across deltas, so texts, reasoning and the arguments of
+ * each call have their own redactor.
+ */
 function redactedStream(
   redact: Redactor,
+  showsInput: (tool: string) => boolean,
   emit: (delta: ModelDelta) => void,
 ): { push(delta: ModelDelta): void; end(): void } {
-  /** Text and reasoning deltas may alternate. */
-  const open = new Map<'text' | 'reasoning', ReturnType<Redactor['stream']>>()
-  const emitText = (type: 'text' | 'reasoning', delta: string): void => {
-    if (delta !== '') emit({ type, delta })
+  /** Text and reasoning deltas may alternate, and so may the arguments of several calls. */
+  const open = new Map<string, OpenText>()
+  /** Announced calls whose arguments are streamed. */
+  const shown = new Set<string>()
+  const keyOf = (delta: TextDelta): string => (delta.type === 'input' ? `input ${delta.id}` : delta.type)
+  const emitText = (of: TextDelta, delta: string): void => {
+    if (delta !== '') emit({ ...of, delta })
   }
-  const end = (): void => {
-    for (const [type, pieces] of open) emitText(type, pieces.end())
-    open.clear()
+  const end = (which: (type: TextDelta['type']) => boolean): void => {
+    for (const [key, { last, pieces }] of open) {
+      if (!which(last.type)) continue
+      open.delete(key)
+      emitText(last, pieces.end())
+    }
   }
   return {
     push(delta) {
       if (delta.type === 'call') {
-        end()
+        end((type) => type !== 'input')
+        if (delta.provider || showsInput(delta.name)) shown.add(delta.id)
         return emit({ ...delta, name: redact.text(delta.name) })
       }
-      let redactor = open.get(delta.type)
-      if (!redactor) open.set(delta.type, (redactor = redact.stream()))
-      emitText(delta.type, redactor.push(delta.delta))
+      if (delta.type === 'input' && !shown.has(delta.id)) return
+      const key = keyOf(delta)
+      const { pieces = redact.stream(), carry = '' } = open.get(key) ?? {}
+      const text = carry + delta.delta
+      const cutAt = delta.type === 'input' && redact.active ? unreadableEscape.exec(text)?.index : undefined
+      // A backslash at the end may begin such an escape.
+      const isCut = cutAt !== undefined && cutAt < text.length - 1
+      const held = cutAt !== undefined && !isCut ? '\\' : ''
+      open.set(key, { last: delta, pieces, carry: held })
+      emitText(delta, pieces.push(cutAt === undefined ? text : text.slice(0, cutAt)))
+      if (!isCut) return
+      open.delete(key) // with what the redactor holds back
+      shown.delete((delta as Extract<TextDelta, { type: 'input' }>).id)
     },
-    end,
+    end: () => end(() => true),
   }
 }
 
@@ -172,6 +209,8 @@ function normalizeAnswer(answer: ModelAnswer, step: number): ModelAnswer {
   let calls = 0
   const parts = (answer.parts as AssistantPart[]).map((part): AssistantPart => {
     const meta = part.meta === undefined ? {} : { meta: toRecordedForm(part.meta) }
+    if (part.type === 'provider_call' || part.type === 'provider_result' || part.type === 'source')
+      return normalizeProviderPart(part)
     if (part.type !== 'call')
       return { type: part.type === 'reasoning' ? 'reasoning' : 'text', text: part.text.toWellFormed(), ...meta }
     calls++
@@ -194,7 +233,30 @@ function normalizeAnswer(answer: ModelAnswer, step: number): ModelAnswer {
   }
 }
 
-const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>(['stop', 'calls', 'length', 'filter', 'other'])
+type ProviderPart = Extract<AssistantPart, { type: 'provider_call' | 'provider_result' | 'source' }>
+
+/** A JSON copy. What a provider's tool returned may hold a lone surrogate, which the record cannot hold. */
+function normalizeProviderPart(given: ProviderPart): AssistantPart {
+  const part = JSON.parse(JSON.stringify(given), (_, value: unknown) =>
+    typeof value === 'string' ? value.toWellFormed() : value,
+  ) as ProviderPart
+  if (part.type === 'source') return { ...part, id: textOr(part.id, 'source') }
+  const of = { name: textOr(part.name, 'unnamed'), provider: textOr(part.provider, 'unknown') }
+  if (part.type === 'provider_result')
+    return { ...part, ...of, callId: textOr(part.callId, ''), output: part.output ?? null }
+  return { ...part, ...of, id: textOr(part.id, ''), input: textOr(part.input, '{}') }
+}
+
+const textOr = (value: unknown, other: string): string => (typeof value === 'string' ? value : other)
+
+const finishReasons: ReadonlySet<unknown> = new Set<FinishReason>([
+  'stop',
+  'calls',
+  'length',
+  'filter',
+  'paused',
+  'other',
+])
 
 /** A call cut off before its first argument character would read as "no arguments" and run; '{' makes it invalid. */
 function breakTruncatedCall(parts: readonly AssistantPart[]): readonly AssistantPart[] {

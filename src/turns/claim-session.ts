@@ -49,12 +49,17 @@ export async function claimSession(
 ): Promise<ClaimedSession | null> {
   const { store, ids } = host
   const { uid, position } = execution.request
+  let isAnnounced = false
+  let wasAnnounced = execution.generation > 1
   for (;;) {
     const { row, revision } = await readHead(store, position)
     if (row?.turn === uid) return { head: row, resumed: true }
     if (execution.stopped || stop.outcome) return null
     const earlier = queue.firstBefore(execution.request) ?? (await findEarlierTurn(host, execution, row))
     if (earlier) {
+      // A turn that starts by itself does not end the open one, which reads the notices anyway.
+      if (!isWoken(position.id) && !isAnnounced) await announceTurn(host, execution)
+      isAnnounced = wasAnnounced = true
       await waitForTurn(execution, host, earlier, stop)
       continue
     }
@@ -70,6 +75,7 @@ export async function claimSession(
       ],
       documents: [
         { ...name, value: JSON.stringify(claimed) },
+        ...(wasAnnounced ? [queuedRowRemoval(execution)] : []),
         ...(host.wakes.maxConsecutive > 0 ? lastTurnRows(execution) : []),
       ],
       events: [],
@@ -85,6 +91,22 @@ export async function claimSession(
     }
   }
 }
+
+/** Records that the turn waits, and notifies the open turn, which ends if it only waits for people or the outside. */
+async function announceTurn({ store, messageWatcher }: TurnHost, { request, attached }: Execution): Promise<void> {
+  const { uid, position } = request
+  const committed = await store.commit({
+    guards: attached.fence(),
+    documents: [collections.turnQueued.write(true, position, uid)],
+    events: [],
+  })
+  if (!committed.ok) await attached.flush() // another execution holds the turn; the flush reports it
+  messageWatcher.notify(position)
+}
+
+/** Removes the row that announceTurn() wrote, in this or an earlier execution. */
+export const queuedRowRemoval = ({ request: { uid, position } }: Execution): DocumentWrite =>
+  collections.turnQueued.remove(position, uid)
 
 /** The open turn, else the earliest unsettled turn requested before this one. */
 async function findEarlierTurn(
@@ -141,7 +163,8 @@ function waitForTurn(
 function lastTurnRows({ request, options }: Execution): readonly DocumentWrite[] {
   const { position, principal, tool, uid } = request
   if (isWoken(position.id)) return []
-  const withoutMessage: TurnRequest = { ...(decode(request.input) as unknown as TurnRequest), message: null }
+  const { toolChoice: _choice, output: _output, ...asked } = decode(request.input) as unknown as TurnRequest
+  const withoutMessage: TurnRequest = { ...asked, message: null }
   const sealed = isSealedUid(uid) ? { sealed: true } : {}
   const stored = {
     principal,

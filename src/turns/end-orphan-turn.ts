@@ -42,7 +42,12 @@ export async function endOrphanTurn(host: TurnHost, uid: string, reason: CancelR
       progress: { ...progressOf(call), state: 'settled', outcome: encode(outcome), settledAt: at },
       release: true,
     },
-    documents: [...freedHead, ...(await lostTurnUsage(store, position, uid)), ...host.wakes.rows(position, uid)],
+    documents: [
+      ...freedHead,
+      collections.turnQueued.remove(position, uid),
+      ...(await lostTurnUsage(store, position, uid)),
+      ...host.wakes.rows(position, uid),
+    ],
     events: [eventOf({ tenant, session, call: uid }, 'call.settled', at, { status: 'cancelled', attempts: attempt })],
   })
   if (committed.ok) await stopCalls(host, position, position.id, reason)

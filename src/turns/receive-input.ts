@@ -10,7 +10,8 @@ import { deliverNotice } from './conversation/deliver-notice.ts'
 import { callsOnRecord, repairResults } from './conversation/repair-missing-results.ts'
 import { userMessageParts } from './conversation/user-message.ts'
 import type { TurnRun } from './running-turn.ts'
-import { nothingToAnswer, tooManyAnswers } from './turn-failures.ts'
+import { nothingToAnswer, outputInvalid, tooManyAnswers } from './turn-failures.ts'
+import { outputNotice, readOutput } from './turn-output.ts'
 
 /** Appends the user's message and pending input. Returns a failure if the turn's frame no longer exists. */
 export async function beginTurn(run: TurnRun): Promise<Outcome | null> {
@@ -35,8 +36,16 @@ export async function endIfAnswered(run: TurnRun): Promise<Outcome | null> {
   if (last?.message.role !== 'assistant' || callsIn(last.message).length > 0) return null
   // At a limit, a message that arrived with the last answer is left to the next turn.
   const mayContinue = run.step < run.limits.steps && !run.overCost
+  if (mayContinue && last.finish === 'paused') return null
   if (mayContinue && (await hasNewUserMessage(run.host, run.execution.request.position))) return null
-  return run.success('answer', null)
+  const { output: schema } = run.request
+  if (!schema) return run.success('answer', null)
+  const output = readOutput(last, schema)
+  if ('value' in output) return run.success('answer', null, output.value)
+  const invalidOutput = run.invalidOutputs + 1
+  if (!mayContinue || invalidOutput >= run.limits.invalid) return outputInvalid(output.problem)
+  run.append(outputNotice(schema, output.problem), [], { invalidOutput })
+  return null
 }
 
 export const checkLimits = (run: TurnRun): Outcome | null =>
@@ -46,7 +55,7 @@ export const checkLimits = (run: TurnRun): Outcome | null =>
 export async function receiveInput(run: TurnRun): Promise<Outcome | null> {
   // beginTurn has already appended it for the first answer.
   if (run.step > 0) await appendArrivals(run, false)
-  if ((run.history.forModel().at(-1)?.role ?? 'assistant') !== 'assistant') return null
+  if ((run.history.forModel().at(-1)?.role ?? 'assistant') !== 'assistant' || run.last?.finish === 'paused') return null
   // Another turn has read the input this one was woken for.
   return isWoken(run.id) ? run.success('answer', null) : nothingToAnswer()
 }

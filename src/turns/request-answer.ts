@@ -3,11 +3,13 @@
 
 import type { Outcome } from '../core/outcome.ts'
 import type { AssistantMessage } from '../models/message.ts'
-import { costOf, type Model, ModelFailure } from '../models/model.ts'
+import { costOf, type Model, ModelFailure, type ModelRequest, type ToolChoice } from '../models/model.ts'
 import { askModel } from './ask-model.ts'
 import { compact, historyLimit } from './conversation/compaction.ts'
 import { type MessageRecord, tokensIn } from './conversation/history.ts'
+import { mayShowPartialInput } from './conversation/mask-message.ts'
 import type { TurnRun } from './running-turn.ts'
+import { noToolToCall } from './turn-failures.ts'
 import { toolTokens } from './turn-tools.ts'
 import { stepKeys } from '../store/journal-keys.ts'
 
@@ -26,7 +28,9 @@ export async function fitHistory(run: TurnRun): Promise<Outcome | null> {
 }
 
 export async function requestAnswer(run: TurnRun): Promise<Outcome | null> {
-  const { model } = run
+  const { model, toolChoice } = run
+  const unavailable = await missingTool(run, toolChoice)
+  if (unavailable) return unavailable
   for (;;) {
     // The summary may have used up the cost limit.
     if (run.overCost) return run.overCost
@@ -40,22 +44,36 @@ export async function requestAnswer(run: TurnRun): Promise<Outcome | null> {
   }
 }
 
+/** The failure of a turn whose model must call a tool that it does not have; providers reject such a request. */
+async function missingTool({ tools, frame }: TurnRun, choice: ToolChoice): Promise<Outcome | null> {
+  if (choice === 'auto' || choice === 'none') return null
+  const names = (await tools.forModel(frame.tools, choice)).map(({ name }) => name)
+  const { providerTools = [] } = frame.settings
+  if (choice === 'required') return names.length + providerTools.length === 0 ? noToolToCall(null) : null
+  return names.includes(choice.tool) ? null : noToolToCall(choice.tool)
+}
+
 /** Requests one answer and records it with its message in one step. */
 async function recordAnswer(run: TurnRun, model: Model): Promise<void> {
   const { execution, host, history, frame, id, mayRetract } = run
   const step = run.step + 1
-  const request = {
+  const { toolChoice } = run
+  const request: ModelRequest = {
     instructions: run.instructions,
     settings: frame.settings,
     parallel: frame.parallel,
     messages: history.forModel(),
-    tools: await run.tools.forModel(frame.tools),
+    tools: await run.tools.forModel(frame.tools, toolChoice),
+    toolChoice,
+    output: run.request.output ?? null,
   }
   run.mayRetract = false
   let added: MessageRecord | null = null
   await execution.runStep({ key: stepKeys.model(step), input: null, once: false }, async () => {
-    const { signal } = run.stop
-    const { parts, finish, usage } = await askModel(host, execution, model, { request, step, signal, mayRetract })
+    const { set } = run.tools.forFrame(frame.tools)
+    const showsInput = (tool: string): boolean => mayShowPartialInput(tool, set)
+    const ask = { request, step, signal: run.stop.signal, showsInput, mayRetract }
+    const { parts, finish, usage } = await askModel(host, execution, model, ask)
     const message: AssistantMessage = { role: 'assistant', parts }
     const cost = costOf(usage, model.price)
     const { record, row } = run.nextMessage(message, { step, usage: { ...usage, cost }, model: model.name, finish })

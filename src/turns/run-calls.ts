@@ -1,5 +1,6 @@
-// Runs the calls of one model answer as a batch, with exactly one result per call. If the user sends a message while
-// calls wait for people or external systems, the turn continues with placeholders; the results are delivered later.
+// Runs the calls of one model answer as a batch, with exactly one result per call. If calls only wait for people or
+// external systems, the turn does not wait with them: when the user sends a message it continues with placeholders, and
+// when another turn wants the session it ends with them. The results are delivered later.
 
 import type { NewCall, Execution } from '../engine/engine.ts'
 import type { CallPosition } from '../store/records/call-record.ts'
@@ -13,7 +14,7 @@ import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts
 import type { Batch } from '../sessions/collect-outcomes.ts'
 import type { DocumentWrite } from '../store/store.ts'
 import type { Toolset } from '../tools/toolset.ts'
-import { hasNewUserMessage } from './conversation/arrived-messages.ts'
+import { findInterruption } from './conversation/arrived-messages.ts'
 import type { TurnHost } from './ports.ts'
 import { collections } from '../store/collections.ts'
 
@@ -25,6 +26,8 @@ export interface CallsResult {
   readonly control: Control | null
   /** Ids of later calls whose control result was ignored. */
   readonly unheard: readonly string[]
+  /** Calls wait, and another turn wants the session: this turn ends. */
+  readonly handedOver: boolean
   /** All calls were invalid. */
   readonly invalid: boolean
   /** Names of tools called with invalid arguments. */
@@ -61,6 +64,7 @@ type Answer = CallOutcome | OpenCall
 interface CallAnswer {
   readonly answer: Answer
   readonly position: CallPosition
+  readonly handedOver: boolean
 }
 
 async function runSequentially(
@@ -75,8 +79,8 @@ async function runSequentially(
       ...(await runBatch(host, execution, of, [call], stepBatch(execution.request.position.id, of.step, order))),
     )
     // A call that aborts the turn prevents the next one, as in a batch.
-    const { answer } = answers.at(-1) as CallAnswer
-    if (!isOpen(answer) && abortsTurn(answer)) break
+    const { answer, handedOver } = answers.at(-1) as CallAnswer
+    if (handedOver || (!isOpen(answer) && abortsTurn(answer))) break
   }
   return answers
 }
@@ -117,8 +121,12 @@ async function runBatch(
     ...(backgroundMs === null ? {} : { backgroundMs }),
   })
   // No slot is held while the calls run: they are recorded, and a worker that resumes the turn joins them.
-  const answers = await execution.idleWhile(() => waitForBatch(host, execution, started))
-  return answers.map((answer, order) => ({ answer, position: (started.requests[order] as NewCall).position }))
+  const { answers, handedOver } = await execution.idleWhile(() => waitForBatch(host, execution, started))
+  return answers.map((answer, order) => ({
+    answer,
+    position: (started.requests[order] as NewCall).position,
+    handedOver,
+  }))
 }
 
 /** Coalesces concurrent requests into one load that starts after all of them were made. */
@@ -131,13 +139,18 @@ function coalesced(load: () => Promise<void>): () => Promise<void> {
     }))
 }
 
-/** All outcomes, or the current state once the user sends a message and every open call waits. */
-async function waitForBatch(host: TurnHost, execution: Execution, batch: Batch): Promise<Answer[]> {
+interface BatchState {
+  readonly answers: readonly Answer[]
+  readonly handedOver: boolean
+}
+
+/** All outcomes, or the current state once something interrupts the turn and every open call waits. */
+async function waitForBatch(host: TurnHost, execution: Execution, batch: Batch): Promise<BatchState> {
   let removeListeners = (): void => {}
-  const message = new Promise<'message'>((resolve, reject) => {
+  const interrupted = new Promise<'interrupted'>((resolve, reject) => {
     const offStop = execution.onStop((why) => 'over' in why && reject(why.over))
     const check = (): void =>
-      void hasNewUserMessage(host, execution.request.position).then((isNew) => isNew && resolve('message'), reject)
+      void findInterruption(host, execution.request).then((found) => found && resolve('interrupted'), reject)
     const offMessage = host.messageWatcher.listen(execution.request.position, check)
     removeListeners = () => {
       offStop()
@@ -145,10 +158,16 @@ async function waitForBatch(host: TurnHost, execution: Execution, batch: Batch):
     }
     check()
   })
-  message.catch(() => {})
+  interrupted.catch(() => {})
   try {
-    const first = await Promise.race([batch.outcomes, message])
-    return first === 'message' ? await host.records.waitUntil(batch, 'waiting') : first
+    const first = await Promise.race([batch.outcomes, interrupted])
+    if (first !== 'interrupted') return { answers: first, handedOver: false }
+    const answers = await host.records.waitUntil(batch, 'waiting')
+    if (!answers.some(isOpen)) return { answers, handedOver: false }
+    // What interrupted the turn may be gone by now: the later turn was cancelled while a call was still busy.
+    const interruption = await findInterruption(host, execution.request)
+    if (interruption === null) return await waitForBatch(host, execution, batch)
+    return { answers, handedOver: interruption === 'turn' }
   } finally {
     removeListeners()
   }
@@ -171,6 +190,7 @@ function collectResults(answers: readonly CallAnswer[], calls: readonly CallPart
     ),
     control: first?.control ?? null,
     unheard: others.map(({ id }) => id),
+    handedOver: answers.some(({ handedOver }) => handedOver),
     invalid: answers.length > 0 && answers.every(({ answer }) => isInvalidCall(answer)),
     invalidArguments: answers.flatMap(({ answer }) => (hasInvalidArguments(answer) ? answer.name : [])),
   }
@@ -189,8 +209,8 @@ export const owedRow =
 
 function notRun(answers: readonly CallAnswer[]): Pick<ResultPart, 'status' | 'parts'> {
   const textPart = (text: string): ResultPart['parts'] => [{ type: 'text', text }]
-  const last = answers.at(-1)?.answer
-  if (last && !isOpen(last) && abortsTurn(last))
+  const { answer: last, handedOver } = answers.at(-1) ?? {}
+  if (handedOver || (last && !isOpen(last) && abortsTurn(last)))
     return {
       status: 'cancelled',
       parts: textPart('[Tool execution cancelled]\nThe turn was ended before it; it was not started'),

@@ -8,6 +8,9 @@ import { type CallsResult, runCalls } from './run-calls.ts'
 import type { TurnRun } from './running-turn.ts'
 import { tooManyInvalidCalls } from './turn-failures.ts'
 
+/** With toolChoice 'none' the calls of a model that makes some all the same are refused. */
+const noTools: readonly string[] = []
+
 export async function runLastCalls(run: TurnRun): Promise<Outcome | null> {
   const { last, frame, tools } = run
   if (last?.message.role === 'tool' && last.control !== undefined) return applyControl(run, last.control as Control)
@@ -16,7 +19,7 @@ export async function runLastCalls(run: TurnRun): Promise<Outcome | null> {
   const result = await runCalls(run.host, run.execution, {
     step: last.step,
     calls,
-    tools: tools.forFrame(frame.tools).set,
+    tools: tools.forFrame(run.request.toolChoice === 'none' ? noTools : frame.tools).set,
     within: tools.restrictedTo(frame.tools),
     parallel: frame.parallel,
     frame: frame.name,
@@ -26,6 +29,7 @@ export async function runLastCalls(run: TurnRun): Promise<Outcome | null> {
   appendResults(run, result)
   if (run.stop.outcome) return run.stop.outcome
   if (result.control) return applyControl(run, result.control)
+  if (result.handedOver) return run.success('handed_over', null)
   const { consecutiveInvalid } = run
   return consecutiveInvalid < run.limits.invalid ? null : tooManyInvalidCalls(consecutiveInvalid)
 }

@@ -4,11 +4,11 @@
 import type { Execution } from '../engine/engine.ts'
 import type { HeadRow } from '../store/records/conversation.ts'
 import type { Outcome } from '../core/outcome.ts'
-import { decode, type Json } from '../core/tool-value.ts'
+import { decode, defined, type Json } from '../core/tool-value.ts'
 import { type UsageByModel, chargeModel, totalUsage } from '../models/cost-ledger.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
 import { type Message, textIn } from '../models/message.ts'
-import { type Model, ModelFailure } from '../models/model.ts'
+import { type Model, ModelFailure, type ToolChoice } from '../models/model.ts'
 import type { TurnUsage, TurnValue } from '../models/turn-interface.ts'
 import type { DocumentWrite } from '../store/store.ts'
 import { frameNameOf, type History, type MessageRecord } from './conversation/history.ts'
@@ -76,6 +76,15 @@ export class TurnRun {
     return this.#frame
   }
 
+  /** What the turn allows or requires for the next answer. A required call is required once. */
+  get toolChoice(): ToolChoice {
+    const { toolChoice = 'auto' } = this.request
+    if (this.step > 0 && toolChoice !== 'none') return 'auto'
+    if (typeof toolChoice === 'string') return toolChoice
+    const { set } = this.tools.forFrame(this.#frame.tools)
+    return { tool: set.get(toolChoice.tool)?.name ?? toolChoice.tool } // it may be given by its id
+  }
+
   get model(): Model {
     return resolveModel(this.#frame.model, this.host)
   }
@@ -96,6 +105,11 @@ export class TurnRun {
   /** Consecutive answers whose calls were all invalid. */
   get consecutiveInvalid(): number {
     return this.history.lastOf(this.id, 'tool')?.invalid ?? 0
+  }
+
+  /** How many answers did not match the requested output. */
+  get invalidOutputs(): number {
+    return this.history.ofTurn(this.id).findLast((each) => each.invalidOutput !== undefined)?.invalidOutput ?? 0
   }
 
   /** True if the model has the tool that reads the rest of a truncated result. */
@@ -168,12 +182,14 @@ export class TurnRun {
       this.execution.attached.writeDocuments(usageRow(position, uid, { models: this.#account, tool: null }))
   }
 
-  success(end: TurnValue['end'], value: Json): Outcome {
+  /** `output`: the last answer in the form that the turn requested. */
+  success(end: TurnValue['end'], value: Json, output?: Json): Outcome {
     const answer = this.history.lastOf(this.id, 'assistant')
     const text = answer?.message.role === 'assistant' ? textIn(answer.message.parts) : ''
     const { times: _, ...usage } = totalUsage(this.#account)
-    const turnValue: TurnValue = { end, text, value, steps: this.step, usage, finish: answer?.finish ?? 'other' }
-    return { status: 'success', value: turnValue as unknown as Json }
+    const finish = answer?.finish ?? 'other'
+    const turnValue: Omit<TurnValue, 'output'> = { end, text, value, steps: this.step, usage, finish }
+    return { status: 'success', value: { ...turnValue, ...defined({ output }) } as unknown as Json }
   }
 
   /** The outcome if the model or the compaction function failed; other errors are rethrown. */

@@ -26,6 +26,8 @@ export async function complete(
     instructions: instructions ?? null,
     messages: [{ role: 'user', parts: [{ type: 'text', text: host.redact.text(prompt.toWellFormed()) }] }],
     tools: [],
+    toolChoice: 'auto',
+    output: null,
     parallel: true,
     settings: defined({ maxOutputTokens, temperature }),
   }

@@ -12,7 +12,10 @@ import type { StartTurn, Turn, TurnOutcome, TurnValue } from '../models/turn-int
 import { inheritedOptions, type Caller } from '../sessions/build-call-request.ts'
 import { Cancel } from '../sessions/collect-outcomes.ts'
 import { callRecorded } from '../sessions/run-handle.ts'
+import type { CompiledSchema } from '../tools/schema.ts'
 import type { TurnHost } from './ports.ts'
+import { turnStreams } from './streams/turn-streams.ts'
+import { withOutput } from './turn-output.ts'
 import { parseTurn, messageRow, turnHash, type TurnRequest } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
 import { turnBatch } from '../store/journal-keys.ts'
@@ -23,7 +26,7 @@ export function startTurn(
   input: StartTurn,
   first?: () => Promise<void> | undefined,
 ): Turn {
-  const { request, model, content } = parseTurn(input, host, host.sizes.arguments)
+  const { request, model, content, output } = parseTurn(input, host, host.sizes.arguments)
   const id = input.id ?? `turn_${host.ids.next()}`
   if (isWoken(id))
     throw new PawlError(
@@ -42,7 +45,7 @@ export function startTurn(
     line: null,
     ...(host.seal.all ? { sealed: true } : {}),
   }
-  return turnHandle(host, newCall, input.signal, first)
+  return turnHandle(host, newCall, { signal: input.signal, output }, first)
 }
 
 /**
@@ -64,7 +67,11 @@ export async function resumeTurn(
   if (encode(message) !== encode(messageRow(turn, host, host.sizes.arguments))) throw turnConflict(turn.id)
   const { position, principal, tool, input, hash } = record
   const options = record.options === null ? null : parseCallOptions(record.options)
-  return turnHandle(host, { position, principal, tool, input, hash, options, line: null }, turn.signal)
+  return turnHandle(
+    host,
+    { position, principal, tool, input, hash, options, line: null },
+    { signal: turn.signal, output: null },
+  )
 }
 
 const turnPosition = ({ tenant, session }: Caller, id: string): CallPosition => ({
@@ -75,10 +82,14 @@ const turnPosition = ({ tenant, session }: Caller, id: string): CallPosition => 
   occurrence: 0,
 })
 
-function turnHandle(
+/** The handle of a turn: starts it, or joins it if it is recorded. */
+export function turnHandle(
   host: TurnHost,
   newCall: NewCall,
-  signal: AbortSignal | undefined,
+  {
+    signal,
+    output = null,
+  }: { readonly signal?: AbortSignal | undefined; readonly output?: CompiledSchema | null } = {},
   first: () => Promise<void> | undefined = () => undefined,
 ): Turn {
   const { id } = newCall.position
@@ -86,19 +97,25 @@ function turnHandle(
   const outcome = started.then(async ({ settled }): Promise<TurnOutcome> => {
     const { outcome: ended } = await settled
     await host.knownSecrets.refresh(newCall.position) // an agent on another worker may have set a secret
-    return { ...(redactMessages(ended, host.redact) as unknown as Outcome<TurnValue>), turn: id }
+    const shown = await withOutput(ended as unknown as Outcome<TurnValue>, output)
+    return { ...(redactMessages(shown as Outcome, host.redact) as unknown as Outcome<TurnValue>), turn: id }
   })
   const cancel = async (reason: string, by?: string): Promise<boolean> =>
     host.engine.cancel((await started).uid, new Cancel(reason, by))
   outcome.catch(() => {}) // prevents an unhandled rejection if the caller does not await it
   cancelOnAbort(signal, outcome, cancel)
   let accepted: Promise<void> | undefined
+  const streams = turnStreams(host, newCall.position, started)
   return {
     id,
     outcome,
     get accepted() {
       return (accepted ??= started.then(() => callRecorded(host.engine, newCall.position)))
     },
+    get textStream() {
+      return streams.textStream
+    },
+    uiMessageStream: (options) => streams.uiMessageStream(options),
     cancel: (reason = 'The turn was cancelled', by) => cancel(reason, by),
   }
 }

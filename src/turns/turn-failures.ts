@@ -24,6 +24,25 @@ export const noSuchFrame = (name: string): Outcome =>
     message: `The turn cannot switch to the frame '${name}', which does not exist.`,
   })
 
+export const noToolToCall = (name: string | null): Outcome =>
+  failure({
+    class: 'unavailable',
+    code: 'tool_unavailable',
+    message:
+      name === null
+        ? '`toolChoice` of the turn requires a call, but the model has no tools.'
+        : `\`toolChoice\` of the turn requires a call of '${name}', which the model does not have.`,
+  })
+
+/** `problems`: what is wrong with the last answer. */
+export const outputInvalid = (problems: string): Outcome =>
+  failure({
+    class: 'external',
+    code: 'output_invalid',
+    message: `The answer of the model does not match the \`output\` schema of the turn:\n${problems}`,
+    retry: { when: 'safe' },
+  })
+
 export const nothingToAnswer = (): Outcome =>
   failure({
     class: 'invalid_request',

@@ -8,7 +8,7 @@ import { isStoreOrLeaseLost, PawlError } from '../core/errors.ts'
 import { failure, type Outcome } from '../core/outcome.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import { decode, encode } from '../core/tool-value.ts'
-import { claimSession, type ClaimedSession, TurnQueue } from './claim-session.ts'
+import { claimSession, type ClaimedSession, queuedRowRemoval, TurnQueue } from './claim-session.ts'
 import { HistoryCache } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
 import { beginTurn, checkLimits, endIfAnswered, receiveInput } from './receive-input.ts'
@@ -74,13 +74,16 @@ async function driveTurn(
 ): Promise<ToSettle> {
   if (execution.deaths >= host.poisonAfter) return settlePoisoned(execution, host) // too many workers died running it
   await execution.awaitTrial(host.poisonAfter)
-  if (execution.lostWorker && execution.interrupted && execution.deaths > 0)
-    host.logger.warn('A turn continues after its worker died', logFieldsOf(execution))
+  if (execution.lostWorker && execution.interrupted && execution.interruptions > 0)
+    host.logger.warn('A turn continues after its worker died', logFieldsOf(execution, execution.interruptions))
   await execution.accept('null', JSON.stringify({ onCrash: 'rerun' }))
   const claimed = await claimSession(execution, host, queue, stop) // one turn at a time in a session
   if (!claimed) {
     execution.attached.deferToOutcome()
-    execution.attached.writeDocuments(...host.wakes.rows(execution.request.position, execution.request.uid))
+    execution.attached.writeDocuments(
+      queuedRowRemoval(execution),
+      ...host.wakes.rows(execution.request.position, execution.request.uid),
+    )
     return stop.settleBeforeStart()
   }
   const settle = await execution.begin({ durable: execution.claimed, slots: [] }, () =>
@@ -141,7 +144,7 @@ function freeSession({ attached, request }: Execution, { wakes }: TurnHost, { bo
   )
 }
 
-const logFieldsOf = ({ request: { uid, position }, deaths }: Execution) => ({
+const logFieldsOf = ({ request: { uid, position } }: Execution, deaths: number) => ({
   turn: position.id,
   session: position.session,
   call: uid,
@@ -150,8 +153,11 @@ const logFieldsOf = ({ request: { uid, position }, deaths }: Execution) => ({
 
 async function settlePoisoned(execution: Execution, { store, wakes, logger }: TurnHost): Promise<ToSettle> {
   const { deaths, request, attached } = execution
-  logger.error('Turn poisoned: too many workers died while running it. It will not run again', logFieldsOf(execution))
-  attached.writeDocuments(...(await lostTurnUsage(store, request.position, request.uid)))
+  logger.error(
+    'Turn poisoned: too many workers died while running it. It will not run again',
+    logFieldsOf(execution, deaths),
+  )
+  attached.writeDocuments(queuedRowRemoval(execution), ...(await lostTurnUsage(store, request.position, request.uid)))
   // A woken turn is not woken again: it would fail the same way.
   if (!isWoken(request.position.id)) attached.writeDocuments(...wakes.rows(request.position, request.uid))
   return {

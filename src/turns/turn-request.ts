@@ -2,17 +2,19 @@
 // turn.
 
 import { hash } from 'node:crypto'
-import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
+import { checkRequiredOptions, option, type OptionCheck, type OptionTable } from '../core/check-options.ts'
 import type { WordsRow } from '../store/records/conversation.ts'
 import { canonicalJson } from '../core/canonical-json.ts'
 import { milliseconds } from '../core/duration.ts'
 import { errorTable, PawlError } from '../core/errors.ts'
 import { defined, encode, type Json, toRecordedForm } from '../core/tool-value.ts'
 import type { CapabilityLimits } from '../sessions/define-capability.ts'
-import { checkModel, type Model, type ModelSettings } from '../models/model.ts'
+import { checkModel, type Model, type ModelSettings, type ProviderTool, type ToolChoice } from '../models/model.ts'
 import type { Frame, StartTurn, TurnLimits } from '../models/turn-interface.ts'
 import { parseUserMessage } from './conversation/user-message.ts'
+import type { CompiledSchema, JsonSchema } from '../tools/schema.ts'
 import type { TurnHost } from './ports.ts'
+import { compileOutput } from './turn-output.ts'
 
 /** A frame as recorded data. */
 export interface FrameTerms {
@@ -34,6 +36,9 @@ export interface TurnRequest {
   /** Cost limit; absent if not set. */
   readonly cost?: number
   readonly backgroundMs: number | null
+  /** Absent if not set, like every option that older records do not have. */
+  readonly toolChoice?: ToolChoice
+  readonly output?: JsonSchema
 }
 
 type TurnRegistry = Pick<TurnHost, 'sizes' | 'models' | 'frames'>
@@ -42,11 +47,33 @@ const reject = (why: string): never => {
   throw new PawlError('turn_invalid', `${why}.`)
 }
 
+const providerToolId: OptionCheck = {
+  expected: "the provider's id of a tool, such as 'anthropic.web_search_20250305'",
+  valid: (value) => typeof value === 'string' && /^[^.]+\../.test(value),
+}
+
+const settingsOptions = {
+  maxOutputTokens: option.wholeNumber(1),
+  temperature: option.finiteNumber,
+  topP: option.finiteNumber,
+  seed: option.finiteNumber,
+  stop: option.listOf(option.string),
+  reasoning: option.oneOf('none', 'minimal', 'low', 'medium', 'high'),
+  providerTools: option.listOf(
+    option.nested({
+      id: option.required(providerToolId),
+      name: option.required(option.nonEmptyString),
+      args: option.object,
+    } satisfies OptionTable<ProviderTool>),
+  ),
+  provider: option.object,
+} satisfies OptionTable<ModelSettings>
+
 /** Options that a frame and a turn share. */
 const sharedOptions = {
   instructions: option.wellFormedString,
   tools: option.listOf(option.string),
-  settings: option.object,
+  settings: option.nested(settingsOptions),
   parallel: option.boolean,
   model: option.anything,
 }
@@ -69,6 +96,11 @@ export const turnOptions = {
   } satisfies OptionTable<TurnLimits>),
   id: option.identifier,
   background: option.duration,
+  toolChoice: option.either(
+    option.oneOf('auto', 'none', 'required'),
+    option.nested({ tool: option.required(option.nonEmptyString) }),
+  ),
+  output: option.anything,
   signal: option.abortSignal,
 } satisfies OptionTable<StartTurn>
 
@@ -81,14 +113,20 @@ export interface ParsedTurn {
    * request a conflict. `request` is what runs.
    */
   readonly content: object
+  /** The schema of `output`; null if there is none. */
+  readonly output: CompiledSchema | null
 }
 
-export function parseTurn(input: StartTurn, registry: TurnRegistry, maxBytes: number): ParsedTurn {
+export const checkTurnOptions = (input: StartTurn): void =>
   checkRequiredOptions(input, turnOptions, 'turn()', 'turn_invalid')
-  const { background, limits = {} } = input
+
+export function parseTurn(input: StartTurn, registry: TurnRegistry, maxBytes: number): ParsedTurn {
+  checkTurnOptions(input)
+  const { background, limits = {}, toolChoice } = input
   const message = messageRow(input, registry, maxBytes)
   const { frame, model } = resolveFrame(input, registry)
   const limitTerms = parseLimits(limits)
+  const output = input.output === undefined ? null : compileOutput(input.output)
   if (limitTerms.cost !== undefined && !model.price)
     reject(`limits.cost is set, but the model '${model.name}' has no price`)
   const request = {
@@ -96,10 +134,14 @@ export function parseTurn(input: StartTurn, registry: TurnRegistry, maxBytes: nu
     frame,
     ...limitTerms,
     backgroundMs: background === undefined ? null : milliseconds(background, 'background'),
+    ...defined({ toolChoice, output: output?.json }),
   }
+  if (typeof toolChoice === 'object' && frame.tools?.includes(toolChoice.tool) === false)
+    reject(`\`toolChoice\` names '${toolChoice.tool.slice(0, 80)}', which is not among the \`tools\` of the turn`)
   return {
     model,
     request,
+    output,
     content: typeof input.frame === 'string' ? { ...request, frame: frameReference(input, model) } : request,
   }
 }

@@ -4,7 +4,7 @@
 import { asSentence, PawlError } from '../core/errors.ts'
 import type { Scope } from '../core/scope.ts'
 import { similarNames } from '../core/similar-names.ts'
-import type { ModelTool } from '../models/model.ts'
+import type { ModelTool, ToolChoice } from '../models/model.ts'
 import type { StartTurn } from '../models/turn-interface.ts'
 import { readOutputName } from '../tools/read-output-tool.ts'
 import type { Store, DocumentWrite } from '../store/store.ts'
@@ -13,6 +13,7 @@ import { anyInput, countOwnTools, deferredTools, toolSearchName, toolSearchTool 
 import { restrictToolset, type Toolset, withEntry } from '../tools/toolset.ts'
 import { tokensIn } from './conversation/history.ts'
 import type { TurnHost } from './ports.ts'
+import { checkTurnOptions } from './turn-request.ts'
 import { collections } from '../store/collections.ts'
 
 /**
@@ -20,10 +21,22 @@ import { collections } from '../store/collections.ts'
  * passes, and so does every name in a process without workers, which may have no tools.
  */
 export function checkToolNames({ registry, works }: TurnHost, { tenant, session }: Scope, turn: StartTurn): StartTurn {
-  if (!Array.isArray(turn?.tools) || !works || registry.away.length > 0) return turn
+  checkTurnOptions(turn)
+  if (!works || registry.away.length > 0) return turn
+  const { tools, toolChoice, settings } = turn
+  const named = [
+    ...(tools ?? []).map((name) => ['tools', name] as const),
+    ...(typeof toolChoice === 'object' ? [['toolChoice', toolChoice.tool] as const] : []),
+  ]
   const set = registry.toolsetFor(tenant, session)
-  for (const name of turn.tools as readonly unknown[]) {
-    if (typeof name !== 'string' || set.find(name) || set.findByKey(name)) continue
+  for (const { name } of settings?.providerTools ?? [])
+    if (set.find(name))
+      throw new PawlError(
+        'turn_invalid',
+        `\`settings.providerTools\` has the name '${name}', which a tool of the session has. Choose another name.`,
+      )
+  for (const [option, name] of named) {
+    if (set.find(name) || set.findByKey(name)) continue
     const similar = similarNames(name, set.offered)
     const hint =
       similar.length > 0
@@ -31,7 +44,7 @@ export function checkToolNames({ registry, works }: TurnHost, { tenant, session 
         : 'add it to the runtime or to the session'
     throw new PawlError(
       'turn_invalid',
-      asSentence(`\`tools\` of turn() names '${name.slice(0, 80)}', which the session does not have; ${hint}`),
+      asSentence(`\`${option}\` of turn() names '${name.slice(0, 80)}', which the session does not have; ${hint}`),
     )
   }
   return turn
@@ -152,11 +165,12 @@ export class TurnToolset {
     return this.forFrame(names).set.get(readOutputName) !== undefined
   }
 
-  /** Tool definitions for the model, with schemas of revealed tools. */
-  async forModel(names: readonly string[] | null): Promise<readonly ModelTool[]> {
+  /** Tool definitions for the model, with schemas of revealed tools and of the one that it must call. */
+  async forModel(names: readonly string[] | null, choice: ToolChoice): Promise<readonly ModelTool[]> {
     const tools = this.forFrame(names)
     const found = tools.deferred.size === 0 ? [] : await revealedTools(this.#host.store, this.#scope)
-    return modelTools(tools, new Set([...found, ...this.#revealedIds]))
+    const forced = typeof choice === 'object' ? tools.set.get(choice.tool)?.id : undefined
+    return modelTools(tools, new Set([...found, ...this.#revealedIds, ...(forced === undefined ? [] : [forced])]))
   }
 
   /** Reveals the schema of deferred tools that the model called with invalid arguments. */

@@ -12,6 +12,7 @@ import { agentTurn } from './agents/agent-turn.ts'
 import { MessageWatcher } from './conversation/message-watcher.ts'
 import { openMessages } from './conversation/session-messages.ts'
 import { endOrphanTurn } from './end-orphan-turn.ts'
+import { openTurnHandles } from './find-turns.ts'
 import type { TurnHost } from './ports.ts'
 import { complete } from './single-completion.ts'
 import { startTurn } from './start-turn.ts'
@@ -63,6 +64,7 @@ export function openTurns(parts: Omit<TurnHost, 'messageWatcher'>): Turns {
     },
     start: (caller, turn, first) => startTurn(host, caller, checkToolNames(host, caller, turn), first),
     messages: (of) => openMessages(host, of),
+    handles: (of) => openTurnHandles(host, of),
     usage: (of) => sessionUsage(store, of),
     close: () => host.messageWatcher.close(),
   }

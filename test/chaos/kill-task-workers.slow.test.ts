@@ -15,7 +15,7 @@ afterAll(() => server?.stop())
 
 test.for(alwaysTasks)(
   'TASK-2 TASK-3 TASK-4 TASK-6 TASK-10: tasks survive kills and stops ($on, $workers workers)',
-  { timeout: 180_000 },
+  { timeout: 400_000 },
   async (part) => {
     const { wrong, tasks, hits } = await runTaskPart(part, base, server)
     expect(wrong).toEqual([])

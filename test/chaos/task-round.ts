@@ -214,7 +214,8 @@ export const runTaskRound = (round: TaskRound): Promise<TaskReport> =>
       await Promise.all([starting(), chaos()])
       await pause(leaseMs * 3.1) // until the last stopped workers are awake
       // With a planted defect some tasks never end.
-      await allEnded(store, round.plant === undefined ? 60_000 : 15_000)
+      // Suspects run one at a time, each with a probation of 5 s or more, so a round with many deaths ends late.
+      await allEnded(store, round.plant === undefined ? 240_000 : 15_000)
     } finally {
       over = true
       await spoken

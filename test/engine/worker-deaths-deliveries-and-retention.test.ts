@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { createRuntime, type Tool, tool } from 'pawl'
+import { type Announce, createRuntime, type Tool, tool } from 'pawl'
 import { type ManualClock, manualClock } from 'pawl/testing'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Store } from '../../src/store/store.ts'
@@ -148,9 +148,9 @@ describe.each(['memory', 'sqlite'] as const)('worker deaths, deliveries and rete
       },
     )
     let key = ''
-    const announce = async (each: { session: string; key: string }): Promise<void> => {
+    const announce: Announce = async (each) => {
       if (each.session === 'bad') throw new Error('The line is down')
-      key = each.key
+      if (each.about === 'wait') key = each.key
     }
     const runtime = await start([ask], { announce })
     const run = runtime.session('good').run([{ id: 'a', name: 'ask' }])

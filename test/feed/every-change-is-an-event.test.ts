@@ -40,14 +40,26 @@ const changesNothing = [
   'runtime.inbox',
   'runtime.rules.list',
   'runtime.connections.list',
+  'runtime.links.sign',
+  'runtime.links.verify',
+  'runtime.tokens.verify',
+  'runtime.tokens.list',
   'runtime.explain',
+  'runtime.sessions.list',
+  'runtime.calls.get',
+  'runtime.cursor',
   'runtime.diagnostics',
   'runtime.events',
   'runtime.health',
   'runtime.close',
   'session.capabilities.list',
   'session.messages.list',
+  'session.turns.get',
+  'session.turns.open',
+  'session.turns.after',
+  'session.turns.uiMessages',
   'session.messages.waiting',
+  'session.redact',
   'session.usage',
   'session.recording',
   'session.pendingClientCalls',
@@ -134,6 +146,18 @@ const rows: Readonly<Record<string, Row>> = {
     before: ({ runtime }) =>
       runtime.connections.set({ provider: 'p', principal: 'u' }, { token: 't'.repeat(9), ...ada }),
     change: ({ runtime }) => runtime.connections.remove({ provider: 'p', principal: 'u' }),
+  },
+  'runtime.tokens.create': {
+    event: 'token.created',
+    change: ({ runtime }) => runtime.tokens.create({ name: 'ci', roles: ['viewer'] }),
+  },
+  'runtime.tokens.revoke': {
+    event: 'token.revoked',
+    before: ({ runtime }) => runtime.tokens.create({ name: 'ci', roles: ['viewer'] }),
+    async change({ runtime }) {
+      const [token] = await runtime.tokens.list()
+      await runtime.tokens.revoke(token?.id ?? '', ada)
+    },
   },
   'runtime.prune': {
     event: 'records.deleted',

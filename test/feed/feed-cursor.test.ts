@@ -75,4 +75,17 @@ onEachStore('the feed', (bench) => {
     expect((await closed).length).toBeLessThanOrEqual(5)
     expect(() => runtime.events({ after: 'x1' })).toThrow(expect.objectContaining({ code: 'cursor_invalid' }))
   })
+
+  test('FEED-1 FEED-2: a cursor ahead of the store is rejected, with and without live events', async () => {
+    const runtime = await bench.open([steps])
+    await ask(runtime, 's', 'a')
+    const { position } = (await take(runtime.events(), 5)).at(-1) as FeedEvent
+    const ahead = `p${position + 1}`
+    await expect(take(runtime.events({ after: ahead }), 1)).rejects.toMatchObject({ code: 'cursor_invalid' })
+    const live = runtime.session('s').events({ after: ahead, live: true })[Symbol.asyncIterator]()
+    await expect(live.next()).rejects.toMatchObject({ code: 'cursor_invalid' })
+    // It is a cursor as soon as there is such an event.
+    await ask(runtime, 's', 'b')
+    expect(await take(runtime.events({ after: ahead }), 4)).toHaveLength(4)
+  })
 })

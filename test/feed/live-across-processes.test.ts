@@ -13,46 +13,19 @@ import { type LiveTable, TableLiveChannel } from '../../src/store/live-channel.t
 import { sqliteLiveTable } from '../../src/store/sqlite/live-table.ts'
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { Store } from '../../src/store/store.ts'
+import { pushedModel } from '../kit/models/pushed-model.ts'
 import { seeded } from '../kit/seeded-random.ts'
 import { rerunTool } from '../kit/simple-tools.ts'
 import { freshDir, quiet } from '../kit/stores/fresh-store.ts'
 import { until } from '../kit/stores/all-stores.ts'
 import { serverForFile } from '../kit/stores/postgres-for-file.ts'
 
-const usage = { inputTokens: 1, outputTokens: 1, cachedTokens: 0, reasoningTokens: 0 }
 const secret = randomBytes(32)
 let databases = 0
 const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0).toReversed()) await close()
 })
-
-/** A model that streams what the test pushes. */
-function pushedModel(): { model: Model; push(...deltas: string[]): void; finish(): void; asked(): number } {
-  let told: (text: string) => void = () => {}
-  let done = (): void => {}
-  let text = ''
-  let asked = 0
-  const model: Model = {
-    name: 'm',
-    generate: (call) =>
-      new Promise((resolve) => {
-        asked++
-        text = ''
-        told = (delta) => {
-          text += delta
-          call.told({ type: 'text', delta })
-        }
-        done = () => resolve({ parts: [{ type: 'text', text }], finish: 'stop', usage })
-      }),
-  }
-  return {
-    model,
-    push: (...deltas) => deltas.forEach((delta) => told(delta)),
-    finish: () => done(),
-    asked: () => asked,
-  }
-}
 
 interface Reading {
   readonly seen: (FeedEvent | LiveEvent)[]
@@ -106,10 +79,10 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
       return store
     }
   }
-  async function split(model: Model): Promise<{ web: Runtime; worker: Runtime; another(): Promise<Runtime> }> {
+  async function split(...models: Model[]): Promise<{ web: Runtime; worker: Runtime; another(): Promise<Runtime> }> {
     const open = await database()
     const start = async (more: { worker?: false } = {}): Promise<Runtime> => {
-      const options = { models: [model], tools: [report], logger: quiet, keys: { secret }, ...more }
+      const options = { models, tools: [report], logger: quiet, keys: { secret }, ...more }
       const runtime = await createRuntime({ ...options, store: await open() })
       closers.push(() => runtime.close({ grace: 0 }))
       return runtime
@@ -143,6 +116,23 @@ describe.each(['sqlite', 'postgres'])('on %s', (kind) => {
     const types = reading.seen.map(({ type }) => type)
     expect(types.indexOf('message.added')).toBeLessThan(types.indexOf('turn.delta'))
     expect(types.lastIndexOf('turn.delta')).toBeLessThan(types.indexOf('turn.answered'))
+  })
+
+  test('FEED-2: a reader gets an answer that begins while the worker streams another one', async () => {
+    const [first, second] = [pushedModel(), pushedModel('second')]
+    const { web } = await split(first.model, second.model)
+    const [reading, other] = [readLive(web, 's'), readLive(web, 'other')]
+    const turn = web.session('s').turn({ model: 'm', message: 'Hi' })
+    await until(() => first.asked() === 1)
+    first.push('One')
+    await until(() => reading.text() === 'One')
+    // The worker knows the reader of this session already.
+    const otherTurn = web.session('other').turn({ model: 'second', message: 'Hi' })
+    await until(() => second.asked() === 1)
+    second.push('Two')
+    await until(() => other.text() === 'Two')
+    for (const { finish } of [first, second]) finish()
+    await Promise.all([turn.outcome, otherTurn.outcome])
   })
 
   test('FEED-2: a reader that joins in mid-answer gets the answer so far, then the rest', async () => {

@@ -33,6 +33,17 @@ export async function goesOn(recorded: Recorded, open: (clock: ManualClock) => P
     if (kept?.status !== 'success') throw new Error('The attachment is not there')
     expect([...(await of('settled').attachments.read((kept.value as { file: never }).file))]).toEqual([0, 1, 2, 255])
 
+    const sessions = await runtime.sessions.list()
+    expect(sessions).toEqual(
+      expect.arrayContaining(
+        Object.values(asks).map(({ tenant, session }) => expect.objectContaining({ tenant, session })),
+      ),
+    )
+    for (const { tenant, session, lastCallAt } of sessions) {
+      const calls = await runtime.session(session, { tenant }).calls.list({ limit: 1_000 })
+      expect(lastCallAt).toBe(Math.max(...calls.map(({ createdAt }) => createdAt)))
+    }
+
     // The feed repeats every recorded event in order, and each old cursor still works.
     const events: FeedEvent[] = []
     for await (const event of runtime.events({ internal: true }))

@@ -29,6 +29,14 @@ const plain = (value: unknown): Plain => value as Plain
 const given = (fields: object): Record<string, Plain> =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
 
+/** The handle of a turn adds `output: null` where none was requested. It is not recorded, so journals leave it out. */
+const shownReturn = (returned: unknown): unknown =>
+  returned === undefined
+    ? undefined
+    : JSON.parse(
+        JSON.stringify(returned, (key, value: unknown) => (key === 'output' && value === null ? undefined : value)),
+      )
+
 export function render(recording: Recording, returned: unknown): Journal {
   const calls: Rows = {}
   const documents: Rows = {}
@@ -65,7 +73,7 @@ export function render(recording: Recording, returned: unknown): Journal {
       ;(documents[documentKey(name)] ??= []).push(entry.answer === 'ok' ? row : { ...row, answer: entry.answer })
     }
   }
-  return named({ calls, documents, sessions, erasures, returned: plain(returned ?? null) }, recording)
+  return named({ calls, documents, sessions, erasures, returned: plain(shownReturn(returned) ?? null) }, recording)
 }
 
 /** The uid of the call that a change belongs to. */
@@ -103,7 +111,9 @@ function sessionOf({ documents = [], events, guards }: Change): string {
   return first ? `${first.tenant}/${first.session}` : '/'
 }
 
-const documentKey = ({ of, tenant, session, key }: DocumentName): string => `${of} ${tenant}/${session}/${key}`
+/** The key of a token is the hash of random bytes. */
+const documentKey = ({ of, tenant, session, key }: DocumentName): string =>
+  `${of} ${tenant}/${session}/${of === 'token' ? '<hash>' : key}`
 
 function renderChange(
   { change, answer }: Entry & { kind: 'change' },

@@ -20,8 +20,11 @@ const declared = (how: Erasure): string[] =>
     .map(({ of }) => of)
     .toSorted()
 
-/** Documents of the task `x`, whose call is gone, an expired rule, and an old event emitted to the session only. */
-const special = (session: string): Record<string, { key: string; value?: string }> => ({
+/**
+ * Documents of the task `x`, whose call is gone, an expired rule, an old event emitted to the session only, and an expired
+ * token, which is stored for the whole store.
+ */
+const special = (tenant: string, session: string): Record<string, { key: string; value?: string }> => ({
   task: { key: 'x', value: '{"kind":"tool","parent":null}' },
   'task-order': { key: `gone-${session}`, value: 'x' },
   'task-child': { key: 'x:y' },
@@ -30,6 +33,7 @@ const special = (session: string): Record<string, { key: string; value?: string 
   'task-event': { key: 'x:000000001' },
   rule: { key: `x-${session}`, value: '{"until":1}' },
   occurrence: { key: `x-${session}`, value: JSON.stringify({ only: session, at: 1 }) },
+  token: { key: `${tenant}-${session}`, value: JSON.stringify({ tenant, expiresAt: 1, revokedAt: null }) },
 })
 
 /** One document of every collection, each in the scope it declares. */
@@ -43,7 +47,13 @@ function documentsIn(tenant: string, session: string): DocumentWrite[] {
   const log = fileRows(scopes.session, filePath(logPath('x')), 'log', { at: 1, version: 'v' }).documents
   const plain = all
     .filter(({ of }) => log.every((row) => row.of !== of))
-    .map(({ of, terms }) => ({ of, ...scopes[terms.scope], key: `x-${session}`, value: '{}', ...special(session)[of] }))
+    .map(({ of, terms }) => ({
+      of,
+      ...scopes[terms.scope],
+      key: `x-${session}`,
+      value: '{}',
+      ...special(tenant, session)[of],
+    }))
   // Keyed by the id of the task.
   const ofTask = ['task-run', 'task-wake']
   return [...plain.map((row) => (ofTask.includes(row.of) ? { ...row, key: 'x' } : row)), ...log]

@@ -24,27 +24,43 @@ const rings: readonly { readonly name: string; readonly folders: readonly string
       'sessions',
       'turns',
       'maintenance',
+      'access',
       'toolbox',
     ],
   },
   { name: 'runtime', folders: ['runtime'] },
-  { name: 'doors', folders: ['index', 'adapters', 'testing'] },
+  { name: 'doors', folders: ['index', 'adapters', 'server', 'client', 'testing', 'cli'] },
 ]
+
+/** The demo of the CLI uses the doors that a program would. `migrate --check` reads the versions of a store. */
+const demoImports = /^src\/(?:adapters\/ai-sdk\/ai-sdk|testing\/testing|store\/schema-versions)\.ts$/
 
 /** Imports that a door may use besides the public entry and core. */
 const doorImports: Readonly<Record<string, (file: string) => boolean>> = {
-  adapters: (file) => file === 'src/tools/convert-tool-formats.ts',
+  adapters: (file) => ['src/tools/convert-tool-formats.ts', 'src/models/ui-message.ts'].includes(file),
+  cli: (file) => ['server', 'client'].includes(folderOf(file)) || demoImports.test(file),
+  client: (file) => file === 'src/server/endpoints.ts' || file === 'src/server/routes/routes.ts',
+  server: (file) => file === 'src/adapters/ai-sdk/ui-chat.ts' || file.startsWith('src/toolbox/web/'),
   testing: (file) => ['store', 'tools', 'models', 'engine'].includes(folderOf(file)),
 }
 
 /** npm packages and the folders that may use them. */
 const packages: Readonly<Record<string, readonly string[]>> = {
+  '@ai-sdk/openai-compatible': ['cli'],
+  '@bomb.sh/tab': ['cli'],
+  '@bomb.sh/tab/commander': ['cli'],
+  '@clack/prompts': ['cli'],
+  '@hono/node-server': ['server'],
+  '@hono/node-server/utils/response': ['server'],
   '@mdream/js': ['toolbox'],
   '@standard-schema/spec': ['tools'],
+  commander: ['cli'],
   croner: ['schedules'],
+  'eventsource-parser': ['client'],
   pg: ['store'],
   re2js: ['tools', 'policy'],
   tokenx: ['calls'],
+  zod: ['server', 'cli'],
 }
 
 /** Files that may use time, timers and randomness directly: the ports. */
@@ -79,7 +95,10 @@ function importsOf(file: string): Import[] {
   return found.map((match) => ({ from: file, to: (match[1] ?? match[2]) as string }))
 }
 
-const all = sources.flatMap(importsOf)
+/** Its imports are text of the file that `pawl init` writes. */
+const templates = 'src/cli/init-template.ts'
+
+const all = sources.filter((file) => file !== templates).flatMap(importsOf)
 const inner = all
   .filter(({ to }) => to.startsWith('.'))
   .map(({ from, to }) => ({ from, to: relative(root, resolve(root, dirname(from), to)) }))

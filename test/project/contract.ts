@@ -315,7 +315,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `\`ctx.emit(type, payload, {key?})\` in a task appends an event of a declared type with a schema and a meaning (terminal, wake); undeclared, blank or outside a task is refused; a replay key makes an append idempotent, a different payload under it is a conflict.`,
   },
   'TASK-8': {
-    state: { missing: 'HTTP' },
+    state: 'built',
     says: `start, await, list, get, signal, message, cancel, wait: for code, for the model (task tools) and over HTTP. The n-th signal of a name resolves the n-th wait for it; early signals keep.`,
   },
   'TASK-9': {
@@ -387,11 +387,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Usage and cost per call, turn, session, tool.`,
   },
   'SESS-12': {
-    state: 'not yet',
+    state: 'built',
     says: `A turn streams: \`textStream\`, a UI message stream in the AI SDK's protocol (text, reasoning, partial tool input, tool output, approvals and their decisions, resume after a reload), structured output by schema, \`toolChoice\`, provider-executed tools. Models of AI SDK 6 and 7.`,
   },
   'SESS-13': {
-    state: 'not yet',
+    state: 'built',
     says: `A new message never freezes behind a pending approval. If the open turn waits only for people or the outside, a new \`turn()\` ends it with \`end: 'handed_over'\`: its waiting calls get placeholder results, their outcomes arrive later as notices (and wake the session where waking is on), and the new turn takes the session with its own model, frame, tools and output. Otherwise the new turn queues (SESS-4). Both handles settle.`,
   },
   'BOX-1': {
@@ -423,11 +423,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Live events (deltas, progress, output) reach subscribers in every process that shares the store, in one order with the recorded ones, typed, bounded and expiring; who joins in mid-answer gets the answer so far. \`after: 'now'\` starts at the end. Turns have started, ended and failed events; call events carry the tool's name and the model's call id.`,
   },
   'DOOR-1': {
-    state: 'not yet',
+    state: 'built',
     says: `HTTP: routes as data, OpenAPI 3.1 from them, problem+json errors with stable codes, SSE with Last-Event-ID, idempotency keys, health, readiness, Prometheus metrics, a typed client. Scoped tokens; tenants never see each other (uniform 404). Loopback and a token by default; Host and Origin checked; bodies, rates and streams bounded; fuzzing never gives a 5xx.`,
   },
   'DOOR-2': {
-    state: 'not yet',
+    state: { missing: '`pawl mcp`' },
     says: `CLI: \`pawl serve | worker | call | tools | sessions | inbox | approve | deny | tasks | schedules | tail | export | mcp | migrate | doctor | demo\`; \`--json\`, exit codes, NO_COLOR, help with examples; progress where work is long.`,
   },
   'DOOR-3': {
@@ -435,15 +435,15 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `OpenTelemetry spans and metrics by the GenAI conventions, trace context stored with the call; logs structured; a trace links model call, tool call, step, task.`,
   },
   'DOOR-4': {
-    state: 'not yet',
+    state: 'built',
     says: `Export a session or call as JSONL and as one self-contained HTML page.`,
   },
   'DOOR-5': {
-    state: 'not yet',
+    state: 'built',
     says: `Webhooks out and decision links are signed, single-use, expiring and bound to the item; delivery is retried from the journal.`,
   },
   'DOOR-6': {
-    state: { missing: 'tests inside Hono, Express and Next.js' },
+    state: { missing: 'a test in a real Next.js application' },
     says: `Runs on Node 22.18 and newer, under bundlers, inside Hono, Express and Next.js; the package contains its docs.`,
   },
   'MCP-1': {

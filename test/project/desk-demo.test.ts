@@ -1,10 +1,10 @@
-// `npm start` as a user sees it: with and without input, with a real provider package, and the checker of the demo's
+// `pawl demo` as a user sees it: with and without input, with a real provider package, and the checker of the demo's
 // ledger.
 
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Accounts, pages, problems } from '../../examples/desk/ledger.ts'
+import { type Accounts, pages, problems } from '../../src/cli/demo/check-ledger.ts'
 import { chat, providerServer, type Reply } from '../kit/models/provider-server.ts'
 import { openaiProblems } from '../kit/models/provider-request-rules.ts'
 
@@ -19,12 +19,16 @@ interface Desk {
 
 function desk({ said = null, args = [], env = {} }: Desk): Promise<{ shown: string; code: number | null }> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, ['--conditions=@pawl/source', join(root, 'examples/desk/desk.ts'), ...args], {
-      cwd: root,
-      timeout: 170_000,
-      stdio: [said === null ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-      env: { ...process.env, OPENAI_API_KEY: '', NO_COLOR: '1', ...env },
-    })
+    const child = spawn(
+      process.execPath,
+      ['--conditions=@pawl/source', join(root, 'src/cli/main.ts'), 'demo', ...args],
+      {
+        cwd: root,
+        timeout: 170_000,
+        stdio: [said === null ? 'ignore' : 'pipe', 'pipe', 'pipe'],
+        env: { ...process.env, OPENAI_API_KEY: '', NO_COLOR: '1', ...env },
+      },
+    )
     let shown = ''
     for (const out of [child.stdout, child.stderr])
       out?.setEncoding('utf8').on('data', (text: string) => void (shown += text))
@@ -38,7 +42,7 @@ const overExport = /kill -9 \d+: a page is fetched and paid for[^\n]*\n[^\n]*ano
 const overRefund = /kill -9 \d+: the money has moved[^\n]*\n[^\n]*another process opens the same store/
 const times = (shown: string): string[] => shown.slice(shown.indexOf('in the ledger')).match(/\d+×(?= |$)/gm) ?? []
 
-test('SESS-1: npm start -- --yes survives two kills, and each effect happens once', { timeout: 180_000 }, async () => {
+test('SESS-1: pawl demo --yes survives two kills, and each effect happens once', { timeout: 180_000 }, async () => {
   const { shown, code } = await desk({ args: ['--yes'] })
   expect(shown).toContain('The warehouse is busy; retrying')
   expect(shown).toContain('Refund 42.00 € for order A1. Approve? [y/N] y')
@@ -65,7 +69,7 @@ test.for([
   { said: '', ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: true },
   { said: null, ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: true },
 ])(
-  'SESS-1 POL-3: npm start with the keyboard input $said',
+  'SESS-1 POL-3: pawl demo with the keyboard input $said',
   { timeout: 180_000 },
   async ({ said, ends, books, kills, nobody }) => {
     const { shown, code } = await desk({ said })
@@ -94,7 +98,7 @@ const model = (said: readonly Reply[]): ((body: { messages: { role: string }[] }
   )
 
 test(
-  'SESS-2: npm start with an API key survives a kill and finishes its background task',
+  'SESS-2: pawl demo with an API key survives a kill and finishes its background task',
   { timeout: 180_000 },
   async () => {
     const server = await providerServer(
@@ -132,7 +136,7 @@ test(
   },
 )
 
-test('npm start reports a failed turn and exits with 1', { timeout: 180_000 }, async () => {
+test('pawl demo reports a failed turn and exits with 1', { timeout: 180_000 }, async () => {
   const server = await providerServer(() => [], model([]))
   try {
     const { shown, code } = await desk({

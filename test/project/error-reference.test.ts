@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createRuntime, tool } from 'pawl'
 import { z } from 'zod'
-import type { ErrorRow } from '../../src/core/error-table-row.ts'
+import type { ErrorRow } from '../../src/core/error-rows/error-row.ts'
 import { errorTable, PawlError } from '../../src/core/errors.ts'
 
 const page = join(import.meta.dirname, '../../docs/reference/errors.md')

@@ -1,5 +1,5 @@
 // The guide shows code that runs: each code block of docs/guide is a region of a file in examples/guide, and each file
-// passes.
+// passes. docs/guide/chat.md also shows files of examples/web-*, which test/chat/recipes.test.ts runs.
 
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -10,6 +10,7 @@ const root = join(import.meta.dirname, '../..')
 const guide = join(root, 'docs/guide')
 const examples = join(root, 'examples/guide')
 const files = readdirSync(examples).filter((name) => name.endsWith('.ts'))
+const webFiles = ['web-chat/server.ts', 'web-chat/page.tsx', 'web-express/server.ts', 'web-next/app/api/chat/route.ts']
 const pages = readdirSync(guide).filter((name) => name.endsWith('.md'))
 
 function dedent(text: string): string {
@@ -26,9 +27,13 @@ function regionsOf(name: string): Map<string, string> {
 }
 
 const blocksOf = (page: string): string[] =>
-  [...readFileSync(join(guide, page), 'utf8').matchAll(/^```ts\n(.*?)\n```$/gms)].map(([, body]) => body as string)
+  [...readFileSync(join(guide, page), 'utf8').matchAll(/^```tsx?\n(.*?)\n```$/gms)].map(([, body]) => body as string)
 
-const regions = new Map(files.flatMap((name) => [...regionsOf(name)]))
+const wholeFile = (name: string): string => readFileSync(join(root, 'examples', name), 'utf8').trimEnd()
+const regions = new Map([
+  ...files.flatMap((name) => [...regionsOf(name)]),
+  ...webFiles.map((name) => [name, wholeFile(name)] as const),
+])
 const bodies = new Set(regions.values())
 
 describe('guide', () => {

@@ -149,6 +149,7 @@ test.for(sources)('TOOL-1 CALL-12: every export and option of $entry has a doc c
 /** Where users start: each shows its use. */
 const entryPoints = {
   pawl: ['tool', 'result', 'agent', 'createRuntime', 'duration', 'fromOpenAI', 'toOpenAI', 'fromAnthropic'],
+  'pawl/client': ['createClient'],
   'pawl/postgres': ['postgresStore'],
   'pawl/testing': ['scriptedModel', 'testRuntime', 'manualClock', 'replay', 'storeCases'],
   'pawl/ai-sdk': ['aiModel', 'fromAiSdk'],

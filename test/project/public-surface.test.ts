@@ -6,6 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import * as pawl from 'pawl'
+import * as client from 'pawl/client'
 import * as testing from 'pawl/testing'
 import { legalMoves } from '../../src/store/records/call-record.ts'
 import type { EventType } from '../../src/store/records/event.ts'
@@ -60,6 +61,8 @@ const eventWords: Readonly<Record<EventType, true>> = {
   'secret.changed': true,
   'connection.changed': true,
   'definition.changed': true,
+  'token.created': true,
+  'token.revoked': true,
   'records.deleted': true,
   'message.sent': true,
   'message.added': true,
@@ -96,6 +99,7 @@ test('pawl exports exactly the listed values', () => {
       "tool",
     ]
   `)
+  expect(Object.keys(client).toSorted()).toEqual(['PawlHttpError', 'createClient'])
   expect(Object.keys(testing).toSorted()).toMatchInlineSnapshot(`
     [
       "CrashTestError",
@@ -194,6 +198,8 @@ test('the error codes are pinned', () => {
       "answer_unchecked",
       "quarantine_unknown",
       "quarantine_changed",
+      "item_unknown",
+      "item_decided",
       "would_deadlock",
       "attempt_over",
       "lease_lost",
@@ -209,6 +215,7 @@ test('the error codes are pinned', () => {
       "cursor_invalid",
       "cursor_expired",
       "reader_too_slow",
+      "stream_retracted",
       "erase_open",
       "program_unavailable",
       "runtime_closed",
@@ -225,6 +232,19 @@ test('the error codes are pinned', () => {
       "file_too_large",
       "files_full",
       "file_busy",
+      "request_invalid",
+      "unauthorized",
+      "forbidden",
+      "not_found",
+      "method_not_allowed",
+      "request_conflict",
+      "precondition_failed",
+      "request_too_large",
+      "media_type_unsupported",
+      "host_refused",
+      "too_many_requests",
+      "internal",
+      "server_closing",
       "task_invalid",
       "task_unknown",
       "task_conflict",

@@ -53,6 +53,30 @@ describe.for(stores)('log lines on %s', ([, fresh]) => {
     noPayload(lines)
   })
 
+  test('DUR-3, SESS-1: calls and turns that ran beside each other are each logged once', async () => {
+    const { clock, store, open } = workers()
+    const work = (body: () => unknown) => simpleTool('work', { onCrash: 'rerun', hints: { readOnly: true } }, body)
+    const dying = mortal(store)
+    const first = await open({ tools: [work(hang)], models: [{ name: 'scripted', generate: hang }] }, dying.store)
+    ignoreResult(first.session('s').run([call, { ...call, id: 'c2' }]))
+    ignoreOutcome(first.session('t').turn({ id: 't1', model: 'scripted', message: 'Hello' }))
+    await clock.advance('1s')
+    dying.die()
+    const { lines, logger } = capture()
+    const second = await open({ tools: [work(() => 'done')], models: [scriptedModel([{ say: 'Hello' }])], logger })
+    await clock.advance('60s')
+    expect(await second.session('s').run([call, { ...call, id: 'c2' }])).toMatchObject([{ value: 'done' }, {}])
+    const logged = lines.map(
+      ({ message, fields }) => `${message}: ${String(fields?.callId ?? fields?.turn)}, ${String(fields?.deaths)}`,
+    )
+    expect(logged.toSorted()).toEqual([
+      'A call continues after its worker died: c1, 1',
+      'A call continues after its worker died: c2, 1',
+      'A turn continues after its worker died: t1, 1',
+    ])
+    noPayload(lines)
+  })
+
   test('DUR-3: a call that a closing worker hands over is not logged as recovered', async () => {
     const { clock, open } = workers()
     const work = (body: () => unknown) => simpleTool('work', { onCrash: 'rerun' }, body)

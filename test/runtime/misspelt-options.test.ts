@@ -1,11 +1,21 @@
 // Every public function that takes options refuses a misspelt name and a wrong type of each of them. The functions are
 // data; a function of the runtime, of a session or of a package entry that is in neither list fails the last tests.
 
-import { aiModel, aiTools, fromAiSdk, pawlTools, wrapTools } from 'pawl/ai-sdk'
+import {
+  aiModel,
+  aiTools,
+  type ChatOptions,
+  chatResponse,
+  fromAiSdk,
+  pawlTools,
+  resumeChatResponse,
+  toUIMessageStreamResponse,
+  wrapTools,
+} from 'pawl/ai-sdk'
 import { anthropicResults, runAnthropic } from 'pawl/anthropic'
 import { callsFromOpenAI, openaiResults, openaiTools, runOpenAI } from 'pawl/openai'
 import { postgresStore } from 'pawl/postgres'
-import { agent, connectionRequired, createRuntime, fail, ModelFailure, result, retry, tool } from 'pawl'
+import { agent, connectionRequired, createRuntime, fail, ModelFailure, result, retry, tool, type Turn } from 'pawl'
 import { fromAnthropic, fromMcp, fromOpenAI, toOpenAI } from 'pawl'
 import { crashTest, memoryStore, replay, scriptedModel, testRuntime } from 'pawl/testing'
 import { failingTool, flakyTool, hangingTool, slowTool } from 'pawl/testing'
@@ -14,6 +24,9 @@ import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { signLinkOptions } from '../../src/access/decision-links.ts'
+import { createTokenOptions, listTokensOptions, revokeTokenOptions } from '../../src/access/tokens.ts'
+import { chatOptions, resumeChatOptions } from '../../src/adapters/ai-sdk/ui-chat.ts'
 import { aiModelOptions } from '../../src/adapters/ai-sdk/wrap-model.ts'
 import { aiToolTermOptions } from '../../src/adapters/ai-sdk/wrap-tools.ts'
 import { decisionOptions } from '../../src/approvals/decision-input.ts'
@@ -30,7 +43,7 @@ import { explainOptions } from '../../src/calls/authorization/explain-decision.t
 import { option, type OptionTable } from '../../src/core/check-options.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { failOptions, retryOptions } from '../../src/core/outcome.ts'
-import { feedOptions } from '../../src/feed/event-feed.ts'
+import { feedOptions, runtimeFeedOptions } from '../../src/feed/read-options.ts'
 import { eraseOptions, pruneOptions } from '../../src/maintenance/retention.ts'
 import { budgetOptions } from '../../src/policy/budgets.ts'
 import { modelFailureOptions } from '../../src/models/model.ts'
@@ -41,10 +54,19 @@ import { scheduleOptions } from '../../src/schedules/schedules.ts'
 import { subscribeOptions } from '../../src/schedules/triggers.ts'
 import { outputPageOptions } from '../../src/sessions/read-call-records.ts'
 import { cancelCallOptions } from '../../src/sessions/cancel-call.ts'
+import { sessionsQueryOptions } from '../../src/sessions/list-sessions.ts'
+import { runtimeCallOptions } from '../../src/sessions/runtime-calls.ts'
 import { callsQueryOptions } from '../../src/sessions/session-calls.ts'
 import { endOptions } from '../../src/sessions/session-end.ts'
 import { callOptions, runOptions, sessionOptions } from '../../src/sessions/session-options.ts'
 import type { Session } from '../../src/sessions/session.ts'
+import { createClient } from '../../src/client/client.ts'
+import { clientOptions } from '../../src/client/client-options.ts'
+import { startServer, startServerOptions } from '../../src/server/listen.ts'
+import { serverOptions } from '../../src/server/options.ts'
+import { createServer } from '../../src/server/server.ts'
+import { verifyWebhook, verifyWebhookOptions } from '../../src/server/webhooks/verify-webhook.ts'
+import { webhook, webhookOptions } from '../../src/server/webhooks/webhook.ts'
 import { memoryStoreOptions } from '../../src/store/memory/memory-store.ts'
 import { answerOptions } from '../../src/store/records/wait-resolution.ts'
 import { taskQueryOptions } from '../../src/tasks/read-task.ts'
@@ -63,6 +85,8 @@ import { connectionOptions, resultOptions } from '../../src/tools/result.ts'
 import { toolOptions } from '../../src/tools/tool.ts'
 import { agentOptions } from '../../src/turns/agents/agent.ts'
 import { pageOptions, sendOptions } from '../../src/turns/conversation/session-messages.ts'
+import { uiMessagesOptions } from '../../src/turns/find-turns.ts'
+import { uiStreamOptions } from '../../src/turns/streams/turn-streams.ts'
 import { turnOptions } from '../../src/turns/turn-request.ts'
 
 let runtime: Runtime
@@ -86,6 +110,9 @@ const execute = (): number => 1
 const sdkTool = { description: 'x', inputSchema: { type: 'object' }, execute } as never
 const sdkSession = { id: 's', tenant: 't', run: () => Promise.resolve([]) } as never
 const change = { provider: 'p', tool: 't', fingerprint: 'f', by: 'b' }
+const newToken = { name: 'n', roles: ['viewer'] as const }
+const hook = { url: 'https://example.com', secret: 'a secret of 16 bytes' }
+const received = { body: '', headers: {}, secret: hook.secret }
 /** A table that its module does not export, because an export of an entry would be public. All of its rows have a type. */
 const rowsOf = (names: string): OptionTable => Object.fromEntries(names.split(' ').map((name) => [name, option.string]))
 /** Answers as the runtime does for input that may come from outside: the problems are returned. */
@@ -110,22 +137,34 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['runtime.session', sessionOptions, (how) => runtime.session('s', how)],
   ['runtime.emit', runtimeEmitOptions, (how) => runtime.emit('e', 1, how)],
   ['runtime.inbox', inboxOptions, (how) => runtime.inbox(how)],
+  ['runtime.sessions.list', sessionsQueryOptions, (how) => runtime.sessions.list(how)],
+  ['runtime.calls.get', runtimeCallOptions, (how) => runtime.calls.get('x', how)],
   ['runtime.explain', explainOptions, (how: object) => runtime.explain({ tool: 'work', session: 's', ...how })],
   ['runtime.prune', pruneOptions, (how) => runtime.prune(how)],
   ['runtime.erase', eraseOptions, (how) => runtime.erase(how)],
   ['runtime.close', closeOptions, (how) => runtime.close(how)],
-  ['runtime.events', feedOptions, (how) => runtime.events(how)],
+  ['runtime.events', runtimeFeedOptions, (how) => runtime.events(how)],
   ['runtime.rules.list', listRulesOptions, (how: object) => runtime.rules.list({ tenant: 'x', ...how })],
   ['runtime.rules.revoke', revokeOptions, (how: object) => runtime.rules.revoke('x', { tenant: 'x', by: 'y', ...how })],
   ['runtime.connections.set', connectOptions, (how: object) => connect({ token: 'x', by: 'y', ...how })],
   ['runtime.connections.list', listConnectionsOptions, (how) => runtime.connections.list(how)],
   ['runtime.connections.remove', connectionOf, (how: object) => runtime.connections.remove({ provider: 'p', ...how })],
+  ['runtime.tokens.create', createTokenOptions, (how: object) => runtime.tokens.create({ ...newToken, ...how })],
+  ['runtime.tokens.list', listTokensOptions, (how) => runtime.tokens.list(how)],
+  ['runtime.tokens.revoke', revokeTokenOptions, (how: object) => runtime.tokens.revoke('x', { by: 'y', ...how })],
+  ['runtime.links.sign', signLinkOptions, (how: object) => runtime.links.sign({ item: 'x', by: 'y', ...how })],
+  ['createServer', serverOptions, (how) => createServer(runtime, how)],
+  ['startServer', startServerOptions, (how: object) => startServer({ runtime, ...how })],
+  ['createClient', clientOptions, (how: object) => createClient({ url: 'http://localhost', ...how })],
+  ['webhook', webhookOptions, (how: object) => webhook({ ...hook, ...how })],
+  ['verifyWebhook', verifyWebhookOptions, (how: object) => verifyWebhook({ ...received, ...how })],
   ['session.run', runOptions, (how) => session.run([], how)],
   ['session.call', callOptions, (how) => session.call(work, {}, how)],
   ['session.turn', turnOptions, (how) => session.turn(how)],
   ['session.end', endOptions, (how) => session.end(how)],
   ['session.answer', clientCallOptions, (how) => session.answer('x', { value: 1 }, how)],
   ['session.events', feedOptions, (how) => session.events(how)],
+  ['session.turns.uiMessages', uiMessagesOptions, (how) => session.turns.uiMessages(how)],
   ['session.messages.list', pageOptions, (how) => session.messages.list(how)],
   ['session.messages.send', sendOptions, (how) => session.messages.send('x', how)],
   ['session.calls.cancel', cancelCallOptions, (how) => session.calls.cancel('a', how)],
@@ -153,16 +192,20 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['fromAnthropic', toolTermOptions, (how) => fromAnthropic({ name: 'x', input_schema: {} }, execute, how)],
   ['fromMcp', mcpTermOptions, (how) => fromMcp({ name: 'x', inputSchema: {} }, execute, how)],
   ['fromAiSdk', aiToolTermOptions, (how) => fromAiSdk('x', sdkTool, how)],
+  ['toUIMessageStreamResponse', uiStreamOptions, (how) => toUIMessageStreamResponse(turnOf(), how)],
+  ['turn.uiMessageStream', uiStreamOptions, (how) => turnOf().uiMessageStream(how)],
+  ['resumeChatResponse', resumeChatOptions, (how) => resumeChatResponse(session, how)],
+  ['chatResponse', chatOptions, (how: object) => chatResponse({ ...chat(), ...how })],
   ['aiModel', aiModelOptions, (how) => aiModel({} as never, how)],
-  ['aiTools', rowsOf('tools batch attachments'), (how) => aiTools(sdkSession, how)],
-  ['wrapTools', rowsOf('batch attachments'), (how) => wrapTools(sdkSession, {}, how)],
+  ['aiTools', rowsOf('tools batch until attachments'), (how) => aiTools(sdkSession, how)],
+  ['wrapTools', rowsOf('batch until attachments'), (how) => wrapTools(sdkSession, {}, how)],
   ['pawlTools', rowsOf('search'), (how) => pawlTools({ search: sdkTool }, how)],
   ['openaiTools', rowsOf('api strict'), (how: object) => openaiTools([], { api: 'chat', ...how })],
   ['openaiResults', rowsOf('api attachments'), (how: object) => openaiResults([], { api: 'chat', ...how })],
   ['callsFromOpenAI', rowsOf('strict'), (how) => callsFromOpenAI([], how)],
-  ['runOpenAI', rowsOf('batch signal strict attachments'), (how) => runOpenAI(sdkSession, [], how)],
+  ['runOpenAI', rowsOf('batch signal until strict attachments'), (how) => runOpenAI(sdkSession, [], how)],
   ['anthropicResults', rowsOf('attachments'), (how) => anthropicResults([], how)],
-  ['runAnthropic', rowsOf('batch signal attachments'), (how) => runAnthropic(sdkSession, { content: '' }, how)],
+  ['runAnthropic', rowsOf('batch signal until attachments'), (how) => runAnthropic(sdkSession, { content: '' }, how)],
   [
     'postgresStore',
     rowsOf('connection schema clock commit'),
@@ -185,6 +228,8 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
 ]
 const decide = (decision: object): unknown => thrown(runtime.decide('x', decision as never))
 const opened = (options: object): unknown => createRuntime({ store: 'memory:', ...options })
+const turnOf = (): Turn => session.turn({ model: scriptedModel(['Hello']), message: 'Hi', id: 'streamed' })
+const chat = (): ChatOptions => ({ runtime, session, request: {}, by: 'user:ada', turn: {} })
 const connect = (given: object): unknown => runtime.connections.set({ provider: 'p' }, given as never)
 const subscribe = (given: object): unknown => session.triggers.subscribe(given as never)
 
@@ -291,14 +336,15 @@ test('CALL-12: invalid options of createRuntime() leave no file behind', async (
 
 /** Functions without options, and those with a test of their own (files, values, secrets: test/storage). */
 const others = `session.loadTools session.recording session.usage session.cancel session.pendingClientCalls
-  session.supersede session.capabilities.switchOn session.capabilities.switchOff session.capabilities.list session.messages.waiting
+  session.supersede session.redact session.turns.get session.turns.open session.turns.after session.capabilities.switchOn session.capabilities.switchOff session.capabilities.list session.messages.waiting
   session.calls.get session.tasks.get session.tasks.result session.tasks.cancel session.schedules.get
   session.schedules.list session.schedules.pause session.schedules.resume session.schedules.cancel
   session.schedules.runNow session.schedules.nextTimes session.schedules.history session.triggers.unsubscribe
   session.triggers.get session.triggers.list session.triggers.pause session.triggers.resume session.notices.list
-  session.notices.acknowledge session.attachments.read runtime.diagnostics
+  session.notices.acknowledge session.attachments.read runtime.diagnostics runtime.cursor
   runtime.health runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
-  runtime.tools.withdraw runtime.quarantine.list runtime.connections.list`.split(/\s+/)
+  runtime.tools.withdraw runtime.quarantine.list runtime.connections.list runtime.tokens.verify
+  runtime.links.verify`.split(/\s+/)
 
 test('CALL-12: this file tests every function of the runtime and of a session', () => {
   const surface = (of: object, path: string): string[] =>
@@ -315,6 +361,7 @@ test('CALL-12: this file tests every function of the runtime and of a session', 
 
 /** Exported functions that take no options, each with what it takes instead. */
 const withoutOptions: Readonly<Record<string, string>> = {
+  defineConfig: 'a configuration, which `pawl` checks when it reads it; test/cli',
   duration: 'a text',
   jsonSchema: 'a schema',
   narrate: 'templates; test/tools/narration',
@@ -342,6 +389,7 @@ const withoutOptions: Readonly<Record<string, string>> = {
   NoSlotFree: 'nothing',
   OutcomeError: 'an outcome',
   PawlError: 'a code',
+  PawlHttpError: 'a problem',
   StepError: 'a failure',
   ToolFailure: 'a failure',
   WaitError: 'a resolution',

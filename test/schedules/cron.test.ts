@@ -42,7 +42,7 @@ describe('CRON-1: invalid timing is rejected with the reason', () => {
     [{ cron: '0 0 0 1 1 * 2027' }, 'has 7 fields'],
     [{ cron: '@reboot' }, 'no alias "@reboot"'],
     [{ cron: '@daily extra' }, 'has 2 fields'],
-    [{ cron: '60 * * * *' }, 'minute field of the cron expression has "60": a minute is from 0 to 59'],
+    [{ cron: '60 * * * *' }, 'minute field of the cron expression has "60": it must be from 0 to 59'],
     [{ cron: '* 24 * * *' }, 'hour field'],
     [{ cron: '* * 0 * *' }, 'day of month field'],
     [{ cron: '* * 32 * *' }, 'day of month field'],

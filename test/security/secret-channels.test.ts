@@ -1,10 +1,10 @@
 // Every spelling of a secret on every way out of the runtime.
 
-import { fail, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
+import { fail, type Json, type Runtime, tool, type Tool, type ToolContext } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
 import { toolbox } from '../../src/toolbox/toolbox.ts'
-import { logged, opened, printed, read } from '../kit/secret-leak-search.ts'
+import { disk, logged, opened, printed, read } from '../kit/secret-leak-search.ts'
 import { secrets, spellings, tracesOf } from './secret-spellings.ts'
 
 type Spelling = (typeof spellings)[string]
@@ -34,6 +34,13 @@ function leakyTools(spelling: Spelling): Tool[] {
     }),
     leaky('approve', () => 1, { hints: { destructive: true }, preview: () => text }),
     leaky('question', async (ctx) => (await (await ctx.ask({ text, choices: ['yes', 'no'] })).value).answer),
+    tool({
+      name: 'hidden',
+      description: text,
+      input: { type: 'object', properties: { note: { enum: [spelling as Json], description: text } } },
+      defer: 'always',
+      execute: () => 1,
+    }),
     leaky(
       'work',
       async (ctx) => {
@@ -62,6 +69,7 @@ const channels: Readonly<Record<string, (runtime: Runtime, spelling: Spelling) =
     await runtime.session('s').run([{ id: 'b', name: 'breaks' }])
     return logged
   },
+  diagnostics: (runtime) => runtime.diagnostics({ session: 's', callId: 'b' }),
   'whole output': async (runtime) => {
     const call = await runtime.session('s').calls.get('v')
     return runtime.session('s').outputs.read(call?.uid ?? '', { limit: 100_000 })
@@ -77,6 +85,11 @@ const channels: Readonly<Record<string, (runtime: Runtime, spelling: Spelling) =
       .catch(() => {})
     await vi.waitUntil(async () => (await runtime.inbox()).length === 2, { interval: 5, timeout: 20_000 })
     return runtime.inbox()
+  },
+  health: async (runtime) => {
+    const report = await runtime.health()
+    expect(report.open.parked).toBeGreaterThan(0)
+    return [report, '[redacted]'] // no text of a call is in it
   },
   'tasks: status, progress, summary': async (runtime) => {
     await runtime.session('s').tasks.start({ tool: 'work', title: 'Work' })
@@ -96,12 +109,20 @@ const channels: Readonly<Record<string, (runtime: Runtime, spelling: Spelling) =
   'feed events and narration': (runtime) =>
     read(runtime.events({ narrate: 'en' }), (_, all) => all.filter(({ type }) => type === 'call.settled').length > 4),
   'history and model requests': async (runtime, spelling) => {
-    await runtime.session('s').turn({ model: 'scripted', message: textOf(spelling) }).outcome
+    await runtime.session('s').turn({ model: 'scripted', message: textOf(spelling), tools: ['value'] }).outcome
     return [model.requests, await runtime.session('s').messages.list()]
+  },
+  'tool search results': async (runtime) => {
+    await runtime.session('s').turn({ model: 'searching', message: 'Search.' }).outcome
+    // Definitions of tools are the host's own text and not redacted, results are.
+    const result = searching.requests.at(-1)?.messages.at(-1)
+    expect(printed(result)).toContain('Full schemas loaded')
+    return result
   },
 }
 
 const model = scriptedModel([{ call: { name: 'value' } }, 'Done.'], { name: 'scripted' })
+const searching = scriptedModel([], { name: 'searching' })
 
 test.for(Object.entries(spellings))(
   'DUR-12 VAL-4: a secret written as %s is redacted on every channel',
@@ -109,7 +130,14 @@ test.for(Object.entries(spellings))(
   async ([, spelling]) => {
     const requests = scriptedModel([{ call: { name: 'value' } }, 'Done.'], { name: 'scripted' })
     Object.assign(model, { requests: requests.requests })
-    const runtime = await opened({ tools: [...leakyTools(spelling), ...toolbox.files()], models: [requests] })
+    // Part of a secret is not recognized, so a query that would be too long is left out.
+    const long = `hidden ${textOf(spelling)}`
+    const query = long.length > 1_000 ? 'hidden' : long
+    const searches = scriptedModel([{ call: { name: 'tool_search', input: { query } } }, 'Found.'], {
+      name: 'searching',
+    })
+    Object.assign(searching, { requests: searches.requests })
+    const runtime = await opened({ tools: [...leakyTools(spelling), ...toolbox.files()], models: [requests, searches] })
     for (const [name, secret] of Object.entries(secrets)) await runtime.session('s').secrets.set(name, secret)
     const live: unknown[] = []
     const watching = (async () => {
@@ -134,7 +162,29 @@ test.for(Object.entries(spellings))(
   },
 )
 
-test('DUR-12: there are 20 spellings and more, and 12 channels and more', () => {
+test('DUR-12: findings of health() about calls with secret arguments contain none of the spellings', async () => {
+  const { store } = disk()
+  const approve = (properties: object): Tool =>
+    tool({
+      name: 'approve',
+      description: 'Approve',
+      input: { type: 'object', properties: properties as never },
+      approval: 'always',
+      execute: () => 1,
+    })
+  const before = await opened({ store, tools: [approve({})] })
+  const calls = Object.entries(spellings).map(([id, found]) => ({ id, name: 'approve', input: { found } }))
+  await before.session('s').run(calls, { until: 'waiting' })
+  await before.close({ grace: 0 })
+  const after = await opened({ store, tools: [approve({ found: { type: 'boolean' } })], worker: false })
+  for (const [name, secret] of Object.entries(secrets)) await after.session('s').secrets.set(name, secret)
+  const report = await after.health()
+  expect(report.findings.map(({ kind }) => kind)).toEqual(calls.map(() => 'tool_changed'))
+  const shown = printed(report)
+  expect(Object.values(spellings).filter((each) => tracesOf(each).some((trace) => shown.includes(trace)))).toEqual([])
+})
+
+test('DUR-12: there are 20 spellings and more, and 15 channels and more', () => {
   expect(Object.keys(spellings).length).toBeGreaterThanOrEqual(20)
-  expect(Object.keys(channels).length).toBeGreaterThanOrEqual(12)
+  expect(Object.keys(channels).length + 1).toBeGreaterThanOrEqual(15) // and live events
 })

@@ -2,6 +2,7 @@
 
 import { type FeedEvent, type LiveEvent, tool } from 'pawl'
 import { expect, test } from 'vitest'
+import { callEvents } from '../../src/sessions/call-events.ts'
 import { onEachStore } from '../kit/stores/local-stores.ts'
 
 const input = { type: 'object' } as const
@@ -71,4 +72,23 @@ onEachStore('events of a call', (bench) => {
     await Promise.all([call.outcome, beside.outcome])
     expect(labels).toEqual(['a'])
   })
+})
+
+test('FEED-1: call.events() stops reading the feed once a call has ended without a record', async () => {
+  let isReading = true
+  /** A feed that ends only when its reader leaves. */
+  async function* endless({ signal }: { signal: AbortSignal }): AsyncGenerator<never> {
+    await new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
+    isReading = false
+    yield* []
+  }
+  type Host = Parameters<typeof callEvents>[0]
+  const host = { store: { callAt: () => undefined }, feed: { reader: () => endless } } as unknown as Host
+  const { promise: outcome, reject } = Promise.withResolvers<never>()
+  const position = { tenant: 'default', session: 's', batch: '', id: 'a', occurrence: 0 }
+  const read = types(callEvents(host, position, outcome)())
+  expect(isReading).toBe(true)
+  reject(new Error('The store is away'))
+  expect(await read).toEqual([])
+  expect(isReading).toBe(false)
 })

@@ -46,6 +46,22 @@ export const refusedSchemas: readonly (readonly [name: string, schema: object, m
   ['100 long repetitions', { patternProperties: record(100, (n) => [`a{0,900}${n}`, {}]) }, /patterns are too many/],
   ['a repetition of repetitions', { pattern: '((a{1,50}){1,50}){1,50}' }, /patterns are too many or repeat/],
   [
+    '100 patterns with properties',
+    { patternProperties: record(100, (n) => [String.raw`[\p{L}\p{N}${n}]`, {}]) },
+    /patterns are too many or repeat/,
+  ],
+  [
+    '100 ranges outside ASCII whose case is ignored',
+    { patternProperties: record(100, (n) => [`(?i:[${String.fromCodePoint(0x100 + n)}-\uffee])`, {}]) },
+    /patterns are too many or repeat/,
+  ],
+  [
+    '4 long repetitions of a property',
+    { patternProperties: record(4, (n) => [String.raw`[\p{L}${n}]{1,900}`, {}]) },
+    /patterns are too many or repeat/,
+  ],
+  ['a class of 20,000 characters', { pattern: `[${'éa'.repeat(10_000)}]` }, /patterns are too many or repeat/],
+  [
     'a million dynamic references',
     {
       $dynamicAnchor: 'n',
@@ -109,6 +125,11 @@ export const acceptedChecks: readonly (readonly [name: string, schema: object, v
       additionalProperties: false,
     },
     record(500, (n) => [`k${n}`, n]),
+  ],
+  [
+    '30 patterns with a property',
+    { patternProperties: record(30, (n) => [String.raw`^[\p{L}${n}]+$`, { type: 'number' }]) },
+    { a: 1 },
   ],
   ['10,000 numbers', { type: 'array', items: { type: 'number' }, uniqueItems: true }, list(10_000, (n) => n)],
   [

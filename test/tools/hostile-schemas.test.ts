@@ -27,6 +27,9 @@ describe('schemas refused when the tool is defined', () => {
     ['[a-z{9}]{2,}', 62],
     ['\\{{4}', 64],
     ['a{b}', 64],
+    [String.raw`^\p{L}{1,10}$`, 622],
+    ['[ä-ö]', 61],
+    ['(?i:[ä-ö])', 3_265],
   ])('TOOL-6: the pattern %s is estimated at %d states', (source, cost) => {
     expect(patternCost(source)).toBe(cost)
   })

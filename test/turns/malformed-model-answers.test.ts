@@ -18,6 +18,25 @@ test.each(stores)(
       [{ parts: [{ ...call, id: 5, name: {} }] }, undefined],
       [{ parts: [{ type: 'text', text: 'x', meta: { a: () => {} } }], usage: { inputTokens: 'many' } }, undefined],
       [{ parts: [{ ...call, meta: { signature: 'x'.repeat(3_000_000) } }] }, undefined],
+      [{ parts: [{ type: 'provider_call' }, { type: 'source', url: 5 }, { type: 'text', text: 'x' }] }, undefined],
+      [
+        {
+          parts: [
+            { type: 'provider_result', output: { page: 'half \ud800' } },
+            { type: 'text', text: 'x' },
+          ],
+        },
+        undefined,
+      ],
+      [
+        {
+          parts: [
+            { type: 'provider_result', output: 1n },
+            { type: 'text', text: 'x' },
+          ],
+        },
+        'model_failed',
+      ],
     ] as const) {
       const { store, clock } = fresh()
       let asked = 0

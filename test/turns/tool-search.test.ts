@@ -103,7 +103,7 @@ for (const [kind, fresh] of stores) {
       const model = scriptedModel(['Hi', 'Hi'])
       for (const message of ['one', 'two']) await after(runtime.session('s').turn({ model, message }).outcome, clock)
       expect(whole(model.requests[0] as ModelRequest)).toEqual(['tool_search'])
-      await asked({ tools: many(15), toolSearch: { from: 15 }, logger })
+      await asked({ tools: many(15), toolSearch: { from: 12 }, logger })
       expect(lines).toEqual([
         'Tool search is on: there are 15 tools, so models see only their names and descriptions until they load a ' +
           'schema with tool_search. It starts with 15 tools; set toolSearch: { from: … } or toolSearch: false to change that',

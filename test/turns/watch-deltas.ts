@@ -1,4 +1,4 @@
-// Collects the deltas and retractions that an observer of session `s` receives.
+// Collects the deltas of text and reasoning and the retractions that an observer of session `s` receives.
 
 import type { LiveEvent, Runtime } from 'pawl'
 
@@ -7,8 +7,8 @@ export function watchDeltas(runtime: Runtime): { told: string[]; stop: () => Pro
   const abort = new AbortController()
   const reading = (async () => {
     for await (const event of runtime.session('s').events({ live: true, signal: abort.signal })) {
-      const { type, body } = event as LiveEvent & { body: { delta?: string; step?: number } }
-      if (type === 'turn.delta' && body.delta !== undefined) told.push(body.delta)
+      const { type, body } = event as LiveEvent & { body: { type?: string; delta?: string; step?: number } }
+      if (type === 'turn.delta' && body.type !== 'input' && body.delta !== undefined) told.push(body.delta)
       if (type === 'turn.retracted') told.push(`retracted ${body.step}`)
     }
   })().catch(() => {})

@@ -2,12 +2,25 @@
 
 import type Anthropic from '@anthropic-ai/sdk'
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
-import { generateText, type StopCondition, streamText, tool as aiTool, type ToolSet } from 'ai'
+import type { LanguageModelV2, LanguageModelV3, LanguageModelV3CallOptions } from 'ai-sdk-provider-3'
+import { createAnthropic as createAnthropic3 } from 'ai-sdk-anthropic-3'
+import { createOpenAICompatible as createOpenAICompatible2 } from 'ai-sdk-openai-compatible-2'
+import { MockLanguageModelV3 } from 'ai-6/test'
+import {
+  generateText,
+  type StopCondition,
+  streamText,
+  tool as aiTool,
+  type ToolSet,
+  type UIMessage,
+  type UIMessageChunk,
+} from 'ai'
 import { MockLanguageModelV4 } from 'ai/test'
 import type OpenAI from 'openai'
-import { createRuntime, type Json, type Model, type Session, tool } from 'pawl'
+import { createRuntime, type Json, type Model, type Session, tool, type UiChunk, type UiMessage } from 'pawl'
 import {
   type AiCallOptions,
+  type AiCallOptions6,
   type AiLanguageModel,
   aiModel,
   type AiPromptMessage,
@@ -103,4 +116,21 @@ test('SESS-2: aiModel() accepts every language model of the AI SDK', () => {
   expectTypeOf<AiPromptMessage[]>().toExtend<LanguageModelV4Prompt>()
   // @ts-expect-error its name alone is not a model
   aiModel('gpt-5')
+})
+
+test('SESS-12: the chunks and messages of a chat are those of the AI SDK', () => {
+  expectTypeOf<UiChunk>().toExtend<UIMessageChunk>()
+  expectTypeOf<UiMessage>().toExtend<UIMessage>()
+})
+
+test('SESS-12: aiModel() accepts the language models of AI SDK 6', () => {
+  const given = {} as LanguageModelV3
+  expectTypeOf(aiModel(given)).toEqualTypeOf<Model>()
+  aiModel(createAnthropic3()('claude'))
+  aiModel(createOpenAICompatible2({ name: 'lab', baseURL: 'http://127.0.0.1' })('m'))
+  aiModel(new MockLanguageModelV3())
+  expectTypeOf<LanguageModelV3>().toExtend<AiLanguageModel>()
+  expectTypeOf<AiCallOptions6>().toExtend<LanguageModelV3CallOptions>()
+  // @ts-expect-error AI SDK 5 is not supported
+  aiModel({} as LanguageModelV2)
 })

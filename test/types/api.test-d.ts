@@ -1,6 +1,15 @@
 // Types flow from schemas into bodies and from bodies into outcomes.
 
-import { type CallOutcome, createRuntime, type Json, type OpenCall, tool } from 'pawl'
+import {
+  type CallOutcome,
+  createRuntime,
+  type Json,
+  jsonSchema,
+  type OpenCall,
+  type StartTurn,
+  tool,
+  type Turn,
+} from 'pawl'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import { type } from 'arktype'
@@ -80,4 +89,22 @@ test('only a run with an early return includes open calls in its type', async ()
   expectTypeOf(session.run([], { until: 'settled' })).resolves.toEqualTypeOf<CallOutcome[]>()
   expectTypeOf(session.run([], { until: 'waiting' })).resolves.toEqualTypeOf<(CallOutcome | OpenCall)[]>()
   expectTypeOf(session.run([], { until: 500 })).resolves.toEqualTypeOf<(CallOutcome | OpenCall)[]>()
+})
+
+test('SESS-12: the output of a turn has the type that its schema returns', async () => {
+  const schema = z.object({ day: z.string().transform((text) => new Date(text)), many: z.number().default(1) })
+  const zod = await session.turn({ message: 'Go', output: schema }).outcome
+  if (zod.status === 'success') expectTypeOf(zod.value.output).toEqualTypeOf<{ day: Date; many: number } | null>()
+  const ark = await session.turn({ message: 'Go', output: type({ n: 'number' }) }).outcome
+  if (ark.status === 'success') expectTypeOf(ark.value.output).toEqualTypeOf<{ n: number } | null>()
+  const typed = await session.turn({ message: 'Go', output: jsonSchema<{ n: 1 }>({ type: 'object' }) }).outcome
+  if (typed.status === 'success') expectTypeOf(typed.value.output).toEqualTypeOf<{ n: 1 } | null>()
+  const plain = await session.turn({ message: 'Go', output: { type: 'object' } }).outcome
+  if (plain.status === 'success') expectTypeOf(plain.value.output).toEqualTypeOf<Json>()
+  const none = await session.turn({ message: 'Go' }).outcome
+  if (none.status === 'success') expectTypeOf(none.value.output).toEqualTypeOf<null>()
+  const ask: StartTurn = { message: 'Go' }
+  expectTypeOf(session.turn(ask)).toExtend<Turn>()
+  // @ts-expect-error a text is no schema
+  void session.turn({ message: 'Go', output: 'text' })
 })

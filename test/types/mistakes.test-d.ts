@@ -37,6 +37,31 @@ test('TOOL-1: a tool without execute does not compile, except a client tool', ()
   expectTypeOf(asked.types?.ask).toEqualTypeOf<{ sku: string } | undefined>()
 })
 
+test('TOOL-1: a body cannot use its input if the schema accepts no object', () => {
+  // @ts-expect-error models send objects
+  tool({ ...named, input: z.string(), execute: (text) => text.length })
+  // @ts-expect-error models send objects
+  tool({ ...named, input: z.string(), execute: (text: string) => text.length })
+  // @ts-expect-error models send objects, whatever the schema makes of them
+  tool({ ...named, input: z.string().transform((sku) => ({ sku })), execute: ({ sku }) => sku })
+  // @ts-expect-error models send objects
+  tool({ ...named, input: type('number'), execute: (count: number) => count })
+  // @ts-expect-error models send objects
+  tool({ ...named, input: jsonSchema<number>({ type: 'number' }), execute: (count) => count + 1 })
+})
+
+test('TOOL-1: schemas that may accept an object keep their types', () => {
+  const sku = z.object({ sku: z.string() })
+  tool({ ...named, input: z.preprocess((given) => given, sku), execute: (order) => order.sku.length })
+  tool({ ...named, input: sku.transform((order) => order.sku), execute: (text) => text.length })
+  tool({ ...named, input: z.record(z.string(), z.number()), execute: (counts) => (counts.a ?? 0) + 1 })
+  tool({ ...named, input: z.union([sku, z.string()]), execute: (x) => (typeof x === 'string' ? x : x.sku) })
+  tool({ ...named, input: type({ sku: 'string' }), execute: (order) => order.sku.length })
+  const generic = <S extends z.ZodType>(given: S): unknown =>
+    tool({ ...named, input: given, execute: (order) => JSON.stringify(order) })
+  void generic
+})
+
 const output = z.object({
   total: z.number(),
   state: z.enum(['open', 'done']),

@@ -8,15 +8,24 @@
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { type JsonSchema, PawlError, type Tool } from '../../index.ts'
 import { type AttachmentReader, listableTools, providerSchema, safeCall } from '../../tools/convert-tool-formats.ts'
-import { modelOutput, OutcomeError, ModelViews } from './to-sdk-tool-result.ts'
-import { type AiToolTerms, fromAiSdk, withLiveExecution } from './wrap-tools.ts'
-import { type BatchNamer, batchOf, collectCall } from './collect-parallel-calls.ts'
+import { type AdapterUntil, untilOption } from '../run-calls.ts'
+import { isOpenCall, modelOutput, OutcomeError, ModelViews } from './to-sdk-tool-result.ts'
+import { type AiToolTerms, fromAiSdk, preliminaryResults, streamsResults, withLiveCall } from './wrap-tools.ts'
+import { batchFor, type BatchNamer, collectCall, type CollectOptions, isOpen } from './collect-parallel-calls.ts'
 import { type AiExecution, aiSchema, type AiSession, type AiTool, type AnyAiTool } from './sdk-types.ts'
 
 export { OutcomeError } from './to-sdk-tool-result.ts'
 export { fromAiSdk } from './wrap-tools.ts'
 export {
+  type ChatOptions,
+  chatResponse,
+  type ResumeChatOptions,
+  resumeChatResponse,
+  toUIMessageStreamResponse,
+} from './ui-chat.ts'
+export {
   type AiCallOptions,
+  type AiCallOptions6,
   type AiLanguageModel,
   aiModel,
   type AiModelOptions,
@@ -25,6 +34,7 @@ export {
 export type { AiPromptMessage } from './to-sdk-prompt.ts'
 export type { AiToolTerms } from './wrap-tools.ts'
 export type { BatchNamer } from './collect-parallel-calls.ts'
+export type { AdapterUntil, CallRunner } from '../run-calls.ts'
 export type { AiExecution, AiMessage, AiModelOutput, AiSchema, AiSession, AiTool, AnyAiTool } from './sdk-types.ts'
 
 /** The options of aiTools(). */
@@ -32,14 +42,26 @@ export interface AiToolsOptions {
   /** The tools to expose. Default: the tools of the session. */
   readonly tools?: readonly Tool[]
   /**
-   * Names the batch for the model's answer to these messages. It must be stable across restarts, or calls run twice.
+   * Identifies calls by this name for the model's answer to the messages, together with their ids. It must be the same
+   * after a restart, or calls run twice. Default: a call is identified by its `toolCallId` and its input, so an edit in
+   * a message text changes nothing.
+   *
+   * @example
+   * // For models that repeat ids in other conversations; the number of messages tells the steps apart.
+   * aiTools(session, { batch: (messages) => `${requestId}:${messages.length}` })
    */
   readonly batch?: BatchNamer
+  /**
+   * `'waiting'`: `execute` returns as soon as the call only waits for a person or something outside. Its result is then
+   * the open call (`status: 'waiting'`), of which the model reads a placeholder. The call continues; the same call again
+   * joins it. Default: `'settled'`.
+   */
+  readonly until?: AdapterUntil
   /** Reads the bytes of images and PDFs. Default: the session's attachments. Without it, files are sent by name. */
   readonly attachments?: AttachmentReader
 }
 
-const wrapToolsOptions = { batch: option.func, attachments: option.object }
+const wrapToolsOptions = { batch: option.func, until: untilOption, attachments: option.object }
 const aiToolsOptions = { ...wrapToolsOptions, tools: option.array } satisfies OptionTable<AiToolsOptions>
 
 /**
@@ -50,7 +72,7 @@ export function aiTools(session: AiSession, options: AiToolsOptions = {}): Recor
   checkOptions(options, aiToolsOptions, 'aiTools()')
   const views = new ModelViews()
   const attachments = options.attachments ?? session.attachments
-  const namer = options.batch ?? batchOf
+  const how = { batch: options.batch, until: options.until }
   const entries = listableTools(options.tools ?? session.tools ?? []).map((each): [string, AiTool] => [
     each.name,
     {
@@ -58,7 +80,7 @@ export function aiTools(session: AiSession, options: AiToolsOptions = {}): Recor
       ...(each.title === undefined ? {} : { title: each.title }),
       inputSchema: aiSchema(providerSchema(each.input.json)),
       ...(each.examples.length > 0 ? { inputExamples: each.examples.map((input) => ({ input })) } : {}),
-      execute: (input, given) => runCall(session, each.name, input, given, views, namer(given.messages)),
+      execute: (input, given) => runCall(session, each.name, input, given, views, how),
       toModelOutput: ({ toolCallId, output }) => modelOutput(views.find(toolCallId, output), attachments),
     },
   ])
@@ -71,9 +93,10 @@ async function runCall(
   input: unknown,
   given: AiExecution,
   views: ModelViews,
-  batch: string,
+  how: CollectOptions,
 ): Promise<unknown> {
-  const outcome = await collectCall(session, safeCall(given.toolCallId, name, input, 0), batch, given)
+  const outcome = await collectCall(session, safeCall(given.toolCallId, name, input, 0), given, how)
+  if (isOpen(outcome)) return outcome
   if (outcome.status !== 'success') throw new OutcomeError(outcome)
   return views.remember(given.toolCallId, outcome)
 }
@@ -105,6 +128,7 @@ export function wrapTools<T extends ToolsLike>(
   checkOptions(options, wrapToolsOptions, 'wrapTools()')
   const views = new ModelViews()
   const attachments = options.attachments ?? session.attachments
+  const how = { batch: options.batch, until: options.until }
   const known = session.tools && new Set(session.tools.map(({ name }) => name))
   const entries = Object.entries(existing).map(([name, each]): [string, AnyAiTool] => {
     if (typeof each.execute !== 'function') return [name, each]
@@ -114,22 +138,30 @@ export function wrapTools<T extends ToolsLike>(
         `The runtime has no tool '${name}'. Pass the same tools to createRuntime({ tools: pawlTools(…) }).`,
       )
     }
+    const start = (input: unknown, given: AiExecution, onPreliminary?: (value: unknown) => void): Promise<unknown> => {
+      const call = safeCall(given.toolCallId, name, null, 0)
+      const { tenant, id } = session
+      const batch = batchFor(session, call, given.messages, how.batch)
+      const identity = { tenant, session: id, batch, callId: call.id }
+      return withLiveCall(each, identity, { options: given, onPreliminary }, () =>
+        runCall(session, name, input, given, views, how),
+      )
+    }
     const own = {
       inputSchema: displayedSchema(name, each),
-      execute: (input: unknown, given: AiExecution) => {
-        const batch = (options.batch ?? batchOf)(given.messages)
-        const call = {
-          tenant: session.tenant,
-          session: session.id,
-          batch,
-          callId: safeCall(given.toolCallId, name, null, 0).id,
-        }
-        return withLiveExecution(each, call, given, () => runCall(session, name, input, given, views, batch))
-      },
+      execute: (input: unknown, given: AiExecution) =>
+        streamsResults(each)
+          ? preliminaryResults(
+              (onPreliminary) => start(input, given, onPreliminary),
+              (copy, recorded) => views.alias(copy, recorded),
+            )
+          : start(input, given),
     }
-    const toModelOutput = ({ toolCallId, output }: { toolCallId: string; output: unknown }) =>
-      modelOutput(views.find(toolCallId, output), attachments)
-    return [name, { ...each, ...own, toModelOutput: each.toModelOutput ?? toModelOutput }]
+    const toModelOutput = (given: { toolCallId: string; output: unknown }): unknown =>
+      typeof each.toModelOutput === 'function' && !isOpenCall(given.toolCallId, given.output)
+        ? (each.toModelOutput as (given: object) => unknown).call(each, given)
+        : modelOutput(views.find(given.toolCallId, given.output), attachments)
+    return [name, { ...each, ...own, toModelOutput }]
   })
   return Object.fromEntries(entries) as T
 }

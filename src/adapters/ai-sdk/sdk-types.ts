@@ -1,15 +1,16 @@
 // Structural types for the few fields of `ai` 7 that this adapter uses. Nothing of the SDK is imported, at run time or
 // for types; test/types/adapters.test-d.ts checks these shapes against the installed version.
 
-import type { CallAsk, CallOutcome, JsonSchema, RunOptions, Session, Tool } from '../../index.ts'
+import type { JsonSchema, Session, Tool } from '../../index.ts'
 import type { AttachmentReader } from '../../tools/convert-tool-formats.ts'
+import type { CallRunner } from '../run-calls.ts'
 
 /** The part of a session that the adapter uses. */
-export type AiSession = Pick<Session, 'id' | 'tenant'> & {
-  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
-  readonly tools?: readonly Tool[]
-  readonly attachments?: AttachmentReader
-}
+export type AiSession = Pick<Session, 'id' | 'tenant'> &
+  CallRunner & {
+    readonly tools?: readonly Tool[]
+    readonly attachments?: AttachmentReader
+  }
 
 /** A message of the AI SDK. */
 export interface AiMessage {

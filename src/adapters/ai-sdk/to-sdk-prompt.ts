@@ -5,13 +5,19 @@ import type { AssistantPart, Attachment, Json, ModelPart, ModelRequest, ResultPa
 import { attachmentBytes, attachmentText, filesNotice } from '../../tools/convert-tool-formats.ts'
 
 type Meta = { providerOptions?: Record<string, Record<string, never>> }
-type AiText = { type: 'text'; text: string } & Meta
-type AiFile = { type: 'file'; mediaType: string; filename?: string; data: { type: 'data'; data: Uint8Array } }
+export type AiText = { type: 'text'; text: string } & Meta
+export type AiFile = { type: 'file'; mediaType: string; filename?: string; data: { type: 'data'; data: Uint8Array } }
 type AiAssistantPart =
   | AiText
   | ({ type: 'reasoning'; text: string } & Meta)
-  | ({ type: 'tool-call'; toolCallId: string; toolName: string; input: unknown } & Meta)
-type AiResult = {
+  | ({ type: 'tool-call'; toolCallId: string; toolName: string; input: unknown; providerExecuted?: true } & Meta)
+  | ({
+      type: 'tool-result'
+      toolCallId: string
+      toolName: string
+      output: { type: 'json' | 'error-json'; value: never }
+    } & Meta)
+export type AiResult = {
   type: 'tool-result'
   toolCallId: string
   toolName: string
@@ -27,6 +33,8 @@ export type AiPromptMessage =
 
 /** Capabilities and limits of the provider. */
 export interface PromptOptions {
+  /** Its name in the parts of tools that it ran. */
+  readonly provider: string
   read(attachment: Attachment): Promise<Uint8Array>
   /** Media types that it can read. */
   reads(mediaType: string): boolean
@@ -44,13 +52,17 @@ export async function promptOf(
   const prompt: AiPromptMessage[] =
     (instructions ?? '').trim() === '' ? [] : [{ role: 'system', content: instructions as string }]
   const idOf = terms.ids ? idMapper(terms.ids) : (id: string) => id
+  const isSent = providerParts(messages, terms.provider)
   for (const message of messages) {
     switch (message.role) {
       case 'user':
         pushUserContent(prompt, await contentOf(message.parts, terms))
         break
       case 'assistant':
-        prompt.push({ role: 'assistant', content: message.parts.map((part) => toAssistantPart(part, idOf)) })
+        pushAssistantContent(
+          prompt,
+          message.parts.filter(isSent).map((part) => toAssistantPart(part, idOf)),
+        )
         break
       case 'tool': {
         const results = await Promise.all(message.results.map((result) => toToolResult(result, idOf, terms)))
@@ -71,6 +83,37 @@ function pushUserContent(prompt: AiPromptMessage[], content: (AiText | AiFile)[]
   if (content.length === 0) return
   if (last?.role === 'user') last.content.push(...content)
   else prompt.push({ role: 'user', content })
+}
+
+function pushAssistantContent(prompt: AiPromptMessage[], content: AiAssistantPart[]): void {
+  const last = prompt.at(-1)
+  // Providers reject an answer that ends with reasoning.
+  const sent = content.slice(0, content.findLastIndex(({ type }) => type !== 'reasoning') + 1)
+  if (sent.length === 0) return
+  if (last?.role === 'assistant') last.content.push(...sent)
+  else prompt.push({ role: 'assistant', content: sent })
+}
+
+type SentPart = Exclude<AssistantPart, { type: 'source' }>
+
+/**
+ * Selects the parts to send. A provider gets only the calls that it ran itself, each with its result. The result may be
+ * still to come if the answer also has calls of ours, whose results are sent now, or if the provider paused it.
+ */
+function providerParts(
+  messages: ModelRequest['messages'],
+  provider: string,
+): (part: AssistantPart) => part is SentPart {
+  const answers = messages.flatMap((message) => (message.role === 'assistant' ? [message.parts] : []))
+  const own = answers.flat().filter((part) => 'provider' in part && part.provider === provider)
+  const called = new Set(own.map((part) => (part.type === 'provider_call' ? part.id : undefined)))
+  const ended = new Set(own.map((part) => (part.type === 'provider_result' ? part.callId : undefined)))
+  const open = new Set<AssistantPart>(messages.at(-1)?.role === 'user' ? [] : answers.at(-1))
+  return (part): part is SentPart => {
+    if (part.type === 'source') return false
+    if (part.type === 'provider_call') return part.provider === provider && (ended.has(part.id) || open.has(part))
+    return part.type !== 'provider_result' || (part.provider === provider && called.has(part.callId))
+  }
 }
 
 const fileParts = (files: AiFile[]): (AiText | AiFile)[] =>
@@ -99,14 +142,34 @@ function idMapper({ shape, most }: NonNullable<PromptOptions['ids']>): IdOf {
   }
 }
 
-function toAssistantPart(part: AssistantPart, idOf: IdOf): AiAssistantPart {
-  if (part.type !== 'call') return { type: part.type, text: part.text, ...metaOf(part.meta) }
-  return {
-    type: 'tool-call',
-    toolCallId: idOf(part.id),
-    toolName: part.name,
-    input: inputOf(part.input),
-    ...metaOf(part.meta),
+function toAssistantPart(part: SentPart, idOf: IdOf): AiAssistantPart {
+  const meta = metaOf(part.meta)
+  switch (part.type) {
+    case 'text':
+    case 'reasoning':
+      return { type: part.type, text: part.text, ...meta }
+    case 'provider_result': {
+      const { callId, name, output, failed } = part
+      return {
+        type: 'tool-result',
+        toolCallId: idOf(callId),
+        toolName: name,
+        output: { type: failed ? 'error-json' : 'json', value: output as never },
+        ...meta,
+      }
+    }
+    case 'call':
+    case 'provider_call':
+      return {
+        type: 'tool-call',
+        toolCallId: idOf(part.id),
+        toolName: part.name,
+        input: inputOf(part.input),
+        ...(part.type === 'provider_call' ? { providerExecuted: true } : {}),
+        ...meta,
+      }
+    default:
+      throw new Error(`Unknown part: ${JSON.stringify(part satisfies never)}`)
   }
 }
 

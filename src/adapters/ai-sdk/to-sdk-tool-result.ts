@@ -1,8 +1,8 @@
 // Converts outcomes for the SDK: the value of a success together with the model's view of it, and an error with Pawl's
 // exact text for everything else.
 
-import type { CallOutcome, Json, ModelPart } from '../../index.ts'
-import { attachmentBytes, type AttachmentReader, attachmentText } from '../../tools/convert-tool-formats.ts'
+import type { CallOutcome, Json, ModelPart, OpenCall } from '../../index.ts'
+import { attachmentBytes, type AttachmentReader, attachmentText, providerId } from '../../tools/convert-tool-formats.ts'
 import type { AiModelOutput } from './sdk-types.ts'
 
 /** A call that did not succeed. The SDK turns it into a `tool-error` part and sends `String(error)` to the model. */
@@ -44,15 +44,40 @@ export class ModelViews {
     return value
   }
 
+  /** The SDK got `copy` instead of the equal `value`: the model reads the same of both. */
+  alias(copy: unknown, value: unknown): void {
+    const parts = typeof value === 'object' && value !== null ? this.#objects.get(value) : undefined
+    if (parts && typeof copy === 'object' && copy !== null) this.#objects.set(copy, parts)
+  }
+
   find(callId: string, value: unknown): readonly ModelPart[] {
     const known =
       typeof value === 'object' && value !== null
         ? this.#objects.get(value)
         : this.#plain.get(`${callId}\0${String(value)}`)
     if (known) return known
+    if (isOpenCall(callId, value)) return value.parts
     const text = textOf(value)
     return text === '' ? [] : [{ type: 'text', text }]
   }
+}
+
+/**
+ * Whether a result is the placeholder of a call that had not ended. It may come from a stored or a client's history, so
+ * only texts count as its parts.
+ */
+export function isOpenCall(toolCallId: string, value: unknown): value is OpenCall {
+  if (typeof value !== 'object' || value === null) return false
+  const { status, callId, name, parts } = value as Partial<OpenCall>
+  return (
+    (status === 'waiting' || status === 'running') &&
+    typeof callId === 'string' &&
+    typeof name === 'string' &&
+    providerId(value as OpenCall) === toolCallId &&
+    Array.isArray(parts) &&
+    parts.length > 0 &&
+    parts.every((part) => part?.type === 'text' && typeof part.text === 'string')
+  )
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null'))

@@ -2,8 +2,18 @@
 // of the SDK (messages, context, abort signal) come from the live call. After a restart there is no live call, and
 // `execute` gets the call id, no messages and the signal of the attempt.
 
-import { type ApprovalFacts, fail, type JsonSchema, PawlError, type Tool, type ToolContext, tool } from '../../index.ts'
+import {
+  type ApprovalFacts,
+  fail,
+  type Json,
+  type JsonSchema,
+  PawlError,
+  type Tool,
+  type ToolContext,
+  tool,
+} from '../../index.ts'
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
+import { decode } from '../../core/tool-value.ts'
 import { type ToolTerms, toolTermOptions } from '../../tools/convert-tool-formats.ts'
 import { type AiExecution, type AnyAiTool, type ValidationResult, isSdkSchema } from './sdk-types.ts'
 
@@ -42,7 +52,8 @@ export function fromAiSdk(name: string, of: AnyAiTool, options: AiToolTerms = {}
     ...about,
     async execute(input: unknown, ctx: ToolContext) {
       try {
-        return await lastValue((execute as Execute).call(of, await parse(input), executionOf(of, ctx)))
+        const returned = (execute as Execute).call(of, await parse(input), executionOf(of, ctx))
+        return isAsyncIterable(returned) ? await lastValue(of, returned, ctx) : await returned
       } catch (error) {
         if (showErrors && error instanceof Error) throw fail(error.message, { cause: error })
         throw error
@@ -67,45 +78,120 @@ function approvalOf({ needsApproval }: AnyAiTool, parse: AdaptedSchema['parse'])
   return { approval }
 }
 
-/** The yields of a generator are previews; the last one is the result. */
-async function lastValue(returned: unknown): Promise<unknown> {
-  if (typeof returned !== 'object' || returned === null || !(Symbol.asyncIterator in returned)) return returned
+const isAsyncIterable = (value: unknown): value is AsyncIterable<unknown> =>
+  typeof value === 'object' && value !== null && Symbol.asyncIterator in value
+
+/**
+ * The yields of a generator are preliminary results; the last one is the result. Each is reported as progress, and
+ * passed to the SDK calls of this process that wait for the result.
+ */
+async function lastValue(of: AnyAiTool, returned: AsyncIterable<unknown>, ctx: ToolContext): Promise<unknown> {
+  streamingTools.add(of)
   let value: unknown
-  for await (const each of returned as AsyncIterable<unknown>) value = each
+  let current = 0
+  for await (value of returned) {
+    const text = jsonText(value)
+    const preliminary = text === undefined ? undefined : decode(text)
+    const shown = text === undefined ? {} : { label: labelOf(value, text), preliminary: preliminary as Json }
+    ctx.progress({ current: ++current, ...shown })
+    if (text === undefined) continue
+    // Each reader gets a copy: a generator may yield the same object again after changing it.
+    for (const { onPreliminary } of liveCallsOf(of, ctx)) onPreliminary?.(JSON.parse(text))
+  }
   return value
 }
 
-const liveExecutions = new WeakMap<AnyAiTool, Map<string, AiExecution[]>>()
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return undefined // a BigInt or a cycle: not a preliminary result that the record could hold
+  }
+}
+
+const labelOf = (value: unknown, text: string): string => (typeof value === 'string' ? value : text)
+
+/** Tools whose `execute` was seen to return an async iterable, besides async generator functions. */
+const streamingTools = new WeakSet<AnyAiTool>()
+
+/**
+ * Whether the SDK should get preliminary results. `execute` must return the async iterable at once, before its body
+ * runs, so a plain function that returns one is known only after its first call.
+ */
+export const streamsResults = (of: AnyAiTool): boolean =>
+  Object.prototype.toString.call(of.execute) === '[object AsyncGeneratorFunction]' || streamingTools.has(of)
+
+/**
+ * Yields the preliminary results of a call as they arrive, then its recorded result. `same` is called with a preliminary
+ * result that equals the recorded one, which is then not yielded again.
+ */
+export async function* preliminaryResults(
+  run: (onPreliminary: (value: unknown) => void) => Promise<unknown>,
+  same: (preliminary: unknown, recorded: unknown) => void,
+): AsyncGenerator<unknown, void, void> {
+  const arrived: unknown[] = []
+  let isDone = false
+  let wake = (): void => {}
+  const result = run((value) => {
+    arrived.push(value)
+    wake()
+  })
+  const done = (): void => {
+    isDone = true
+    wake()
+  }
+  result.then(done, done)
+  let last: unknown
+  for (;;) {
+    while (arrived.length > 0) yield (last = arrived.shift())
+    if (isDone) break
+    await new Promise<void>((resolve) => (wake = resolve))
+  }
+  const recorded = await result
+  if (last !== undefined && jsonText(last) === jsonText(recorded)) same(last, recorded)
+  else yield recorded
+}
+
+/** An SDK call that waits for a result. */
+interface LiveCall {
+  readonly options: AiExecution
+  readonly onPreliminary: ((value: unknown) => void) | undefined
+}
+
+const liveCalls = new WeakMap<AnyAiTool, Map<string, LiveCall[]>>()
 
 type CallIdentity = Pick<ToolContext, 'tenant' | 'session' | 'batch' | 'callId'>
 
 const keyOf = ({ tenant, session, batch, callId }: CallIdentity): string =>
   JSON.stringify([tenant, session, batch, callId])
 
-/** Registers the SDK's execution options of a call while `run` is pending. */
-export async function withLiveExecution<T>(
+const liveCallsOf = (of: AnyAiTool, call: CallIdentity): readonly LiveCall[] =>
+  liveCalls.get(of)?.get(keyOf(call)) ?? []
+
+/** Registers the SDK call while `run` is pending. */
+export async function withLiveCall<T>(
   of: AnyAiTool,
   call: CallIdentity,
-  options: AiExecution,
+  live: LiveCall,
   run: () => Promise<T>,
 ): Promise<T> {
-  let calls = liveExecutions.get(of)
-  if (!calls) liveExecutions.set(of, (calls = new Map()))
+  let calls = liveCalls.get(of)
+  if (!calls) liveCalls.set(of, (calls = new Map()))
   const key = keyOf(call)
-  calls.set(key, [...(calls.get(key) ?? []), options])
+  calls.set(key, [...(calls.get(key) ?? []), live])
   try {
     return await run()
   } finally {
-    const others = (calls.get(key) ?? []).filter((each) => each !== options)
+    const others = (calls.get(key) ?? []).filter((each) => each !== live)
     if (others.length > 0) calls.set(key, others)
     else calls.delete(key)
   }
 }
 
 function executionOf(of: AnyAiTool, ctx: ToolContext): AiExecution {
-  const liveExecution = liveExecutions.get(of)?.get(keyOf(ctx))?.[0]
-  const abortSignal = liveExecution?.abortSignal ? AbortSignal.any([ctx.signal, liveExecution.abortSignal]) : ctx.signal
-  return { toolCallId: ctx.callId, messages: [], context: undefined, ...liveExecution, abortSignal }
+  const live = liveCallsOf(of, ctx)[0]?.options
+  const abortSignal = live?.abortSignal ? AbortSignal.any([ctx.signal, live.abortSignal]) : ctx.signal
+  return { toolCallId: ctx.callId, messages: [], context: undefined, ...live, abortSignal }
 }
 
 interface AdaptedSchema {

@@ -2,15 +2,7 @@
 // here are the few fields that are used, and test/types/adapters.test-d.ts checks them against the SDK.
 
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
-import {
-  type CallAsk,
-  type CallOutcome,
-  type ModelPart,
-  type OpenCall,
-  PawlError,
-  type RunOptions,
-  type Tool,
-} from '../../index.ts'
+import { type CallAsk, type CallOutcome, type ModelPart, type OpenCall, PawlError, type Tool } from '../../index.ts'
 import {
   attachmentBytes,
   type AttachmentReader,
@@ -20,13 +12,14 @@ import {
   safeCall,
   toAnthropic,
 } from '../../tools/convert-tool-formats.ts'
+import { type AdapterUntil, type CallRunner, runCalls, untilOption } from '../run-calls.ts'
 
+export type { AdapterUntil, CallRunner } from '../run-calls.ts'
 export { fromAnthropic, toAnthropic } from '../../tools/convert-tool-formats.ts'
 export type { AnthropicTool, AttachmentReader, ToolTerms } from '../../tools/convert-tool-formats.ts'
 
 /** The part of a session that the adapter uses. */
-export interface AnthropicSession {
-  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+export interface AnthropicSession extends CallRunner {
   readonly tools?: readonly Tool[]
   readonly attachments?: AttachmentReader
 }
@@ -132,8 +125,13 @@ async function blockOf(part: ModelPart, attachments: AttachmentReader | undefine
 export interface RunAnthropicOptions {
   /** Name of the batch. It must be stable across restarts, or calls run twice. Default: the id of the message. */
   readonly batch?: string
-  /** Cancels the calls. */
+  /** Cancels the calls that are open. With `until: 'waiting'` it has no effect after the return. */
   readonly signal?: AbortSignal
+  /**
+   * `'waiting'`: returns as soon as every call is settled or waits for a person or something outside. Calls that wait
+   * have a placeholder as their result. They continue; the same message again joins them. Default: `'settled'`.
+   */
+  readonly until?: AdapterUntil
   /** Reads files, so that images and PDFs are sent. Default: files are only named. */
   readonly attachments?: AttachmentReader
 }
@@ -141,10 +139,16 @@ export interface RunAnthropicOptions {
 const runAnthropicOptions = {
   batch: option.string,
   signal: option.abortSignal,
+  until: untilOption,
   ...anthropicResultsOptions,
 } satisfies OptionTable<RunAnthropicOptions>
 
-/** Runs the calls of a message as one batch and returns the content of the user message. A repeated call joins it. */
+/**
+ * Runs the calls of a message as one batch and returns the content of the user message. A repeated call joins it.
+ *
+ * @example
+ * messages.push({ role: 'user', content: await runAnthropic(session, message, { until: 'waiting' }) })
+ */
 export async function runAnthropic(
   session: AnthropicSession,
   message: AnthropicMessage,
@@ -155,6 +159,6 @@ export async function runAnthropic(
   if (calls.length === 0) return []
   const batch = options.batch ?? message.id ?? ''
   if (batch === '') throw new PawlError('call_invalid', 'The message has no id to use as its batch. Pass { batch }.')
-  const outcomes = await session.run(calls, { batch, ...(options.signal ? { signal: options.signal } : {}) })
+  const outcomes = await runCalls(session, calls, { batch, signal: options.signal, until: options.until })
   return anthropicResults(outcomes, { attachments: options.attachments ?? session.attachments })
 }

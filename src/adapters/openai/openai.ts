@@ -10,7 +10,6 @@ import {
   type ModelPart,
   type OpenCall,
   PawlError,
-  type RunOptions,
   type Tool,
 } from '../../index.ts'
 import {
@@ -25,9 +24,11 @@ import {
   safeCall,
   toOpenAI,
 } from '../../tools/convert-tool-formats.ts'
+import { type AdapterUntil, type CallRunner, runCalls, untilOption } from '../run-calls.ts'
 import { strictForm, withoutNulls } from './strict-schema.ts'
 import { parseJson } from '../../core/tool-value.ts'
 
+export type { AdapterUntil, CallRunner } from '../run-calls.ts'
 export { fromOpenAI } from '../../tools/convert-tool-formats.ts'
 export type {
   AttachmentReader,
@@ -39,8 +40,7 @@ export type {
 } from '../../tools/convert-tool-formats.ts'
 
 /** The part of a session that the adapter uses. */
-export interface OpenAISession {
-  run(calls: readonly CallAsk[], options?: RunOptions): Promise<CallOutcome[]>
+export interface OpenAISession extends CallRunner {
   readonly tools?: readonly Tool[]
   readonly attachments?: AttachmentReader
 }
@@ -264,8 +264,13 @@ async function nativePart(
 export interface RunOpenAIOptions {
   /** Name of the batch. It must be stable across restarts, or calls run twice. Default: the id of the answer. */
   readonly batch?: string
-  /** Cancels the calls. */
+  /** Cancels the calls that are open. With `until: 'waiting'` it has no effect after the return. */
   readonly signal?: AbortSignal
+  /**
+   * `'waiting'`: returns as soon as every call is settled or waits for a person or something outside. Calls that wait
+   * have a placeholder as their result. They continue; the same answer again joins them. Default: `'settled'`.
+   */
+  readonly until?: AdapterUntil
   /** Set it if the tools were sent as `strict`. Default: false. */
   readonly strict?: boolean
   /** Reads files, so that images and PDFs are sent. Default: files are only named. */
@@ -275,11 +280,17 @@ export interface RunOpenAIOptions {
 const runOpenAIOptions = {
   batch: option.string,
   signal: option.abortSignal,
+  until: untilOption,
   strict: option.boolean,
   attachments: option.object,
 } satisfies OptionTable<RunOpenAIOptions>
 
-/** Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch. */
+/**
+ * Runs the calls of an answer as one batch and returns the input for the model. A repeated call joins the batch.
+ *
+ * @example
+ * input.push(...response.output, ...(await runOpenAI(session, response, { until: 'waiting' })))
+ */
 export async function runOpenAI(
   session: OpenAISession,
   answer: OpenAIResponse,
@@ -311,6 +322,6 @@ export async function runOpenAI(
   if (calls.length === 0) return []
   const batch = how.batch ?? ('id' in answer ? answer.id : '')
   if (batch === '') throw new PawlError('call_invalid', 'The answer has no id to use as its batch. Pass { batch }.')
-  const outcomes = await session.run(calls, { batch, ...(how.signal ? { signal: how.signal } : {}) })
+  const outcomes = await runCalls(session, calls, { batch, signal: how.signal, until: how.until })
   return openaiResults(outcomes, { api, attachments: how.attachments ?? session.attachments })
 }

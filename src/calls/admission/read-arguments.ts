@@ -56,14 +56,17 @@ export function repairArguments(
 
 const maxProblems = 8
 
-/** Lists the problems with their paths, so that a model can fix them. */
-export function describeProblems(problems: readonly Problem[]): string {
+/** The problems with their paths, one in each line, so that a model can fix them. */
+export function problemLines(problems: readonly Problem[]): string {
   const lines = problems
     .slice(0, maxProblems)
     .map(({ path, message }) => `- ${path ? `${truncate(path, 200)}: ` : ''}${truncate(message, 600)}`)
   if (problems.length > maxProblems) lines.push(`- and ${problems.length - maxProblems} more`)
-  return `The arguments are not valid:\n${lines.join('\n')}\nFix the arguments and call again.`
+  return lines.join('\n')
 }
+
+export const describeProblems = (problems: readonly Problem[]): string =>
+  `The arguments are not valid:\n${problemLines(problems)}\nFix the arguments and call again.`
 
 /** Removes the quoted input from a parse problem, for tools with hidden fields. */
 export const withoutQuotedInput = (problem: string): string =>
@@ -151,8 +154,14 @@ function describeJsonError(text: string): string {
   }
   const line = text.slice(0, found.at).split('\n').length
   const column = found.at - (text.lastIndexOf('\n', found.at - 1) + 1) + 1
-  return `The text is not valid JSON: at line ${line}, column ${column}: expected ${found.expected}, found ${quote(text.slice(found.at, found.at + 24), 24)}`
+  const quoted = quote(text.slice(found.at, found.at + 24), 24).replaceAll(invisible, escapeCharacter)
+  return `The text is not valid JSON: at line ${line}, column ${column}: expected ${found.expected}, found ${quoted}`
 }
+
+/** Characters that a model cannot see, such as a byte order mark or a no-break space. JSON does not escape them. */
+const invisible = /(?! )[\p{Cf}\p{Z}]/gu
+const escapeCharacter = (hidden: string): string =>
+  hidden.replaceAll(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
 /**
  * Only a text with sixteen digits in a row or an exponent can hold an inexact number; all others skip the second pass.

@@ -56,12 +56,15 @@ export function checkPoisoned({ execution, host, tool }: StageContext): ToSettle
 /** Null if the body must run, for the first time or again; otherwise the end of the call without running it. */
 export function recoverInterrupted(stage: StageContext, input: ValidatedInput): MaybePromise<ToSettle | null> {
   const { execution, tool, host } = stage
-  const { interrupted, deaths, lostWorker } = execution
+  const { interrupted, interruptions, lostWorker } = execution
   if (!interrupted) return null
   const action = recoveryAction(interrupted, strictestOnCrash(execution, tool), tool.reconcile !== undefined)
-  // A worker that closed has handed the call over; it did not die.
-  if (lostWorker && deaths > 0)
-    host.logger.warn('A call continues after its worker died', { ...logFieldsOf(execution, tool), action, deaths })
+  // A worker that closed has handed the call over; it did not die. Deaths are logged even if they do not count against
+  // the call.
+  if (lostWorker && interruptions > 0) {
+    const fields = { ...logFieldsOf(execution, tool), action, deaths: interruptions }
+    host.logger.warn('A call continues after its worker died', fields)
+  }
   switch (action) {
     case 'start':
       return null

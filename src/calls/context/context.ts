@@ -232,6 +232,7 @@ class BodyContext implements Omit<SearchContext, keyof typeof groups> {
   readonly principal: string | null
   readonly frame: string | null
   readonly batch: string
+  readonly batchIndex: number
   readonly callId: string
   readonly attempt: number
   readonly maxAttempts: number
@@ -247,6 +248,7 @@ class BodyContext implements Omit<SearchContext, keyof typeof groups> {
     this.principal = principal
     this.frame = execution.options.frame ?? null
     this.batch = execution.options.batch ?? position.batch
+    this.batchIndex = execution.options.order ?? 0
     this.callId = execution.callId
     this.attempt = execution.attempt
     this.maxAttempts = (tool.retry ?? defaultRetry).attempts

@@ -4,6 +4,8 @@
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { formatValue } from '../../core/format-value.ts'
 import { PawlError } from '../../core/errors.ts'
+import type { TaskProgress } from '../../core/task-state.ts'
+import { encode } from '../../core/tool-value.ts'
 import { truncateToLength } from '../../core/size-limits.ts'
 import type { RedactedStream } from '../../security/redact.ts'
 import type { Logger, Progress, ToolContext } from '../../tools/context/tool-context.ts'
@@ -30,7 +32,14 @@ const progressOptions = {
   total: option.number,
   unit: option.string,
   label: option.string,
+  preliminary: option.anything,
 } satisfies OptionTable<Progress>
+
+/** Progress as a task records it. */
+function recorded(shown: Progress): TaskProgress {
+  const { preliminary: _, ...progress } = shown
+  return progress
+}
 
 export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progress' | 'output'> {
   const { execution, host, control } = context
@@ -68,7 +77,7 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
   if (replay?.isActive)
     replay.onEnd = () => {
       cancelReplayTimer?.()
-      if (progress) task?.progress(progress)
+      if (progress) task?.progress(recorded(progress))
       // Later, because the body is about to report how far it was after the last recorded step.
       flushLater()
     }
@@ -99,16 +108,19 @@ export function liveOutput(context: CallEnvironment): Pick<ToolContext, 'progres
       try {
         checkOptions(next, progressOptions, 'ctx.progress()')
         const shown = host.redact.deep({ ...next }) // a copy: the body may change the object later
-        const { label } = shown
-        progress =
-          typeof label === 'string' && label.length > maxCharacters
-            ? { ...shown, label: label.slice(0, maxCharacters).toWellFormed() }
-            : shown
+        const { label, preliminary } = shown
+        const isTooLarge = preliminary !== undefined && encode(preliminary).length > maxCharacters
+        progress = {
+          ...(isTooLarge ? recorded(shown) : shown),
+          ...(typeof label === 'string' && label.length > maxCharacters
+            ? { label: label.slice(0, maxCharacters).toWellFormed() }
+            : {}),
+        }
         if (replay?.isActive) {
           cancelReplayTimer ??= host.clock.timer(maxReplayMs, () => replay.end())
           return
         }
-        task?.progress(progress)
+        task?.progress(recorded(progress))
       } catch (error) {
         if (error instanceof PawlError) throw error
         return host.logger.warn('ctx.progress was called with a value that cannot be read', {

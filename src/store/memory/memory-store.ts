@@ -50,6 +50,9 @@ const copyOf = (attachment: AttachmentRecord): AttachmentRecord => ({
 const isIn = ({ inserted: { position } }: Row, of: ScopeFilter | undefined): boolean =>
   !of || (position.tenant === of.tenant && (of.session === undefined || position.session === of.session))
 
+const newestOf = (rows: readonly Row[]): number =>
+  rows.reduce((newest, { inserted }) => Math.max(newest, inserted.createdAt), 0)
+
 /** A class rather than closures, so that code optimized by the JIT is shared between store instances. */
 class Tables {
   readonly calls = new Map<string, Row>()
@@ -270,6 +273,19 @@ export function memoryStore(options: { clock?: Clock } = {}): Store {
         .toSorted((a, b) => (a.inserted.uid < b.inserted.uid ? -1 : 1))
         .slice(0, limit)
         .map((row) => recordOf(row) as CallRecord),
+    sessions: ({ tenant, after = { tenant: tenant ?? '', session: '' }, exceptPrefix, limit }) =>
+      (tenant === undefined ? positions.tenants().toSorted() : [tenant])
+        .filter((each) => each >= after.tenant)
+        .flatMap((each) =>
+          positions
+            .sessions(each)
+            .filter((session) => session > (each === after.tenant ? after.session : ''))
+            .filter((session) => exceptPrefix === undefined || !session.startsWith(exceptPrefix))
+            .toSorted()
+            .map((session) => ({ tenant: each, session })),
+        )
+        .slice(0, limit)
+        .map((of) => ({ ...of, lastCallAt: newestOf(positions.within(of.tenant, of.session)) })),
     steps: (call) => [...(steps.get(call)?.values() ?? [])],
     waitsOf: (call) => (waitsOf.get(call) ?? []).map((id) => waits.get(id) as WaitRecord),
     wait: (id) => waits.get(id),

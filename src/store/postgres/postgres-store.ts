@@ -16,6 +16,7 @@ import { Thread, threadProgram } from '../worker-thread.ts'
 import { Retention } from './retention.ts'
 import { ChangeListener } from './change-listener.ts'
 import { claim } from './claim.ts'
+import { listSessions, type StepRow } from './list-sessions.ts'
 import { postgresLiveTable } from './live-table.ts'
 import { prepareSchema } from './connect.ts'
 import { loadPg } from './load-pg.ts'
@@ -222,6 +223,7 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
         escapeName(after),
         limit,
       ]),
+    sessions: (page) => listSessions((text, values) => all((row: StepRow) => row, text, values), page),
     steps: (call) => stepsByCall.all(escapeName(call)),
     waitsOf: (call) => waitsByCall.all(escapeName(call)),
     wait: (id) => waitsById.one(escapeName(id)),

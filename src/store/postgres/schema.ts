@@ -289,3 +289,17 @@ export async function migrate(client: ClientBase, schema: string): Promise<void>
     throw error
   }
 }
+
+/** Reads the version of the tables, and changes nothing. */
+export async function readPostgresVersion(
+  client: ClientBase,
+  schema: string,
+): Promise<{ found: number | null; supported: number }> {
+  const { rows } = await client.query('SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = $2', [
+    schema,
+    'meta',
+  ])
+  if (rows.length === 0) return { found: null, supported: migrations.length }
+  const { version } = (await client.query(`SELECT version FROM ${schema}.meta`)).rows[0] as { version: number }
+  return { found: version, supported: migrations.length }
+}

@@ -4,21 +4,36 @@
 
 import type { Scope } from '../../core/scope.ts'
 import type { OutcomeStatus } from '../../core/outcome.ts'
+import type { Role } from './access-token.ts'
 import type { AskKind } from './approval-wait-terms.ts'
 
 export interface EventBodies {
+  /** The call is recorded. */
   'call.received': { readonly tool: string }
+  /** The body of its tool starts, for this attempt. */
   'call.started': { readonly attempt: number }
+  /** The attempt failed with `code`; the next one starts at `until`. */
   'call.queued': { readonly attempt: number; readonly until: number; readonly code: string }
+  /** Its cancellation was requested; it ends within its grace period. */
   'call.cancelling': { readonly reason: string; readonly by: string | null }
+  /** A body that had been given up returned after all. The outcome stays as it was recorded. */
   'call.late': { readonly attempt: number; readonly status: 'success' | 'failure' }
+  /** It waits for an answer and needs no worker until then. */
   'call.parked': { readonly wait: string; readonly deadline: number }
+  /** It has ended; readers get the outcome with the event. */
   'call.settled': { readonly status: OutcomeStatus; readonly attempts: number }
+  /** A step that must not run twice has started. */
   'step.started': { readonly step: string }
+  /** A step succeeded; its value is recorded. */
   'step.done': { readonly step: string }
+  /** A step failed in this attempt. */
   'step.failed': { readonly step: string }
+  /** A call waits for an answer; `asks` is set if a person or the client has to give it. */
   'wait.opened': { readonly wait: string; readonly name: string; readonly deadline: number; readonly asks?: AskKind }
-  /** Passed with the wait's key to the runtime's `announce`. No event contains the key itself. */
+  /**
+   * Passed to the runtime's `announce`, with the wait's key; no event contains the key itself. For a request to a person
+   * the type is its kind, without payload and key.
+   */
   'wait.announced': { readonly wait: string; readonly type: string; readonly payload: unknown }
   /**
    * A person's decision: by whom, through which channel, on exactly what. It decides alone or is one vote of a
@@ -52,12 +67,15 @@ export interface EventBodies {
     readonly by: string
     readonly fingerprint: string
   }
+  /** A remembered rule no longer applies. */
   'rule.revoked': { readonly rule: string; readonly by: string; readonly door: string }
+  /** A task was started. */
   'task.created': { readonly task: string; readonly kind: string; readonly tool: string }
   /** The task reported its status or progress. */
   'task.updated': { readonly task: string; readonly attempt: number }
   /** Total number of characters in the task's log. */
   'task.output': { readonly task: string; readonly characters: number }
+  /** Number of artifacts the task has produced so far. */
   'task.artifact': { readonly task: string; readonly artifacts: number }
   /** `in`: sent to the task. `out`: sent by it; with `asks` it waits for a reply. */
   'task.message': {
@@ -66,16 +84,21 @@ export interface EventBodies {
     readonly direction: 'in' | 'out'
     readonly asks?: true
   }
+  /** A signal was sent to the task. */
   'task.signal': { readonly task: string; readonly name: string }
   /** Emitted by a body with ctx.emit; the payload is stored under `number`. */
   'task.event': { readonly task: string; readonly type: string; readonly number: number }
   /** For a task that is not a call (a monitor). Other tasks end with `call.settled`. */
   'task.ended': { readonly task: string; readonly state: 'succeeded' | 'cancelled' }
+  /** A schedule was created. */
   'schedule.created': { readonly schedule: string }
+  /** It fires no slots until it is resumed. */
   'schedule.paused': { readonly schedule: string }
+  /** It fires its slots again. */
   'schedule.resumed': { readonly schedule: string }
   /** No slot is left. */
   'schedule.ended': { readonly schedule: string }
+  /** It was removed. Tasks that it started continue. */
   'schedule.cancelled': { readonly schedule: string }
   /**
    * A slot, or a manual run (`byHand`), started a task. A schedule that sends a message does not start a task; it adds
@@ -93,15 +116,20 @@ export interface EventBodies {
     readonly slot: number
     readonly outcome: 'missed' | 'overlap' | 'failed'
   }
+  /** A subscription to an event was created. */
   'trigger.subscribed': { readonly trigger: string; readonly event: string }
+  /** A subscription was removed. */
   'trigger.unsubscribed': { readonly trigger: string }
+  /** Events are not delivered to it until it is resumed. */
   'trigger.paused': { readonly trigger: string }
+  /** Events are delivered to it again. */
   'trigger.resumed': { readonly trigger: string }
   /**
    * Emitted by a body: recorded in the session of that body. Emitted by the host: recorded in the target session if
    * there is one, otherwise in the session whose API was used ('' for the API of the runtime).
    */
   'trigger.emitted': { readonly event: string; readonly key: string; readonly deliveries: number }
+  /** An emitted event started this task, or became a notice. */
   'trigger.delivered': {
     readonly trigger: string
     readonly event: string
@@ -120,13 +148,17 @@ export interface EventBodies {
    * otherwise.
    */
   'session.ended': { readonly by: string | null }
+  /** A capability of the session was switched on or off. */
   'capability.switched': { readonly name: string; readonly on: boolean }
   /** A body started an agent in a session of its own. */
   'agent.started': { readonly session: string }
+  /** A file or directory of the session changed. */
   'file.changed':
     | { readonly path: string; readonly change: 'written' | 'made' | 'removed' }
     | { readonly path: string; readonly change: 'moved'; readonly to: string }
+  /** A value of the session was set or deleted. The event does not contain it. */
   'value.changed': { readonly key: string; readonly change: 'set' | 'deleted' }
+  /** A secret of the session was set or deleted. The event does not contain it. */
   'secret.changed': { readonly name: string; readonly change: 'set' | 'deleted' }
   /** Recorded for the tenant, in session ''. Neither the principal nor the token is in any event. */
   'connection.changed': { readonly provider: string; readonly change: 'set' | 'removed' }
@@ -144,6 +176,12 @@ export interface EventBodies {
     readonly by?: string
   }
   /**
+   * An API token was created or revoked. Recorded for the token's tenant, in session ''; in tenant '' if the token is
+   * valid for all tenants. No event contains the token.
+   */
+  'token.created': TokenEvent
+  'token.revoked': TokenEvent
+  /**
    * Records were deleted: by retention (`prune`), or a session or tenant (`erase`). Written when the deletion is
    * complete, in tenant '' and session ''. It names nothing, because the names were to be deleted.
    */
@@ -152,7 +190,7 @@ export interface EventBodies {
     readonly calls: number
     readonly events: number
     readonly attachments: number
-    /** Rules, tasks and emitted events. */
+    /** Rules, tasks, emitted events and API tokens. */
     readonly documents: number
   }
   /** A user message that the open or next turn will read; `message.added` follows then. */
@@ -173,7 +211,18 @@ export interface EventBodies {
     readonly finish: string
     readonly usage: { readonly inputTokens: number; readonly outputTokens: number }
   }
+  /** A wait has its answer. */
   'wait.resolved': { readonly wait: string; readonly by: 'value' | 'failure' | 'cancelled' | 'timeout' }
+}
+
+interface TokenEvent {
+  /** Id of the token. */
+  readonly token: string
+  readonly name: string
+  readonly roles: readonly Role[]
+  /** The person or service that acts with it. Missing in events of earlier releases. */
+  readonly principal?: string
+  readonly by: string | null
 }
 
 /** The type of a recorded event, such as `call.settled`. The guide page about the feed lists all of them. */

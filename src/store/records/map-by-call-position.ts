@@ -17,6 +17,16 @@ export class PositionMap<T> {
     return batches ? [...batches.values()].flatMap((calls) => [...calls.values()]) : []
   }
 
+  /** Names of the tenants, unordered. */
+  tenants(): string[] {
+    return [...this.#tenants.keys()]
+  }
+
+  /** Names of a tenant's sessions, unordered. */
+  sessions(tenant: string): string[] {
+    return [...(this.#tenants.get(tenant)?.keys() ?? [])]
+  }
+
   set(at: CallPosition, value: T): void {
     const sessions = getOrCreate(this.#tenants, at.tenant)
     const batches = getOrCreate(sessions, at.session)

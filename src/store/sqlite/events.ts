@@ -6,6 +6,7 @@
 
 import { hash } from 'node:crypto'
 import type { DatabaseSync, StatementSync } from 'node:sqlite'
+import type { CallRecord } from '../records/call-record.ts'
 import type { EventRecord, NewEvent } from '../records/event.ts'
 import { lengthPrefixed } from '../../core/ids.ts'
 import type { Scope } from '../../core/scope.ts'
@@ -56,9 +57,11 @@ export class EventReader {
 interface SessionRow {
   readonly number: number
   seq: number
+  /** When its newest call was recorded; null if it has none. */
+  lastCallAt: number | null
 }
 
-/** Collects the events of a transaction and writes them together, numbered in order. */
+/** Collects the events and new calls of a transaction, and writes the events together, numbered in order. */
 export class EventWriter {
   readonly #session: StatementSync
   readonly #addSession: StatementSync
@@ -68,14 +71,15 @@ export class EventWriter {
   readonly #putFiledTo: StatementSync
   readonly #statements: readonly { readonly size: number; readonly insert: StatementSync }[]
   #pending: NewEvent[] = []
+  #calls: CallRecord[] = []
 
   constructor(db: DatabaseSync) {
-    this.#session = db.prepare('SELECT number, seq FROM sessions WHERE tenant = ? AND session = ?')
+    this.#session = db.prepare('SELECT number, seq, lastCallAt FROM sessions WHERE tenant = ? AND session = ?')
     // The sequence continues if a session of this name was erased.
     this.#addSession = db.prepare(
-      `INSERT INTO sessions (tenant, session, seq) VALUES (?, ?, coalesce((SELECT seq FROM erasures WHERE scope = ?), 0)) RETURNING number, seq`,
+      `INSERT INTO sessions (tenant, session, seq) VALUES (?, ?, coalesce((SELECT seq FROM erasures WHERE scope = ?), 0)) RETURNING number, seq, lastCallAt`,
     )
-    this.#putSeq = db.prepare('UPDATE sessions SET seq = ? WHERE number = ?')
+    this.#putSeq = db.prepare('UPDATE sessions SET seq = ?, lastCallAt = ? WHERE number = ?')
     this.#filedTo = db.prepare('SELECT position FROM filed')
     this.#file = db.prepare('UPDATE events SET filed = 1 WHERE position > ? AND position <= ?')
     this.#putFiledTo = db.prepare('UPDATE filed SET position = ?')
@@ -90,6 +94,12 @@ export class EventWriter {
 
   clear(): void {
     this.#pending = []
+    this.#calls = []
+  }
+
+  /** Notes that a call was inserted: its session's row says when its newest call was. */
+  addCall(call: CallRecord): void {
+    this.#calls.push(call)
   }
 
   add(event: NewEvent): void {
@@ -101,7 +111,11 @@ export class EventWriter {
     const sessions = new Map<string, SessionRow>()
     const values: (string | number)[] = []
     let before: NewEvent | undefined
-    let row: SessionRow = { number: 0, seq: 0 }
+    let row: SessionRow = { number: 0, seq: 0, lastCallAt: null }
+    for (const { position, createdAt } of this.#calls) {
+      const of = this.#rowOf(position, sessions)
+      of.lastCallAt = Math.max(of.lastCallAt ?? createdAt, createdAt)
+    }
     for (const event of this.#pending) {
       // Consecutive events mostly belong to one session.
       if (before?.session !== event.session || before.tenant !== event.tenant) row = this.#rowOf(event, sessions)
@@ -114,12 +128,12 @@ export class EventWriter {
       for (; values.length - from >= size * columns.length; from += size * columns.length)
         last = insert.run(...values.slice(from, from + size * columns.length)).lastInsertRowid
     }
-    for (const { number, seq } of sessions.values()) this.#putSeq.run(seq, number)
-    this.#pending = []
+    for (const { number, seq, lastCallAt } of sessions.values()) this.#putSeq.run(seq, lastCallAt, number)
+    this.clear()
     if (last !== 0) this.#fileUpTo(Number(last))
   }
 
-  #rowOf({ tenant, session }: NewEvent, known: Map<string, SessionRow>): SessionRow {
+  #rowOf({ tenant, session }: Scope, known: Map<string, SessionRow>): SessionRow {
     const name = lengthPrefixed(tenant, session)
     let row = known.get(name)
     if (!row) {

@@ -230,15 +230,23 @@ export class GroupWriter {
     return this.#thread?.dead ? null : this.#thread
   }
 
-  /** Retries between loop turns for as long as SQLite's own busy timeout would block. */
+  /**
+   * Retries between loop turns for as long as SQLite's own busy timeout would block. The process stays alive meanwhile:
+   * one that is about to start has nothing else that keeps it.
+   */
   async #retryWhileBusy<T>(work: () => T): Promise<T> {
-    for (const until = this.#clock.monotonic() + busyTimeoutMs; ;) {
-      try {
-        return work()
-      } catch (error) {
-        if (!isBusy(error) || this.#clock.monotonic() >= until) throw error
+    const releaseHold = this.#clock.hold()
+    try {
+      for (const until = this.#clock.monotonic() + busyTimeoutMs; ;) {
+        try {
+          return work()
+        } catch (error) {
+          if (!isBusy(error) || this.#clock.monotonic() >= until) throw error
+        }
+        await new Promise<void>((resolve) => void this.#clock.timer(retryMs, resolve))
       }
-      await new Promise<void>((resolve) => void this.#clock.timer(retryMs, resolve))
+    } finally {
+      releaseHold()
     }
   }
 

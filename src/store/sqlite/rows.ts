@@ -141,7 +141,7 @@ export class ChangeWriter {
   /** False if the position is taken. */
   #insert(call: CallRecord): boolean {
     const p = call.position
-    return (
+    const isInserted =
       this.#insertCall.run(
         call.uid,
         p.tenant,
@@ -169,7 +169,8 @@ export class ChangeWriter {
         call.fence,
         call.owner,
       ).changes === 1
-    )
+    if (isInserted) this.#events.addCall(call)
+    return isInserted
   }
 
   #isSatisfied(guard: Guard): boolean {

@@ -170,20 +170,30 @@ const migrations: readonly string[] = [
   DROP INDEX calls_open;
   CREATE INDEX calls_open ON calls (owner, createdAt, uid) WHERE state IN ('received', 'queued', 'running');
   `,
+  `
+  -- When its newest call was recorded. In this row, because the commit that inserts a call writes the row anyway.
+  ALTER TABLE sessions ADD COLUMN lastCallAt INTEGER;
+  UPDATE sessions SET lastCallAt = newest.at FROM (SELECT tenant, session, max(createdAt) AS at FROM calls GROUP BY tenant, session) AS newest
+    WHERE newest.tenant = sessions.tenant AND newest.session = sessions.session;
+  `,
 ]
 
+const pragma = (db: DatabaseSync, name: string): number =>
+  Object.values(db.prepare(`PRAGMA ${name}`).get() as object)[0] as number
+
+const isEmpty = (db: DatabaseSync): boolean =>
+  (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0
+
+const notPawl = (file: string): PawlError =>
+  new PawlError('store_not_pawl', `'${file}' is a database of another program.`)
+
 export function migrate(db: DatabaseSync, file: string): void {
-  const number = (pragma: string): number => Object.values(db.prepare(`PRAGMA ${pragma}`).get() as object)[0] as number
-  const notPawl = (why: string): never => {
-    throw new PawlError('store_not_pawl', `'${file}' ${why}.`)
-  }
   // If two processes open a new file at once, the second waits here and finds the migration done.
   db.exec('BEGIN IMMEDIATE')
   try {
-    const id = number('application_id')
-    const version = number('user_version')
-    const empty = (db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number }).n === 0
-    if (id !== applicationId && !(id === 0 && empty)) notPawl('is a database of another program')
+    const id = pragma(db, 'application_id')
+    const version = pragma(db, 'user_version')
+    if (id !== applicationId && !(id === 0 && isEmpty(db))) throw notPawl(file)
     if (version > migrations.length) {
       throw new PawlError(
         'store_newer',
@@ -197,4 +207,12 @@ export function migrate(db: DatabaseSync, file: string): void {
     if (db.isTransaction) db.exec('ROLLBACK') // if the disk is full, SQLite has already rolled back
     throw error
   }
+}
+
+/** Reads the version of the tables, and changes nothing. */
+export function readSqliteVersion(db: DatabaseSync, file: string): { found: number | null; supported: number } {
+  if (pragma(db, 'application_id') === applicationId)
+    return { found: pragma(db, 'user_version'), supported: migrations.length }
+  if (!isEmpty(db)) throw notPawl(file)
+  return { found: null, supported: migrations.length }
 }

@@ -22,7 +22,6 @@ import {
   writeSync,
 } from 'node:fs'
 import { randomBytes } from 'node:crypto'
-import { dirname } from 'node:path'
 import type { DatabaseSync } from 'node:sqlite'
 import { PawlError } from '../../core/errors.ts'
 import { type Clock, systemClock } from '../../core/clock.ts'
@@ -30,8 +29,10 @@ import type { CallPosition, CallRecord, StepRecord, WaitRecord } from '../record
 import { GroupCommit } from '../group-commit.ts'
 import { TableLiveChannel } from '../live-channel.ts'
 import type { AttachmentRecord, Store } from '../store.ts'
+import { checkFileName } from './check-file-name.ts'
 import { connect } from './connect.ts'
 import { EventReader } from './events.ts'
+import { SessionLister } from './list-sessions.ts'
 import { type Lock, isCertainlyDead, takeLock } from './worker-liveness.ts'
 import { cannotScrub, Retention } from './retention.ts'
 import { sqliteLiveTable } from './live-table.ts'
@@ -82,27 +83,12 @@ const oldestClaimable = (
 const takeOver = `UPDATE calls SET fence = fence + 1, deaths = deaths + (owner IS NOT NULL AND (state = 'running' OR state = 'queued' AND wait IS NOT NULL)), owner = ?1`
 
 export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Store {
-  if (file === '' || file === ':memory:') {
-    throw new PawlError('config_invalid', `\`store\` is 'sqlite:${file}'; name a file, or use 'memory:'.`)
-  }
-  // SQLite's `file:` URLs carry options (read-only mode, no locks) that would break the store's guarantees.
-  if (/^file:/i.test(file)) {
-    throw new PawlError(
-      'config_invalid',
-      `\`store\` is 'sqlite:${file}'; give the path alone, without 'file:': 'sqlite:${pathIn(file)}'.`,
-    )
-  }
-  const folder = dirname(file)
-  if (!existsSync(folder)) {
-    throw new PawlError(
-      'config_invalid',
-      `\`store\` is 'sqlite:${file}', but the folder '${folder}' does not exist. Create it, or name another file.`,
-    )
-  }
+  checkFileName(file)
   const db = openDatabase(file, commit)
   const semaphores = new SqliteSemaphores(db, () => clock.monotonic())
   const events = new EventReader(db)
   const documents = new DocumentReader(db)
+  const sessions = new SessionLister(db)
   const retention = new Retention(db, file)
   // A manual clock cannot control timing inside a thread.
   const path = writer ?? (clock === systemClock ? 'adaptive' : 'inline')
@@ -200,6 +186,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     call: (uid) => oneCall(q.call.get(uid)),
     callsOf: ({ tenant, session }, { after, limit }) =>
       q.callsOf.all(tenant, session, after, limit).map((row) => callOf(row as never)),
+    sessions: (page) => sessions.list(page),
     steps: (call) => q.steps.all(call) as unknown as StepRecord[],
     waitsOf: (call) => q.waitsOf.all(call) as unknown as WaitRecord[],
     wait: (id) => oneWait(q.wait.get(id)),
@@ -294,8 +281,6 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
 }
 
 /** The path in a `file:` URL, for the error message. */
-const pathIn = (url: string): string => url.replace(/^file:(\/\/(?=\/))?/i, '').replace(/[?#].*$/, '')
-
 const synchronous = (commit: SqliteOptions['commit']): 'FULL' | 'NORMAL' => (commit === 'power' ? 'FULL' : 'NORMAL')
 
 function openDatabase(file: string, commit: SqliteOptions['commit']): DatabaseSync {

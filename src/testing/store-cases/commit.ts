@@ -289,6 +289,25 @@ export const commitCases: readonly StoreCase[] = [
   },
   {
     topic: 'commit',
+    name: 'in one group, a call is inserted, inserts another one and is settled',
+    async run(open) {
+      const { store } = await open(manualClock())
+      const [call, other] = [r.callRecord('c1', { owner: 'w' }), r.callRecord('other')]
+      const holds: Guard = { kind: 'holds', call: call.uid, fence: call.fence }
+      const answers = await Promise.all(
+        [
+          { guards: [r.absent(call.position)], insertCall: call },
+          { guards: [holds, r.absent(other.position)], insertCall: other, insertWaits: [r.waitRecord('w1', call.uid)] },
+          { guards: [holds], updateCall: { uid: call.uid, progress: r.settledProgress(call), release: true } },
+        ].map((change) => store.commit(r.change(change))),
+      )
+      for (const answer of answers) r.assertAccepted(answer)
+      assert.deepEqual(await store.call(other.uid), other)
+      assert.equal((await store.call(call.uid))?.state, 'settled')
+    },
+  },
+  {
+    topic: 'commit',
     name: 'close writes the queued changes and rejects later ones',
     promise: ['DUR-13'],
     async run(open) {

@@ -16,6 +16,7 @@ import { migrateCases } from './migrate.ts'
 import { timerCases } from './timer.ts'
 import { hintCases } from './change-hints.ts'
 import { listCases } from './list-calls.ts'
+import { sessionCases } from './list-sessions.ts'
 import { orphanEventCases } from './orphan-events.ts'
 import { payloadCases } from './payload-round-trips.ts'
 import { semaphoreCases } from './semaphores.ts'
@@ -49,6 +50,7 @@ export const storeCases: readonly StoreCase[] = [
   ...payloadCases,
   ...hintCases,
   ...listCases,
+  ...sessionCases,
   ...semaphoreCases,
   ...documentCases,
   ...retentionCases,

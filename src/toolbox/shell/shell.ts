@@ -140,17 +140,33 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     return timeoutFor(input, inBackground)
   }
 
+  const workspaceOf = ({ tenant, session }: ToolContext): string => {
+    const root = options.folder({ tenant, session })
+    if (root !== undefined) return root
+    throw fail('bash needs a real folder, and this session keeps its files in the store', {
+      code: 'workspace_unavailable',
+      class: 'unavailable',
+    })
+  }
+
+  /**
+   * Runs before approval, so that a person is not asked about commands that cannot run. An earlier call of the batch,
+   * or a task that this one waits for, may still create the directory: then only the body checks that it exists.
+   */
+  const prepare = async (input: BashInput, ctx: ToolContext): Promise<void> => {
+    const inBackground = ctx.task !== null
+    checkInput(input, inBackground)
+    const root = workspaceOf(ctx)
+    if (input.working_dir === undefined || inBackground || ctx.batchIndex > 0) return
+    const folder = await openWorkingFolder(root, input.working_dir)
+    await folder.close()
+  }
+
   const execute = async (input: BashInput, ctx: ToolContext): Promise<BashResult> => {
     const { commands, working_dir: where = '/', output = defaultOutput } = input
     const inBackground = ctx.task !== null
     const timeoutMs = checkInput(input, inBackground)
-    const root = options.folder({ tenant: ctx.tenant, session: ctx.session })
-    if (root === undefined)
-      throw fail('bash needs a real folder, and this session keeps its files in the store', {
-        code: 'workspace_unavailable',
-        class: 'unavailable',
-      })
-    const folder = await openWorkingFolder(root, where)
+    const folder = await openWorkingFolder(workspaceOf(ctx), where)
     try {
       const end = await runShell({
         shell,
@@ -185,12 +201,10 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     hints: { destructive: true, openWorld: true },
     approval,
     preview: ({ commands, working_dir: where }) => ({
-      summary: `Run in bash${where === undefined ? '' : ` in ${where}`}`,
+      summary: `Run in bash${describeFolder(where)}`,
       details: commands,
     }),
-    // Checked before approval, so that a person is not asked about commands that would be rejected. Whether the
-    // directory exists is checked when the commands start: an earlier call of the batch may create it.
-    prepare: (input, ctx) => void checkInput(input, ctx.task !== null),
+    prepare,
     onCrash: 'stop',
     timeout: maxTimeoutMs + 60_000,
     background: { timeout: backgroundMs + 60_000, grace: backgroundGraceMs + 1_000, recovery: 'owner_bound' },
@@ -216,6 +230,12 @@ export function shellTools(options: ShellOptions): readonly Tool[] {
     execute,
   })
   return [bash]
+}
+
+/** For people: `/etc` is a folder of the workspace, so it must not read like that of the machine. */
+function describeFolder(requested = ''): string {
+  const path = workspacePath(requested)
+  return path === '' ? '' : `, in the folder ${JSON.stringify(path)} of the workspace`
 }
 
 const partialBytes = 8_192

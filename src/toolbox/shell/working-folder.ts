@@ -39,7 +39,8 @@ export async function openWorkingFolder(folder: string, requested: string): Prom
   try {
     handle = await open(path, O_RDONLY | O_DIRECTORY)
   } catch (cause) {
-    throw fail(`There is no directory ${JSON.stringify(requested.slice(0, 200))} in the workspace`, {
+    const note = requested.startsWith('/') ? '. Paths start at the top of the workspace, not of the machine' : ''
+    throw fail(`There is no directory ${JSON.stringify(requested.slice(0, 200))} in the workspace${note}`, {
       code: 'working_dir_invalid',
       class: 'invalid_request',
       cause,

@@ -182,6 +182,8 @@ export interface ToolContext {
   readonly frame: string | null
   /** The batch of the call; '' if it had no name. */
   readonly batch: string
+  /** Position of the call in its batch, from 0. The calls before it may not have run yet when `prepare` runs. */
+  readonly batchIndex: number
   /** The model's id of the call. */
   readonly callId: string
   /** 1 for the first execution of the body; increases with each retry and recovery. */
@@ -261,7 +263,10 @@ export interface ToolContext {
 }
 
 /** How far a call or task is. All fields are optional. */
-export type Progress = TaskProgress
+export interface Progress extends TaskProgress {
+  /** The result so far, for readers of live events. It is not recorded; one that is too large is left out. */
+  readonly preliminary?: Json
+}
 
 /** A model request of a body. */
 export interface CompletionRequest {

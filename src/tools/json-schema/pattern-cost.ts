@@ -3,9 +3,23 @@
 
 /** For the compiler itself, whatever the pattern. */
 const fixedCost = 60
+/** For the ranges of a property such as `\p{L}`: they are merged and written out. */
+const propertyCost = 500
+/** Characters of a class that cost nothing extra: `[A-Za-z0-9_.-]`. */
+const longClass = 30
+/** For each repetition of a class with a property. */
+const propertyStates = 6
+/** For a character outside ASCII whose case is ignored: the built-in engine finds the characters that fold to it. */
+const foldCost = 600
+/** For a range of such characters. */
+const foldRangeCost = 2_000
 
-/** An upper bound of the states: characters, multiplied by the bounded repetitions that they are in. */
+/**
+ * An upper bound of the states (characters, multiplied by the bounded repetitions that they are in) and the cost of
+ * finding the characters of each class.
+ */
 export function patternCost(source: string): number {
+  const ignoresCase = /\(\?[ms]*i/.test(source)
   // The cost of each open group, and of its last part, which a quantifier repeats.
   const groups = [{ total: 0, last: 0 }]
   let top = groups[0] as { total: number; last: number }
@@ -26,13 +40,30 @@ export function patternCost(source: string): number {
       top.total += total
       top.last = total
     } else {
-      if (char === '\\') at += 1
+      const start = at
+      if (char === '\\') at = escapeEnd(source, at)
       else if (char === '[') at = classEnd(source, at)
-      top.total += 1
-      top.last = 1
+      const text = source.slice(start, at + 1)
+      top.last = /\\p\{/i.test(text) ? propertyStates : 1
+      top.total += top.last + charactersCost(text, ignoresCase)
     }
   }
   return fixedCost + groups.reduce((sum, { total }) => sum + total, 0)
+}
+
+/** The cost of a character or class before any repetition: it is read once. */
+function charactersCost(text: string, ignoresCase: boolean): number {
+  const count = (shape: RegExp): number => text.match(shape)?.length ?? 0
+  const folds = ignoresCase
+    ? foldCost * count(/[^\0-\x7f]|\\[ux]/gu) + foldRangeCost * count(/-(?:[^\0-\x7f]|\\[ux])/gu)
+    : 0
+  return Math.max(text.length - longClass, 0) + propertyCost * count(/\\p\{/gi) + folds
+}
+
+/** The braces of `\u{10400}` and `\p{Letter}` are not a quantifier. */
+function escapeEnd(source: string, start: number): number {
+  const braced = /^\\[upP]\{[^}]{0,60}\}/.exec(source.slice(start, start + 64))
+  return start + (braced ? braced[0].length - 1 : 1)
 }
 
 function classEnd(source: string, start: number): number {

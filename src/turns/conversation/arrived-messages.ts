@@ -4,7 +4,7 @@
 
 import type { Scope } from '../../core/scope.ts'
 import type { Execution } from '../../engine/engine.ts'
-import { type CallPosition, isSealedUid } from '../../store/records/call-record.ts'
+import { type CallPosition, type CallRequest, isSealedUid } from '../../store/records/call-record.ts'
 import type { SentRow } from '../../store/records/conversation.ts'
 import { interruptedParts } from '../../models/conversation.ts'
 import type { Message } from '../../models/message.ts'
@@ -28,7 +28,7 @@ export interface Arrival {
 }
 
 /** Collections of pending input: owed results, sent messages, stored notices and ended tasks. */
-const { resultOwed, messageSent, notice: storedNotice, taskWake } = collections
+const { resultOwed, messageSent, turnQueued, notice: storedNotice, taskWake } = collections
 const pendingInput = [resultOwed.of, messageSent.of, storedNotice.of, taskWake.of]
 
 const secretCollection = collections.secret.of
@@ -53,6 +53,30 @@ export async function arrivals(
       rows: [collections.messageSent.remove({ tenant, session }, key)],
     })),
   ]
+}
+
+/**
+ * What a turn whose calls wait should do: end, because a later turn wants the session, or continue, because the user
+ * sent a message. Null: nothing has arrived.
+ */
+export async function findInterruption(
+  host: TurnHost,
+  { uid, position: { tenant, session } }: CallRequest,
+): Promise<'turn' | 'message' | null> {
+  const of = { tenant, session }
+  const found = await host.store.nonEmptyCollections([messageSent.of, turnQueued.of], of)
+  if (found.includes(turnQueued.of) && (await hasLaterTurn(host, of, uid))) return 'turn'
+  return found.includes(messageSent.of) && (await hasNewUserMessage(host, of)) ? 'message' : null
+}
+
+async function hasLaterTurn({ store }: TurnHost, of: Scope, uid: string): Promise<boolean> {
+  // The turn of an agent does not end for another turn: the call that waits for it needs its answer.
+  if (await store.document(collections.sessionParent.name(of))) return false
+  for await (const { key } of turnQueued.iterate(store, of, uid)) {
+    const call = await store.call(key)
+    if (call && call.state !== 'settled') return true
+  }
+  return false
 }
 
 /** True if the user sent a message that the open turn should read. */

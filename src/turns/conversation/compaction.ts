@@ -143,6 +143,8 @@ const requestFor = (system: string, prompt: string): ModelRequest => ({
   instructions: system,
   messages: [{ role: 'user', parts: [{ type: 'text', text: prompt.toWellFormed() }] }],
   tools: [],
+  toolChoice: 'auto',
+  output: null,
   parallel: true,
   settings: {},
 })

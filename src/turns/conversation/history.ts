@@ -39,6 +39,8 @@ export interface MessageRecord extends StoredMessage {
   readonly secret?: true
   /** Consecutive answers whose calls were all invalid. */
   readonly invalid?: number
+  /** Notice only: how many answers of the turn did not match its `output` so far. */
+  readonly invalidOutput?: number
   /** The message that the turn was started with. Notices may be recorded before it. */
   readonly opensTurn?: true
 }

@@ -5,7 +5,7 @@ import { type Json, parseJson } from '../../core/tool-value.ts'
 import { type AssistantPart, type Message, callsIn } from '../../models/message.ts'
 import { mayHideFields, maskArgs } from '../../tools/hidden-arguments.ts'
 import type { Toolset } from '../../tools/toolset.ts'
-import { argumentLimits, readArguments } from '../../calls/admission/read-arguments.ts'
+import { argumentLimits, type ReadArguments, readArguments } from '../../calls/admission/read-arguments.ts'
 import { isSensitive } from '../../sessions/build-call-request.ts'
 import type { History } from './history.ts'
 
@@ -29,6 +29,18 @@ function shownPart(part: AssistantPart, tools: Toolset): AssistantPart {
   if (typeof args === 'string') return { ...part, input: '{}' }
   const shown = maskArgs(tool, args, () => tools)
   return shown === args ? part : { ...part, input: JSON.stringify(shown) }
+}
+
+const unreadArguments: ReadArguments = { ok: false, raw: '', problem: 'incomplete' }
+
+/**
+ * Whether the arguments of a tool may be shown while the model writes them. Incomplete arguments cannot be masked, so
+ * those of sensitive tools, of tools that may have hidden fields and of unknown tools are not.
+ */
+export function mayShowPartialInput(name: string, tools: Toolset): boolean {
+  const entry = tools.find(name)
+  if (!entry?.tool || isSensitive(entry, unreadArguments, tools)) return false
+  return !mayHideFields(entry.tool, () => tools)
 }
 
 /**

@@ -1,5 +1,5 @@
-// Notifies turns whose calls wait that the user sent a message: at once for messages sent in this process, by polling
-// after hints for those of other processes.
+// Notifies turns whose calls wait that the user sent a message or that another turn wants the session: at once for
+// those of this process, by polling after hints for those of other processes.
 
 import { lengthPrefixed } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
@@ -59,6 +59,8 @@ export class MessageWatcher {
     try {
       for await (const { tenant, session, value } of collections.messageSent.iterate(this.#store, {}))
         if (collections.messageSent.parse(value).when === 'next') this.notify({ tenant, session })
+      for await (const { tenant, session } of collections.turnQueued.iterate(this.#store, {}))
+        this.notify({ tenant, session })
     } catch {
       // The store is unavailable; the turn itself reports that.
       this.#cancelPoll ??= this.#clock.timer(pollMs * 4, () => void this.#poll())

@@ -7,9 +7,9 @@ import { defined } from '../../core/tool-value.ts'
 import { PawlError } from '../../core/errors.ts'
 import type { Scope } from '../../core/scope.ts'
 import { type Message, textOf } from '../../models/message.ts'
-import type { Messages } from '../../models/turn-interface.ts'
+import type { Messages, StoredMessage } from '../../models/turn-interface.ts'
 import type { TurnHost } from '../ports.ts'
-import { readMessage } from './history.ts'
+import { type MessageRecord, readMessage } from './history.ts'
 import { shownMessage } from './mask-message.ts'
 import { parseUserMessage } from './user-message.ts'
 import { collections } from '../../store/collections.ts'
@@ -25,6 +25,16 @@ export const sendOptions = {
   when: option.oneOf('next', 'after'),
   id: option.identifier,
 } satisfies OptionTable<Parameters<Messages['send']>[1]>
+
+/** A stored message as it is shown: secrets and hidden arguments are removed. */
+export function shownTo(
+  { redact, registry }: Pick<TurnHost, 'redact' | 'registry'>,
+  { tenant, session }: Scope,
+  { number, at, turn, message, shown = message, model, usage, finish, unheard }: MessageRecord,
+): StoredMessage {
+  const masked = redact.deep(shownMessage(shown, registry.toolsetFor(tenant, session)))
+  return { number, at, turn, message: masked, ...defined({ model, usage, finish, unheard }) }
+}
 
 export function openMessages(host: TurnHost, { tenant, session }: Scope): Messages {
   const { store, clock, ids, sizes, redact, registry, messageWatcher } = host
@@ -42,10 +52,7 @@ export function openMessages(host: TurnHost, { tenant, session }: Scope): Messag
         after: after === 0 ? '' : messageKey(after),
         limit,
       })
-      return rows.map((row) => {
-        const { number, at, turn, message, shown: said = message, model, usage, finish, unheard } = readMessage(row)
-        return { number, at, turn, message: shown(said), ...defined({ model, usage, finish, unheard }) }
-      })
+      return rows.map((row) => shownTo(host, of, readMessage(row)))
     },
     async send(message, how) {
       checkOptions(how, sendOptions, 'messages.send()', 'turn_invalid')

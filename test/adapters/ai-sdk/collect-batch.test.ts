@@ -48,3 +48,28 @@ test.each(['generateText', 'streamText'] as const)(
     expect(seen).toEqual(['a'])
   },
 )
+
+test('SCHED-1 CALL-2: two handles of a session keep the order of one message', async () => {
+  const steps: string[] = []
+  const write = (name: string) =>
+    tool({
+      name,
+      description: 'Writes',
+      input: z.object({}),
+      async execute() {
+        steps.push(`${name} begins`)
+        await turns(10)
+        steps.push(`${name} ends`)
+        return name
+      },
+    })
+  const [one, two] = [write('one'), write('two')]
+  const runtime = await createRuntime({ store: 'memory:', tools: [one, two], logger: quiet })
+  const tools = {
+    ...aiTools(runtime.session('s'), { tools: [one] }),
+    ...aiTools(runtime.session('s'), { tools: [two] }),
+  }
+  await loops.generateText(scripted([['a', 'one', '{}'], ['b', 'two', '{}']]), tools) // prettier-ignore
+  await runtime.close()
+  expect(steps).toEqual(['one begins', 'one ends', 'two begins', 'two ends'])
+})

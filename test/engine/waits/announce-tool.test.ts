@@ -1,7 +1,7 @@
 // An announcement of a wait is delivered to the host with the wait key, if and only if the call waits. On all three
 // stores.
 
-import { type Announcement, type FeedEvent, type Runtime } from 'pawl'
+import type { Announcement, FeedEvent, Runtime, WaitAnnouncement } from 'pawl'
 import { beforeAll, expect, test } from 'vitest'
 import { z } from 'zod'
 import { onEveryStore, until } from '../../kit/stores/all-stores.ts'
@@ -32,9 +32,9 @@ const idOf = (session: string) => ({ id: 'a', name: 'asks', input: { how: sessio
 onEveryStore('announcements', (ground) => {
   const { clock } = ground
   beforeAll(() => keys.clear())
-  const got: Announcement[] = []
-  const of = (session: string): Announcement[] => got.filter((each) => each.session === session)
-  const take = (announcement: Announcement): void => void got.push(announcement)
+  const got: WaitAnnouncement[] = []
+  const of = (session: string): WaitAnnouncement[] => got.filter((each) => each.session === session)
+  const take = (announcement: Announcement): void => void got.push(announcement as WaitAnnouncement)
   const parked = (runtime: Runtime, session: string) =>
     until(async () => (await runtime.session(session).calls.get('a'))?.state === 'parked')
   const eventsOf = async (session: string): Promise<FeedEvent[]> =>
@@ -50,9 +50,10 @@ onEveryStore('announcements', (ground) => {
       const { runtime } = await ground.worker({ tools: [asks], announce: take })
       const run = runtime.session(session).run([idOf(session)])
       await until(() => of(session).length > 0)
-      const [announcement] = of(session) as [Announcement]
+      const [announcement] = of(session) as [WaitAnnouncement]
       const call = await runtime.session(session).calls.get('a')
       expect(announcement).toEqual({
+        about: 'wait',
         id: call?.waits[0]?.id,
         type: 'question',
         payload: { text: 'May I?', session },
@@ -122,7 +123,7 @@ onEveryStore('announcements', (ground) => {
       expect(
         ground.logged.filter(({ message }) => message.includes('`announce` failed')).length,
       ).toBeGreaterThanOrEqual(3)
-      await runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
+      await runtime.resolve((of(session)[0] as WaitAnnouncement).key, { value: 'yes' })
       expect(await run).toMatchObject([{ status: 'success', value: 'yes' }])
       await until(async () => (await open()) === 0)
       expect(tries).toBe(4)
@@ -151,8 +152,11 @@ onEveryStore('announcements', (ground) => {
   test.for(['parks and crashes', 'inside and crashes'])(
     'WAIT-5: %s: an undelivered announcement is delivered after a crash, with the same id',
     async (session) => {
-      const seen: Announcement[] = []
-      const hangs = (announcement: Announcement): Promise<void> => (seen.push(announcement), new Promise(() => {}))
+      const seen: WaitAnnouncement[] = []
+      const hangs = (announcement: Announcement): Promise<void> => (
+        seen.push(announcement as WaitAnnouncement),
+        new Promise(() => {})
+      )
       const first = await ground.worker({ tools: [asks], announce: hangs })
       ignoreResult(first.runtime.session(session).run([idOf(session)]))
       await until(() => seen.length === 1)
@@ -181,7 +185,7 @@ onEveryStore('announcements', (ground) => {
     const doors = [await ground.worker({ announce: take }), await ground.worker({ announce: take })]
     await until(() => of(session).length === 1)
     await until(async () => (await open()) === 0)
-    await asking.runtime.resolve((of(session)[0] as Announcement).key, { value: 'yes' })
+    await asking.runtime.resolve((of(session)[0] as WaitAnnouncement).key, { value: 'yes' })
     expect(await run).toMatchObject([{ value: 'yes' }])
     expect(of(session)).toHaveLength(1)
     for (const { runtime } of [asking, ...doors]) await runtime.close()

@@ -49,6 +49,20 @@ const connects = work(
 
 export const people: Readonly<Record<string, Scenario>> = {
   'an approval is given': decided([{ approve: true, by: 'user:bea', reason: 'Looks right' }]),
+  'an approval is announced, again after a failure, until it is decided': async (world) => {
+    const announced: unknown[] = []
+    const runtime = await world.run([approved], {
+      announce(announcement) {
+        announced.push(announcement)
+        throw new Error('no network')
+      },
+    })
+    const running = runtime.session('s', { principal: 'user:ada' }).run(asked, batch)
+    await world.advance('3s')
+    const answers = await decide(world, runtime, [{ approve: true, by: 'user:bea' }])
+    await world.advance('1m')
+    return { announced, answers, outcomes: await world.outcome(running) }
+  },
   'an approval is denied': decided([{ deny: true, by: 'user:bea', reason: 'Too much' }]),
   'an approval with other arguments': decided([{ approve: true, edit: { n: 2 }, by: 'user:bea' }]),
   'changed arguments go through hooks and prepare again': decided(

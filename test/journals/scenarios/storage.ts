@@ -144,6 +144,28 @@ export const storage: Readonly<Record<string, Scenario>> = {
     const { runtime } = await filled(world)
     return world.outcome(runtime.erase({ session: 's', open: 'cancel' }))
   },
+  'tokens are created, revoked, pruned and erased with their tenant': async (world) => {
+    const runtime = await world.run([])
+    const { token, ...facts } = await runtime.tokens.create({
+      name: 'ci',
+      roles: ['caller', 'viewer'],
+      tenant: 'acme',
+      principal: 'service:ci',
+      expiresIn: '1d',
+      by: 'user:ada',
+    })
+    const { id } = await runtime.tokens.create({ name: 'root', roles: ['admin'], tenant: null })
+    const revoked = [
+      await runtime.tokens.revoke(id, { by: 'user:ada', tenant: 'acme' }),
+      await runtime.tokens.revoke(id, { by: 'user:ada' }),
+      await runtime.tokens.revoke(id, { by: 'user:bea' }),
+    ]
+    const verified = await runtime.tokens.verify(token)
+    await world.advance('1h')
+    const pruned = await runtime.prune({ olderThan: '1m' })
+    const erased = await runtime.erase({ tenant: 'acme' })
+    return { facts, revoked, verified, pruned, erased, left: await runtime.tokens.list() }
+  },
   'a session with an open call is not erased, until the call is cancelled': async (world) => {
     const runtime = await world.run([work((_, ctx) => ctx.later({ deadline: '1h' }), { onCrash: 'rerun' })])
     const running = runtime.session('s').run(calls, batch)

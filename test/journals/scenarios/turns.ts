@@ -302,6 +302,19 @@ export const turns: Readonly<Record<string, Scenario>> = {
     await world.outcome(Promise.all(both.map(({ outcome }) => outcome)))
     return seen(session)
   },
+  'a turn that waits for a person hands over to the next one': async (world) => {
+    const runtime = await world.run([approved], { models: [model([calls('refund'), 'Two.', 'Three.'])] })
+    const session = runtime.session('s')
+    const first = session.turn(turn)
+    await world.advance('1s')
+    const second = session.turn({ ...turn, id: 'turn-2', message: 'And me?' })
+    await world.outcome(Promise.all([first.outcome, second.outcome]))
+    const [item] = await runtime.inbox()
+    await runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea' })
+    await world.advance('1s')
+    await world.outcome(session.turn({ ...turn, id: 'turn-3', message: 'And now?' }).outcome)
+    return seen(session)
+  },
   'a worker dies before the first answer is on record': dies({ event: 'turn.answered', when: 'before' }, twice),
   'a worker dies when the first answer is on record': dies({ event: 'turn.answered', when: 'after' }, twice),
   'a worker dies when a call of a turn is on record': dies({ event: 'call.settled', when: 'after' }, twice),

@@ -1,6 +1,6 @@
 // Calls that wait for an external answer: parked on a returned later, or awaiting it in the body.
 
-import type { Tool, ToolContext } from 'pawl'
+import type { Tool, ToolContext, WaitAnnouncement } from 'pawl'
 import type { Scenario, World } from '../scenario.ts'
 import { batch, calls, dieInCalls, work } from './kit.ts'
 
@@ -75,7 +75,8 @@ export const waits: Readonly<Record<string, Scenario>> = {
   'a wait is announced, again after a failure': async (world) => {
     const announced: unknown[] = []
     const runtime = await world.run([later('parks', { announce: { type: 'job.wanted', payload: { n: 1 } } }).tool], {
-      announce({ key: _key, ...rest }) {
+      announce(announcement) {
+        const { key: _key, ...rest } = announcement as WaitAnnouncement
         announced.push(rest)
         if (announced.length === 1) throw new Error('no network')
       },

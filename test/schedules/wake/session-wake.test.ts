@@ -27,21 +27,29 @@ describe.each(stores)('waking sessions on %s', (_kind, fresh) => {
   test('TASK-9: the end of a task wakes an idle session with one turn like the last one', async () => {
     const { clock, open } = world()
     const { tool: slowly, go } = gatedTask()
-    const model = scriptedModel([spawns, 'Started', ({ last }) => `Heard ${/finished: \w+/.exec(last)?.[0]}`])
+    const model = scriptedModel([spawns, '{}', ({ last }) => `Heard ${/finished: \w+/.exec(last)?.[0]}`])
     const principals: (string | null)[] = []
     const hooks = [
       { name: 'sees', before: ({ principal }: { principal: string | null }) => void principals.push(principal) },
     ]
     const runtime = await open({ tools: [slowly], hooks })
     const session = runtime.session('s', { principal: 'user:ada' })
-    const turn = session.turn({ model, message: 'Go', instructions: 'Be brief', limits: { steps: 5 } })
+    const turn = session.turn({
+      model,
+      message: 'Go',
+      instructions: 'Be brief',
+      limits: { steps: 5, invalid: 1 },
+      toolChoice: 'required',
+      output: { type: 'object' },
+    })
     await advanceUntil(clock, () => model.asked === 2)
     await turn.outcome
     await rests(clock, model, 2)
     go()
     await advanceUntil(clock, () => model.asked === 3)
     await rests(clock, model, 3)
-    expect(model.requests[2]?.instructions).toBe('Be brief')
+    // Not the form and the required call, which belong to the message that was answered.
+    expect(model.requests[2]).toMatchObject({ instructions: 'Be brief', toolChoice: 'auto', output: null })
     const said = await session.messages.list()
     expect(said.at(-1)?.message).toMatchObject({ role: 'assistant', parts: [{ text: 'Heard finished: succeeded' }] })
     expect(said.filter(({ message }) => message.role === 'user')).toHaveLength(1)

@@ -10,7 +10,9 @@ const sessionOf = (session: string) => ({ tenant: 'default', session })
 const longSecret = (number: number): string => `secret-${number}-`.padEnd(16_000, `${number}x`)
 
 function setup() {
-  const { store } = freshMemory()
+  const { store: memory } = freshMemory()
+  let hint: Parameters<typeof memory.onHint>[0] = () => {}
+  const store = { ...memory, onHint: (listener: typeof hint) => ((hint = listener), memory.onHint(() => {})) }
   const clock = manualClock()
   const redact = new Redactor([])
   const running: string[] = []
@@ -24,7 +26,8 @@ function setup() {
   const learnLong = (from: number, count: number): void => {
     for (let n = from; n < from + count; n++) knownSecrets.learn(sessionOf(`s${n}`), longSecret(n))
   }
-  return { clock, redact, running, knownSecrets, set, learnLong }
+  const anotherProcessWrites = (): void => hint({ outside: true } as Parameters<typeof hint>[0])
+  return { clock, redact, running, knownSecrets, set, learnLong, anotherProcessWrites, store }
 }
 
 test('DUR-12: secrets of sessions used within a minute are kept, whatever their number is', async () => {
@@ -60,6 +63,18 @@ test('DUR-12: the secrets of a forgotten session are read again when it is used'
   await knownSecrets.ensure(sessionOf('s'))
   expect(redact.learned).toBe(41)
   expect(redact.text('a-secret-of-the-session')).toBe('[redacted]')
+})
+
+test('DUR-12: after another process has written, the secrets of a session are read again', async () => {
+  const { clock, redact, knownSecrets, anotherProcessWrites, store } = setup()
+  await knownSecrets.ensure(sessionOf('s'))
+  const unknown = { ...knownSecrets, learn() {} }
+  await openSecrets({ store, clock, knownSecrets: unknown }, sessionOf('s')).set('key', 'set-by-another-process')
+  await knownSecrets.ensure(sessionOf('s'))
+  expect(redact.learned).toBe(0)
+  anotherProcessWrites()
+  await knownSecrets.ensure(sessionOf('s'))
+  expect(redact.text('set-by-another-process')).toBe('[redacted]')
 })
 
 test('DUR-12: a session forgets old replaced secrets, never one that it still stores', async () => {

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { postgresStore } from '../../../src/store/postgres/postgres-store.ts'
-import type { Store } from '../../../src/store/store.ts'
+import type { SessionPage, SessionRecord, Store } from '../../../src/store/store.ts'
 import {
   answerWait,
   callRecord,
@@ -83,6 +83,8 @@ async function day(n: number): Promise<void> {
     }),
   )
   await store.callsOf({ tenant: 't', session: 'today' }, { after: '', limit: 10 })
+  await store.sessions({ tenant: 't', limit: 10 })
+  await store.sessions({ limit: 10 })
   await store.events({ after: 0, limit: 10, of: { tenant: 't', session: 'today' } })
   await store.events({ after: 3 * many, limit: 10 })
   await store.erased()
@@ -145,6 +147,30 @@ test('DUR-7: the cost of a claim does not grow with the calls of other workers',
   // Each further claim reads only the first row of each owner.
   expect((await looks(101)) - one).toBeLessThan(2_000)
   await server.admin.query(`DELETE FROM calls WHERE uid LIKE 'open%'`)
+})
+
+test('DUR-10: listing sessions reads a row for each session, not their calls', { timeout: 60_000 }, async () => {
+  const cost = async (page: SessionPage): Promise<{ through: number; found: number; sessions: SessionRecord[] }> => {
+    const before = await read()
+    const store = await open()
+    const sessions = await store.sessions(page)
+    await store.close() // the server reports its counters then
+    const after = await read()
+    return { through: after.through - before.through, found: after.found - before.found, sessions }
+  }
+  const all = await cost({ limit: 2_000 })
+  // Session s7 has the calls 7, 1007, 2007, … of which the newest by uid is u9007.
+  expect(all.sessions).toContainEqual({ tenant: 't', session: 's7', lastCallAt: 9_007 })
+  expect(all.sessions).toHaveLength(1_001)
+  expect(all).toMatchObject({ through: 0 })
+  // Row versions that are not vacuumed yet may be read too.
+  expect(all.found).toBeLessThan(1_500)
+  const page = await cost({ tenant: 't', limit: 100 })
+  expect(page.sessions).toEqual(all.sessions.slice(0, 100))
+  expect(page.found).toBeLessThan(200)
+  const none = await cost({ tenant: 'none', limit: 100 })
+  expect(none).toMatchObject({ through: 0, sessions: [] })
+  expect(none.found).toBeLessThan(1_500)
 })
 
 test('DUR-10: erasing a page of the oldest calls reads only that page', { timeout: 60_000 }, async () => {

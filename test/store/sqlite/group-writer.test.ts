@@ -167,6 +167,21 @@ test('DUR-6: checkpoints run off the event loop, and the WAL stays bounded', asy
   expect(statSync(`${file}-wal`).size).toBeLessThan(30_000_000)
 })
 
+test('DUR-6: a process that waits for the lock of another one stays alive', async () => {
+  const { store, file } = open()
+  const release = vi.fn<() => void>()
+  const hold = vi.spyOn(systemClock, 'hold').mockReturnValue(release)
+  const other = new DatabaseSync(file)
+  other.exec('BEGIN IMMEDIATE')
+  const renewed = store.renew('w', 60_000)
+  expect(hold).toHaveBeenCalledTimes(1)
+  expect(release).not.toHaveBeenCalled()
+  other.exec('COMMIT')
+  expect(await renewed).toBe(1)
+  expect(release).toHaveBeenCalledTimes(1)
+  other.close()
+})
+
 test('FEED-1: writes of our own thread are not reported as foreign, writes of others are', async () => {
   const clock = manualClock()
   const { store: other, file } = open({ clock })

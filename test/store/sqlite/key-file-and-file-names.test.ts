@@ -25,6 +25,24 @@ test.each(['sqlite://agent.db', 'sqlite://./agent.db', 'sqlite://data/agent.db']
   },
 )
 
+test.each([
+  ['sqlite://', "it must be 'memory:', 'sqlite:<file>'"],
+  ['sqlite: ', 'name a file'],
+  ['sqlite:agent.db?mode=memory', "it takes no parameters, so give the path alone: 'sqlite:agent.db'."],
+  ['sqlite:data/', "which is a folder; name a file in it: 'sqlite:data/agent.db'."],
+  ['sqlite: agent.db', "leave out the spaces around the name: 'sqlite:agent.db'."],
+])('DUR-1: %j is refused and creates no file', async (store, message) => {
+  const before = process.cwd()
+  process.chdir(dir)
+  try {
+    const expected = { code: 'config_invalid', message: expect.stringContaining(message) as string }
+    await expect(createRuntime({ store })).rejects.toMatchObject(expected)
+    expect(readdirSync(dir)).toEqual([])
+  } finally {
+    process.chdir(before)
+  }
+})
+
 test('DUR-1: sqlite:/// names an absolute file', async () => {
   const runtime = await createRuntime({ store: `sqlite://${file}` })
   await runtime.close()

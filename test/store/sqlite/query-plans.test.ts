@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { afterAll, expect, test } from 'vitest'
 import { systemClock } from '../../../src/core/clock.ts'
 import { Retention } from '../../../src/store/sqlite/retention.ts'
+import { SessionLister } from '../../../src/store/sqlite/list-sessions.ts'
 import { SqliteSemaphores } from '../../../src/store/sqlite/semaphores.ts'
 import { ChangeWriter } from '../../../src/store/sqlite/rows.ts'
 import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
@@ -92,5 +93,45 @@ test('DUR-10: open calls are found among 20,000 settled ones, and a page of the 
   expect(last).toMatchObject({ seq: 2000, position: 20_000 })
   // Only one page of the oldest is erased.
   expect(await store.erase({ settledBefore: 1, after: '', limit: 100 })).toMatchObject({ calls: 100, events: 100 })
+  await store.close()
+})
+
+test('DUR-10: listing sessions reads no calls but the first of each session', async () => {
+  const statements = new Map<string, number>()
+  const store = sqliteStore({ file: join(dir, 'sessions.db'), clock: manualClock(), commit: 'process' })
+  const counted = { ...callPosition(), session: '' }
+  const record = (n: number): Promise<unknown> => {
+    const uid = `u${String(n).padStart(6, '0')}`
+    const position = { ...counted, session: `s${String(n % 50).padStart(2, '0')}`, id: uid }
+    return store.commit(change({ insertCall: callRecord(uid, { position, createdAt: n }), events: [] }))
+  }
+  await Promise.all(Array.from({ length: 10_000 }, (_, n) => record(n)))
+  const db = new DatabaseSync(join(dir, 'sessions.db'))
+  // Without the time in the row, the calls of the session would be read.
+  expect(db.prepare('SELECT count(lastCallAt) AS times FROM sessions').get()).toEqual({ times: 50 })
+  const { prepare } = DatabaseSync.prototype
+  DatabaseSync.prototype.prepare = function (this: DatabaseSync, sql: string, ...rest: []) {
+    const statement = prepare.call(this, sql, ...rest)
+    const get = statement.get.bind(statement) as (...values: unknown[]) => ReturnType<typeof statement.get>
+    statement.get = (...values: unknown[]) => {
+      statements.set(sql, (statements.get(sql) ?? 0) + 1)
+      return get(...values)
+    }
+    return statement
+  }
+  const sessions = new SessionLister(db)
+  DatabaseSync.prototype.prepare = prepare
+  const page = sessions.list({ limit: 20 })
+  expect(page.map(({ lastCallAt }) => lastCallAt)).toEqual(Array.from({ length: 20 }, (_, n) => 9_950 + n))
+  // One step and one look at the session's row for each, and one step from the start to the first tenant.
+  expect([...statements.values()].toSorted((a, b) => a - b)).toEqual([1, 20, 20])
+  for (const sql of statements.keys()) {
+    const plan = (db.prepare(`EXPLAIN QUERY PLAN ${sql}`).all() as { detail: string }[]).map(({ detail }) => detail)
+    expect(plan.join()).not.toMatch(/TEMP B-TREE/)
+    expect(
+      plan.filter((detail) => /calls/.test(detail)).every((detail) => /COVERING INDEX|calls_place/.test(detail)),
+    ).toBe(true)
+  }
+  db.close()
   await store.close()
 })

@@ -18,20 +18,66 @@ describe('BOX-1: checks before approval', () => {
     ['a line break in working_dir', { working_dir: 'src\nApproved by the boss' }, 'working_dir_invalid'],
     ['an override in working_dir', { working_dir: 'src\u202Ecrs' }, 'working_dir_invalid'],
     ['a parent directory', { working_dir: 'src/../..' }, 'working_dir_invalid'],
+    ['a directory that does not exist', { working_dir: 'nope' }, 'working_dir_invalid'],
+    ['a directory of the machine', { working_dir: '/etc' }, 'working_dir_invalid'],
+    ['a link that leads out', { working_dir: 'out' }, 'working_dir_invalid'],
     ['NUL in commands', { commands: 'ls \0' }, 'invalid_arguments'],
     ['too long commands', { commands: 'x'.repeat(130_000) }, 'invalid_arguments'],
     ['a timeout for the background', { timeout_ms: 1_000_000 }, 'invalid_arguments'],
   ])('BOX-1 POL-6: %s is refused without asking a person', async (_, input, code) => {
-    const { run, runtime } = await world({ approval: 'always' })
+    const { run, runtime, folder } = await world({ approval: 'always' })
+    symlinkSync('/etc', join(folder, 'out'))
+    // They exist, so only their names are a reason to refuse them.
+    for (const name of ['src\nApproved by the boss', 'src\u202Ecrs']) mkdirSync(join(folder, name))
     expect(await run('ls', input)).toMatchObject({ failure: { code } })
     expect(await runtime.inbox()).toEqual([])
   })
 
-  test('BOX-1 POL-6: a directory that an earlier call may create is not checked before approval', async () => {
-    const { runtime } = await world({ approval: 'always' })
-    const call = { id: 'c', name: 'bash', input: { commands: 'ls', working_dir: 'later/on' } }
+  test('BOX-1 POL-6: a session without a real folder is refused without asking a person', async () => {
+    const { run, runtime } = await world({ approval: 'always', folder: () => undefined })
+    expect(await run('ls')).toMatchObject({ failure: { code: 'workspace_unavailable' } })
+    expect(await runtime.inbox()).toEqual([])
+  })
+
+  test('BOX-1: the refusal of an absolute path says where paths start', async () => {
+    const { run } = await world({ approval: 'always' })
+    expect(await run('ls', { working_dir: '/etc' })).toMatchObject({
+      failure: {
+        message:
+          'There is no directory "/etc" in the workspace. Paths start at the top of the workspace, not of the machine',
+      },
+    })
+  })
+
+  test('BOX-1 POL-6: a directory that an earlier call of the batch may create is not checked before approval', async () => {
+    const { runtime } = await world({ approval: ({ commands }) => (commands === 'ls' ? 'ask' : 'allow') })
+    const bash = (id: string, input: object): { id: string; name: string; input: object } => ({
+      id,
+      name: 'bash',
+      input,
+    })
+    const session = runtime.session('shell')
+    const calls = [
+      bash('make', { commands: 'mkdir -p later/on; touch later/on/made' }),
+      bash('list', { commands: 'ls', working_dir: 'later/on' }),
+    ]
+    await session.run(calls, { until: 'waiting' })
+    const [request] = await runtime.inbox()
+    await runtime.decide(request?.id ?? '', { approve: true, by: 'kim' })
+    const [, listed] = await session.run(calls)
+    expect(listed).toMatchObject({ status: 'success', value: { stdout: 'made\n' } })
+  })
+
+  test.each([
+    ['/etc', 'Run in bash, in the folder "etc" of the workspace'],
+    ['/workspace/src/', 'Run in bash, in the folder "src" of the workspace'],
+    ['/', 'Run in bash'],
+  ])('BOX-1: the preview of working_dir %j names a folder of the workspace', async (where, summary) => {
+    const { runtime, folder } = await world({ approval: 'always' })
+    for (const each of ['etc', 'src']) mkdirSync(join(folder, each))
+    const call = { id: 'c', name: 'bash', input: { commands: 'ls', working_dir: where } }
     await runtime.session('shell').run([call], { until: 'waiting' })
-    expect((await runtime.inbox())[0]?.preview.summary).toBe('Run in bash in later/on')
+    expect((await runtime.inbox())[0]?.preview).toMatchObject({ summary, details: 'ls' })
   })
 })
 

@@ -64,6 +64,12 @@ test('POL-1 CALL-4: generated patterns match exactly the texts that ECMAScript m
   for (const why of refused.keys()) expect(why).toMatch(/inside \(\?i:…\)|more than 8 properties/)
 })
 
+test('CALL-4: the number of a character in a pattern is not taken for a number of repetitions', () => {
+  const matches = schemaMatches(String.raw`^\u{10400}{1,3}$`)
+  expect(matches('\u{10400}\u{10400}')).toBe(true)
+  expect(matches('\u{10400}'.repeat(4))).toBe(false)
+})
+
 test('POL-1: a deny rule on drop\\s+table applies to every ECMAScript space', () => {
   const denies = ruleMatches(String.raw`drop\s+table`)
   for (const space of [' ', '\t', '\n', '\v', '\f', '\r', '\u00A0', '\u1680', '\u2003', '\u2028', '\u2029', '\u202F'])

@@ -102,7 +102,15 @@ if (only === null)
         { role: 'assistant', parts: [{ type: 'call', id: 'c', name: 'constructor', input: '{}' }] },
         { role: 'tool', results: [{ callId: 'c', name: 'constructor', status: 'success', parts: [] }] },
       ]
-      const request = { instructions: null, messages, tools: [], parallel: true, settings: {} }
+      const request = {
+        instructions: null,
+        messages,
+        tools: [],
+        toolChoice: 'auto' as const,
+        output: null,
+        parallel: true,
+        settings: {},
+      }
       expect(await problemsOnTheWire(request)).toContainEqual(
         expect.stringMatching(/^anthropic.*: a call of 1 has the name/),
       )

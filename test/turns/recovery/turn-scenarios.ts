@@ -291,3 +291,50 @@ export const tightTurn: Scenario = {
     ]
   },
 }
+
+const waitingModel = (w: World) =>
+  scriptedModel([{ call: { name: 'refund' } }, 'It is sunny.', 'It is refunded.'], {
+    name: 'm',
+    async wait({ request, answers }) {
+      w.did(`answer ${answers + 1}`)
+      for (const problem of problemsIn(request.messages)) w.did(`problem: ${problem}`)
+    },
+  })
+
+/** The first turn waits for an approval when the second begins; the third reads the result. */
+export const handedOverTurn: Scenario = {
+  name: 'a turn that waits for an approval and hands its session over to the next one',
+  cites: 'SESS-13',
+  tools,
+  options: (w): Partial<RuntimeOptions> => ({ models: [waitingModel(w)] }),
+  asks: [],
+  async ask(w) {
+    const session = w.runtime.session('s')
+    const first = session.turn({ model: 'm', id: 't1', message: 'Refund A1' })
+    while ((await w.runtime.inbox()).length === 0 && !w.answered) await new Promise((later) => w.later(500, later))
+    const second = await session.turn({ model: 'm', id: 't2', message: 'How is the weather?' }).outcome
+    for (const { id } of await w.runtime.inbox()) await w.runtime.decide(id, { approve: true, by: 'user:bea' })
+    w.answered = true
+    while ((await session.calls.list({ tool: 'refund' })).some(({ state }) => state !== 'settled'))
+      await new Promise((later) => w.later(500, later))
+    const third = await session.turn({ model: 'm', id: 't3', message: 'And the refund?' }).outcome
+    return [await first.outcome, second, third]
+  },
+  ends: [
+    { status: 'success', value: { end: 'handed_over' } },
+    { status: 'success', value: { end: 'answer', text: 'It is sunny.' } },
+    { status: 'success', value: { end: 'answer', text: 'It is refunded.' } },
+  ],
+  most: {},
+  async laws(w, store) {
+    const wrong = Object.keys(w.effects).filter((name) => name.startsWith('problem'))
+    const messages = await w.runtime.session('s').messages.list()
+    const said = roles(messages)
+    if (said !== 'user assistant tool user assistant notice user assistant') wrong.push(`history is ${said}`)
+    const refunds = Object.keys(w.effects).filter((name) => name.startsWith('refund '))
+    if (refunds.length !== 1) wrong.push(`refunded under ${refunds.length} keys`)
+    const left = await store.documentsOf({ of: 'turn-queued', after: '', limit: 10 })
+    if (left.length > 0) wrong.push(`${left.length} turns are still marked as queued`)
+    return wrong
+  },
+}

@@ -1,10 +1,12 @@
 // The waits of a leased call: opened once per name, announced when the call starts to wait, cancelled with the call.
 //
-// An announcement is delivered by a call of its own, inserted in the commit that parks, so it exists if and only if the
-// call is parked. It is claimed, leased, retried and settled like any other call, so it is delivered at least once, by
-// one worker at a time, across crashes. Its position contains the wait's id, so a wait is announced once.
+// An announcement is delivered by a call of its own. For an external wait it is inserted in the commit that parks, so it
+// exists if and only if the call is parked; for a request to a person in the commit that opens the wait. It is claimed,
+// leased, retried and settled like any other call, so it is delivered at least once, by one worker at a time, across
+// crashes. Its position contains the wait's id, so a wait is announced once.
 
 import { type WaitRecord, waitTermsOf, type Announced, checkMove } from '../../../store/records/call-record.ts'
+import type { AskKind } from '../../../store/records/approval-wait-terms.ts'
 import { eventOf } from '../../../store/records/event.ts'
 import type { Change, Guard } from '../../../store/store.ts'
 import { hashKey, newSalt, waitKey } from '../../wait-key.ts'
@@ -21,7 +23,7 @@ import { announceSession, announceTool } from '../../../store/journal-keys.ts'
 
 /** A session per announcement, so that each is pruned independently of the others. */
 
-/** Added to the change with which a call starts to wait. */
+/** Added to the change that announces a wait. */
 interface Announcement extends Required<Pick<Change, 'insertCall' | 'events'>> {
   readonly guard: Guard
 }
@@ -66,13 +68,14 @@ export class CallWaits {
       ...itemsOf(asks.kind).name(this.#leased.request.position, id),
       value: JSON.stringify({ ...item, createdAt, deadline }),
     }
-    await this.#leased.write(
-      this.#leased.fenced({
-        insertWaits: [record],
-        ...(itemDocument ? { documents: [itemDocument] } : {}),
-        events: [opened],
-      }),
-    )
+    const delivery = asks && this.#isAnnounced(asks.kind) ? this.#delivery(id, asks.kind, null) : null
+    const change = this.#leased.fenced({
+      insertWaits: [record],
+      ...(itemDocument ? { documents: [itemDocument] } : {}),
+      ...(delivery ? { insertCall: delivery.insertCall } : {}),
+      events: [opened, ...(delivery?.events ?? [])],
+    })
+    await this.#leased.write(delivery ? { ...change, guards: [...change.guards, delivery.guard] } : change)
     timers.wakeAt(deadline)
     const { observer } = this.#host
     if (observer)
@@ -88,8 +91,16 @@ export class CallWaits {
   /** The announcement that is due when the call starts to wait for this wait, if any. */
   announcement({ id, terms: { announce } }: Wait): Announcement | null {
     if (!announce || this.#announced.has(id)) return null
+    return this.#delivery(id, announce.type, parseJson(announce.payload))
+  }
+
+  /** A runtime without `announce` records no deliveries: it may be that no worker of the store would claim them. */
+  #isAnnounced(kind: AskKind): boolean {
+    return kind !== 'client' && this.#host.drivers.canDrive(announceTool)
+  }
+
+  #delivery(id: string, type: string, payload: unknown): Announcement {
     const { clock } = this.#host
-    const { type, payload } = announce
     const { tenant } = this.#leased.request.position
     const position = { tenant, session: announceSession(id), batch: 'announce', id, occurrence: 0 }
     const newCall = {
@@ -107,10 +118,7 @@ export class CallWaits {
     return {
       guard: { kind: 'absent', position },
       insertCall: delivery,
-      events: [
-        this.#leased.event('wait.announced', clock.now(), { wait: id, type, payload: parseJson(payload) }),
-        received,
-      ],
+      events: [this.#leased.event('wait.announced', clock.now(), { wait: id, type, payload }), received],
     }
   }
 

@@ -1,0 +1,87 @@
+// The support desk behind `pawl serve --demo`: its tools and model on a store of its own, and a customer whose refund
+// waits for the approval of a person.
+
+import { randomUUID } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { InboxItem, Runtime, RuntimeOptions } from '../../index.ts'
+import { fileOf } from '../open-store.ts'
+import { bold, cyan, dim, green, type Output, yellow } from '../output/output.ts'
+
+/** From a checkout there is no `pawl` on the path. */
+const command = import.meta.url.endsWith('.ts') ? 'npm run -s pawl --' : 'pawl'
+
+/** The options of the desk's runtime. Its services keep their ledger beside the store. */
+export async function deskOptions(store: string): Promise<Partial<RuntimeOptions>> {
+  const file = fileOf(store) ?? 'demo.db'
+  mkdirSync(dirname(file), { recursive: true })
+  process.env.LEDGER = `${file}.ledger`
+  const [{ deskModel }, { exportOrders, lookUp, refund }] = await Promise.all([
+    import('./model.ts'),
+    import('./tools.ts'),
+  ])
+  return { store, tools: [lookUp, refund, exportOrders], models: [await deskModel()] }
+}
+
+/** A customer writes, unless a request of an earlier start still waits; then what happens is shown until the end. */
+export async function runDesk(
+  runtime: Runtime,
+  output: Output,
+  server: DeskServer,
+  signal: AbortSignal,
+): Promise<void> {
+  const after = await runtime.cursor()
+  const [waiting] = await runtime.inbox({ limit: 1 })
+  if (waiting) {
+    output.note('The refund of the last start still waits: nothing was lost.')
+    await showRequest(runtime, output, server, waiting)
+  } else await writeToDesk(runtime)
+  let shown = ''
+  for await (const event of runtime.events({ after, signal, narrate: 'en' })) {
+    const [item] = event.type === 'wait.opened' && event.body.asks ? await runtime.inbox({ limit: 1 }) : []
+    if (item) await showRequest(runtime, output, server, item)
+    else if (event.type === 'turn.ended' && event.outcome?.status === 'success')
+      output.note(green('  desk  '), textOf(event.outcome.value))
+    // A parked call is narrated with its present tense, as if the refund ran without the approval.
+    else if (event.type !== 'call.parked' && event.narration !== undefined && event.narration !== shown)
+      output.note(dim(`  ${(shown = event.narration)}`))
+  }
+}
+
+const textOf = (value: unknown): string => (value as { text?: string } | null)?.text ?? ''
+
+async function writeToDesk(runtime: Runtime): Promise<void> {
+  const { deskModel, instructions } = await import('./model.ts')
+  const session = runtime.session(`desk-${randomUUID().slice(0, 8)}`, { principal: 'user:ada' })
+  const message = 'Hi, order A1 arrived broken. Please refund the 42 €, and send me an export of all my orders.'
+  const turn = session.turn({ model: await deskModel(), instructions, message, id: 'complaint' })
+  await turn.accepted
+  turn.outcome.catch(() => {}) // the runtime closed; the turn goes on at the next start
+}
+
+interface DeskServer {
+  readonly url: string
+  readonly token: string | null
+}
+
+/** The three ways in which a person can decide. */
+async function showRequest(
+  runtime: Runtime,
+  output: Output,
+  { url, token }: DeskServer,
+  item: InboxItem,
+): Promise<void> {
+  const link = await runtime.links.sign({ item: item.id, by: 'user:bea' })
+  const auth = token ?? '<token>'
+  output.note()
+  output.note(yellow('? '), bold(item.preview.summary), '  It waits for a person. Decide it in one of these ways:')
+  output.note()
+  output.note(dim('  in a terminal  '), `PAWL_URL=${url} PAWL_TOKEN=${auth} ${command} approve ${item.id}`)
+  output.note(dim('  in a browser   '), cyan(`${url}/decide/${link}`))
+  output.note(
+    dim('  with curl      '),
+    `curl -H 'Authorization: Bearer ${auth}' -H 'Content-Type: application/json' \\`,
+  )
+  output.note('                   ', `-d '{"approve":true}' ${url}/v1/inbox/${item.id}/decision`)
+  output.note()
+}

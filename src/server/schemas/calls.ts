@@ -1,0 +1,170 @@
+// Response schemas of outcomes and calls.
+
+import { z } from 'zod'
+import type {
+  CallDetails,
+  CallOutcome,
+  CallSummary,
+  ClientCall,
+  Diagnostics,
+  OpenCall,
+  Outcome,
+  ResolveAnswer,
+  TurnOutcome,
+} from '../../index.ts'
+import { anyJson, describes, instant } from './fields.ts'
+
+const retryAdvice = z.union([
+  z.strictObject({ when: z.literal('never') }),
+  z.strictObject({ when: z.literal('safe'), afterMs: z.number().exactOptional() }),
+  z.strictObject({ when: z.literal('exhausted'), attempts: z.number() }),
+])
+
+export const failure = z.strictObject({
+  class: z.string(),
+  code: z.string(),
+  message: z.string(),
+  source: z.string(),
+  retry: retryAdvice,
+  raw: anyJson.exactOptional(),
+  mayStillRun: z.boolean().exactOptional(),
+})
+
+const cancellation = z.strictObject({
+  message: z.string(),
+  source: z.string(),
+  raw: anyJson.exactOptional(),
+  mayStillRun: z.boolean().exactOptional(),
+  withParent: z.literal(true).exactOptional(),
+})
+
+const success = {
+  status: z.literal('success'),
+  value: anyJson,
+  raw: anyJson.exactOptional(),
+  attachments: z.array(anyJson).exactOptional(),
+  summary: z.string().exactOptional(),
+  control: anyJson.exactOptional(),
+  reveals: z.literal(true).exactOptional(),
+}
+const about = { note: z.string().exactOptional(), cost: z.number().exactOptional() }
+const unknown = z.strictObject({ message: z.string(), startedAt: instant, evidence: anyJson })
+
+/** The four ways in which a call ends, each with further fields. */
+const outcomeWith = (fields: z.ZodRawShape): z.ZodType =>
+  z.discriminatedUnion('status', [
+    z.strictObject({ ...about, ...fields, ...success }),
+    z.strictObject({ ...about, ...fields, status: z.literal('failure'), failure }),
+    z.strictObject({ ...about, ...fields, status: z.literal('cancelled'), cancellation }),
+    z.strictObject({ ...about, ...fields, status: z.literal('unknown'), unknown }),
+  ])
+
+export const outcome = describes<Outcome>(outcomeWith({}))
+
+export const turnOutcome = describes<TurnOutcome>(outcomeWith({ turn: z.string() }))
+
+/** A part of a result as a model reads it: a text or an attachment. */
+export const modelPart = anyJson
+
+const callFields = { callId: z.string(), name: z.string(), parts: z.array(modelPart), meta: anyJson.exactOptional() }
+
+export const callOutcome = describes<CallOutcome>(
+  outcomeWith({
+    ...callFields,
+    attempts: z.number(),
+    queuedMs: z.number(),
+    runningMs: z.number(),
+    waitingMs: z.number(),
+  }),
+)
+
+export const openCall = describes<OpenCall>(
+  z.discriminatedUnion('status', [
+    z.strictObject({
+      status: z.literal('waiting'),
+      for: z.string(),
+      input: anyJson.exactOptional(),
+      waitId: z.string(),
+      until: instant,
+      ...callFields,
+    }),
+    z.strictObject({ status: z.literal('running'), ...callFields }),
+  ]),
+)
+
+export const callResult = z.union([callOutcome, openCall])
+
+const summary = {
+  uid: z.string(),
+  callId: z.string(),
+  batch: z.string(),
+  occurrence: z.number(),
+  idempotencyKey: z.string().exactOptional(),
+  name: z.string(),
+  meta: anyJson.exactOptional(),
+  principal: z.string().nullable(),
+  state: z.enum(['received', 'queued', 'running', 'parked', 'settled']),
+  attempts: z.number(),
+  createdAt: instant,
+  startedAt: instant.nullable(),
+  settledAt: instant.nullable(),
+  outcome: outcome.nullable(),
+}
+export const callSummary = describes<CallSummary>(z.strictObject(summary))
+
+/** Tokens and cost of model requests. */
+export const usage = z.strictObject({
+  inputTokens: z.number(),
+  outputTokens: z.number(),
+  cachedTokens: z.number(),
+  reasoningTokens: z.number(),
+  cost: z.number().nullable(),
+  times: z.number().exactOptional(),
+})
+
+const details = {
+  ...summary,
+  input: anyJson,
+  steps: z.array(z.strictObject({ id: z.string(), state: z.string(), at: instant, round: z.number() })),
+  waits: z.array(
+    z.strictObject({ id: z.string(), name: z.string(), createdAt: instant, deadline: instant, state: z.string() }),
+  ),
+  usage: usage.nullable(),
+}
+export const callDetails = describes<CallDetails>(z.strictObject(details))
+export const foundCall = describes<CallDetails & { readonly tenant: string; readonly session: string }>(
+  z.strictObject({ ...details, tenant: z.string(), session: z.string() }),
+)
+
+export const clientCall = describes<ClientCall>(
+  z.strictObject({
+    call: z.string(),
+    callId: z.string(),
+    batch: z.string(),
+    occurrence: z.number(),
+    name: z.string(),
+    input: anyJson,
+    waitId: z.string(),
+    until: instant,
+  }),
+)
+export const diagnostics = describes<Diagnostics>(
+  z.strictObject({
+    what: z.string(),
+    tool: z.string(),
+    callId: z.string(),
+    call: z.string(),
+    attempt: z.number(),
+    causes: z.array(z.string()),
+  }),
+)
+
+/** The answer to `waits.resolve` and `clientCalls.answer`. */
+export const resolveAnswer = describes<ResolveAnswer>(
+  z.discriminatedUnion('answer', [
+    z.strictObject({ answer: z.literal('accepted') }),
+    z.strictObject({ answer: z.literal('already_resolved'), terminal: anyJson }),
+    z.strictObject({ answer: z.literal('unknown_or_revoked') }),
+    z.strictObject({ answer: z.literal('invalid'), problems: z.array(z.string()) }),
+  ]),
+)
