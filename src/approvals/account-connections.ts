@@ -4,8 +4,9 @@
 import { checkOptions, checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
 import { hash } from 'node:crypto'
 import type { Vote } from '../store/records/approval-request.ts'
-import { eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
+import { type EventBodies, eventOf, sessionSubject, type NewEvent } from '../store/records/event.ts'
 import { PawlError } from '../core/errors.ts'
+import { defined } from '../core/tool-value.ts'
 import { lengthPrefixed, type Ids } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
 import type { Engine } from '../engine/engine.ts'
@@ -48,8 +49,8 @@ export interface Connections {
     of: ConnectionOf,
     given: { readonly token: string; readonly by: string; readonly expiresAt?: number; readonly door?: string },
   ): Promise<{ resumed: number }>
-  /** Returns false if there was none. */
-  remove(of: ConnectionOf): Promise<boolean>
+  /** Returns false if there was none. `by`: who removes it, for the audit. */
+  remove(of: ConnectionOf, how?: { readonly by?: string }): Promise<boolean>
   /** Lists connections without their tokens. */
   list(of?: { readonly tenant?: string }): Promise<ConnectionListed[]>
 }
@@ -115,15 +116,17 @@ export function openConnections(host: ConnectionsHost): Connections {
       await store.commit({
         guards: [],
         documents: [{ ...connectionName(tenant, principal, provider), value: JSON.stringify(value), secret: true }],
-        events: [changeEvent(tenant, provider, 'set', setAt)],
+        events: [changeEvent(tenant, setAt, { provider, change: 'set', by })],
       })
       return { resumed: await resumeWaitingCalls(host, { tenant, principal, provider }, { by, door, at: setAt }) }
     },
-    async remove(of) {
+    async remove(of, how) {
       const { tenant, principal, provider } = checkConnection(of)
+      checkOptions(how, removeOptions, 'connections.remove()')
       const name = connectionName(tenant, principal, provider)
       if (!(await store.document(name))) return false
-      const events = [changeEvent(tenant, provider, 'removed', clock.now())]
+      const change = { provider, change: 'removed' as const, ...defined({ by: how?.by }) }
+      const events = [changeEvent(tenant, clock.now(), change)]
       await store.commit({ guards: [], documents: [{ ...name, value: null }], events })
       return true
     },
@@ -141,8 +144,8 @@ export function openConnections(host: ConnectionsHost): Connections {
 }
 
 /** The event belongs to the tenant, not to a session. */
-const changeEvent = (tenant: string, provider: string, change: 'set' | 'removed', at: number): NewEvent =>
-  eventOf(sessionSubject({ tenant, session: '' }), 'connection.changed', at, { provider, change })
+const changeEvent = (tenant: string, at: number, body: EventBodies['connection.changed']): NewEvent =>
+  eventOf(sessionSubject({ tenant, session: '' }), 'connection.changed', at, body)
 
 export const connectionOptions = {
   provider: option.required(option.identifier),
@@ -160,6 +163,10 @@ export const connectOptions = {
   expiresAt: option.finiteNumber,
   door: option.string,
 } satisfies OptionTable<Parameters<Connections['set']>[1]>
+
+export const removeOptions = {
+  by: option.identifier,
+} satisfies OptionTable<NonNullable<Parameters<Connections['remove']>[1]>>
 
 function checkConnection(of: ConnectionOf): { tenant: string; principal: string | null; provider: string } {
   checkRequiredOptions(of, connectionOptions, 'connections')

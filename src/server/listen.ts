@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import type { Server as HttpServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, isIP } from 'node:net'
 import { createAdaptorServer, type HttpBindings } from '@hono/node-server'
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response'
 import { checkRequiredOptions, option, type OptionTable } from '../core/check-options.ts'
@@ -92,12 +92,9 @@ export async function startServer(options: StartServerOptions): Promise<RunningS
   const local: FixedToken[] =
     token === null ? [] : [{ token, roles: ['admin'], tenant: null, principal: localPrincipal }]
   const shownHost = host.includes(':') ? `[${host}]` : host
-  const allowedHosts = rest.allowedHosts ?? (isLoopback(host) ? undefined : [shownHost])
-  const server = openServer(runtime, {
-    ...rest,
-    ...(allowedHosts ? { allowedHosts } : {}),
-    tokens: [...(rest.tokens ?? []), ...local],
-  })
+  // Clients in a network use one of the server's addresses, which it may not know (0.0.0.0, containers).
+  const defaultHosts = isLoopback(host) ? 'local' : isIP(host) === 0 ? [host] : 'addresses'
+  const server = openServer(runtime, { ...rest, tokens: [...(rest.tokens ?? []), ...local] }, defaultHosts)
   const http = createAdaptorServer({
     fetch: async (request, env) => {
       const { incoming, outgoing } = env as HttpBindings

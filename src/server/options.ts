@@ -5,6 +5,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Logger, StartTurn } from '../index.ts'
 import type { FixedToken, Identity } from './http/authenticate.ts'
+import type { AllowedHosts } from './http/security-headers.ts'
 
 /** Limits of a server. */
 export interface ServerLimits {
@@ -31,7 +32,8 @@ export interface ServerOptions {
   readonly authenticate?: (request: Request) => Identity | null | Promise<Identity | null>
   /**
    * Host names under which the server answers, such as 'agents.example.com'; '*' for all. Default: names of this
-   * machine, so that a page that was lured to a name of this machine reaches nothing.
+   * machine, so that a page that was lured to a name of this machine reaches nothing. A server that listens on another
+   * address also answers under addresses.
    */
   readonly allowedHosts?: readonly string[]
   /** Origins of pages on other servers that may use this one with a token, such as 'https://app.example.com'. */
@@ -93,7 +95,7 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} }
 export interface ServerSettings {
   readonly tokens: readonly FixedToken[]
   readonly authenticate?: NonNullable<ServerOptions['authenticate']>
-  readonly allowedHosts: readonly string[] | undefined
+  readonly allowedHosts: AllowedHosts
   readonly allowedOrigins: readonly string[]
   readonly basePath: string
   readonly turnDefaults: Pick<StartTurn, 'model' | 'frame' | 'instructions'>
@@ -103,13 +105,13 @@ export interface ServerSettings {
   readonly clock: Clock
 }
 
-export function readServerOptions(options: ServerOptions = {}): ServerSettings {
+export function readServerOptions(options: ServerOptions = {}, defaultHosts: AllowedHosts = 'local'): ServerSettings {
   checkOptions(options, serverOptions, 'createServer()')
   const { tokens = [], authenticate, allowedHosts, allowedOrigins = [], basePath = '', turn = {} } = options
   return {
     tokens,
     ...(authenticate ? { authenticate } : {}),
-    allowedHosts,
+    allowedHosts: allowedHosts ?? defaultHosts,
     allowedOrigins,
     basePath,
     turnDefaults: turn,

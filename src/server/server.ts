@@ -20,7 +20,7 @@ import { problem, type Problem, problemOf, problemReply } from './http/problem.t
 import { RateLimit } from './http/rate-limits.ts'
 import { isProblem, readBytes } from './http/read-body.ts'
 import { type Reply, replyOf, toResponse } from './http/reply.ts'
-import { isAllowedHost, isAllowedOrigin, withSecurityHeaders } from './http/security-headers.ts'
+import { type AllowedHosts, isAllowedHost, isAllowedOrigin, withSecurityHeaders } from './http/security-headers.ts'
 import { LoginCodes } from './login-codes.ts'
 import { Metrics } from './metrics.ts'
 import { readServerOptions, type ServerOptions, type ServerSettings } from './options.ts'
@@ -72,8 +72,12 @@ export function createServer(runtime: Runtime, options?: ServerOptions): Server 
   return { fetch, loginCode, close }
 }
 
-export function openServer(runtime: Runtime, options?: ServerOptions): ReplyingServer {
-  const settings = readServerOptions(options)
+export function openServer(
+  runtime: Runtime,
+  options: ServerOptions | undefined,
+  defaultHosts?: AllowedHosts,
+): ReplyingServer {
+  const settings = readServerOptions(options, defaultHosts)
   const { clock, limits, heartbeatMs } = settings
   const streams = new OpenStreams(limits.streams, heartbeatMs, clock)
   const parts: ServerParts = {

@@ -110,8 +110,8 @@ export const collections = {
   messageSent: byId<SentRow>('message-sent', whileNeeded),
   /** Turns that wait for the session, by uid. A turn that only waits for people or external systems ends for them. */
   turnQueued: byId<true>('turn-queued', whileNeeded),
-  /** Deduplicates messages by the sender's id. */
-  messageId: byId<never>('message-id', inSession),
+  /** Deduplicates messages by the sender's id: the hash of the message, or 1 if an older release wrote it. */
+  messageId: byId<string | 1>('message-id', { ...inSession, sealed: 'sensitive' }),
   /** The last turn requested here. A turn that starts by itself copies its settings. */
   turnLast: single<LastTurnRow>('turn-last', { ...inSession, sealed: 'sensitive' }),
   /** UsageRow of models/: one per turn, and one per completion requested by a body. */

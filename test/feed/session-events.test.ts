@@ -108,8 +108,8 @@ onEachStore('session events', (bench: Bench) => {
       { provider: 'github', principal: 'user:bea' },
       { token: 'hush-hush-pat', by: 'user:bea' },
     )
-    await runtime.connections.remove({ provider: 'github', principal: 'user:bea' })
-    await runtime.connections.remove({ provider: 'github', principal: 'user:bea' })
+    await runtime.connections.remove({ provider: 'github', principal: 'user:bea' }, { by: 'user:cy' })
+    await runtime.connections.remove({ provider: 'github', principal: 'user:bea' }, { by: 'user:cy' })
     const all = await told(runtime)
     expect(facts(all)).toEqual([
       { type: 'value.changed', key: 'a', change: 'set' },
@@ -121,8 +121,8 @@ onEachStore('session events', (bench: Bench) => {
       { type: 'value.changed', key: 'of [redacted]', change: 'set' },
     ])
     expect(facts(all, '')).toEqual([
-      { type: 'connection.changed', provider: 'github', change: 'set' },
-      { type: 'connection.changed', provider: 'github', change: 'removed' },
+      { type: 'connection.changed', provider: 'github', change: 'set', by: 'user:bea' },
+      { type: 'connection.changed', provider: 'github', change: 'removed', by: 'user:cy' },
     ])
     expect(JSON.stringify(all)).not.toContain('hush')
   })

@@ -265,6 +265,7 @@ test('the error codes are pinned', () => {
       "triggers_full",
       "turn_invalid",
       "turn_conflict",
+      "message_conflict",
       "capability_unknown",
       "model_invalid",
       "model_unknown",

@@ -36,6 +36,7 @@ import { clientCallOptions } from '../../src/approvals/pending-client-calls.ts'
 import {
   connectionOptions as connectionOf,
   connectOptions,
+  removeOptions,
   listConnectionsOptions,
 } from '../../src/approvals/account-connections.ts'
 import { listRulesOptions, revokeOptions } from '../../src/approvals/remembered-rules.ts'
@@ -149,6 +150,7 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['runtime.connections.set', connectOptions, (how: object) => connect({ token: 'x', by: 'y', ...how })],
   ['runtime.connections.list', listConnectionsOptions, (how) => runtime.connections.list(how)],
   ['runtime.connections.remove', connectionOf, (how: object) => runtime.connections.remove({ provider: 'p', ...how })],
+  ['runtime.connections.remove', removeOptions, (how) => runtime.connections.remove({ provider: 'p' }, how)],
   ['runtime.tokens.create', createTokenOptions, (how: object) => runtime.tokens.create({ ...newToken, ...how })],
   ['runtime.tokens.list', listTokensOptions, (how) => runtime.tokens.list(how)],
   ['runtime.tokens.revoke', revokeTokenOptions, (how: object) => runtime.tokens.revoke('x', { by: 'y', ...how })],

@@ -23,6 +23,8 @@ async function start(options: Partial<StartServerOptions> = {}) {
   return server
 }
 
+const token = { token: 'pawl_test_0123456789_abcdefgh', roles: ['viewer'] as const, principal: 'user:ada' }
+
 const statusOf = (url: string, host?: string): Promise<number | undefined> =>
   new Promise((resolve, reject) => {
     get(url, host === undefined ? {} : { headers: { host } }, (response) => {
@@ -38,6 +40,15 @@ test.skipIf(process.platform !== 'linux')('DOOR-1: a server on any loopback addr
     expect(await statusOf(`${url}/healthz`, host), host).toBe(421)
 })
 
+test('DOOR-1: on all addresses it answers under any address, and not under a name', async () => {
+  const { url } = await start({ host: '0.0.0.0', tokens: [token] })
+  const local = `http://127.0.0.1:${new URL(url).port}/healthz`
+  for (const host of ['127.0.0.1', '10.1.2.3:8080', '[fe80::1]', 'localhost'])
+    expect(await statusOf(local, host), host).toBe(200)
+  for (const host of ['evil.example', '10.1.2.3.nip.io', '10.1.2.3.', '0x7f.1', '2130706433'])
+    expect(await statusOf(local, host), host).toBe(421)
+})
+
 test('DOOR-1: a host name that makes no URL is refused as any other', async () => {
   const { url } = await start()
   for (const host of ['999.1.1.1', '127.0.0.2000', '1.2.3.4.5'])
@@ -45,7 +56,6 @@ test('DOOR-1: a host name that makes no URL is refused as any other', async () =
 })
 
 test('DOOR-1: a server on an IPv6 address answers under that address', async () => {
-  const token = { token: 'pawl_test_0123456789_abcdefgh', roles: ['viewer'] as const, principal: 'user:ada' }
   const { url } = await start({ host: '::', tokens: [token] })
   expect(await statusOf(`http://[::1]:${new URL(url).port}/healthz`, new URL(url).host)).toBe(200)
 })

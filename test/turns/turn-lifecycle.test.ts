@@ -197,6 +197,8 @@ for (const [kind, fresh] of stores) {
       await clock.advance(100)
       await session.messages.send('also B', { id: 'm1' })
       await session.messages.send('also B', { id: 'm1' })
+      const other = session.messages.send('not B', { id: 'm1' })
+      await expect(other).rejects.toMatchObject({ code: 'message_conflict' })
       await session.messages.send('later C', { when: 'after' })
       gate.resolve()
       expect(await after(turn.outcome, clock)).toMatchObject({ value: { value: { text: 'Heard: also B' } } })

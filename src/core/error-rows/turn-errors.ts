@@ -14,6 +14,12 @@ export const turnErrors = {
     summary: 'Another turn is recorded under this id.',
     next: 'Use a new id, or repeat the same request. Nothing was started.',
   },
+  message_conflict: {
+    http: 409,
+    retry: false,
+    summary: 'Another message is recorded under this id.',
+    next: 'Use a new id, or repeat the same message. Nothing was sent.',
+  },
   capability_unknown: {
     http: 404,
     retry: false,

@@ -1,6 +1,7 @@
 // Headers of every response, and the checks that keep pages of other origins away from a server on this machine.
 
 import { hash } from 'node:crypto'
+import { isIP } from 'node:net'
 import type { Reply } from './reply.ts'
 
 const nothingAllowed = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'"
@@ -32,15 +33,24 @@ const withoutPort = (host: string): string => host.replace(/:\d+$/, '').toLowerC
 
 const isLoopback = (host: string): boolean => /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/.test(host)
 
+/** Any IPv4 or IPv6 address, the latter in brackets. */
+const isAddress = (host: string): boolean => isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0
+
 /**
- * A browser that was lured to a name which resolves to this machine sends that name (DNS rebinding). Default: only names
- * of this machine.
+ * The hosts that a request may name: the listed ones, names of this machine, or these and all addresses. A browser that
+ * was lured to a name which resolves to this machine sends that name (DNS rebinding); an address cannot be made to
+ * resolve to another machine.
  */
-export const isAllowedHost = (host: string, allowed: readonly string[] | undefined): boolean =>
-  allowed === undefined
-    ? isLoopback(withoutPort(host))
-    : allowed.includes('*') ||
-      allowed.some((each) => each.toLowerCase() === host.toLowerCase() || each.toLowerCase() === withoutPort(host))
+export type AllowedHosts = readonly string[] | 'local' | 'addresses'
+
+export function isAllowedHost(host: string, allowed: AllowedHosts): boolean {
+  const name = withoutPort(host)
+  if (typeof allowed === 'string') return isLoopback(name) || (allowed === 'addresses' && isAddress(name))
+  return (
+    allowed.includes('*') ||
+    allowed.some((each) => each.toLowerCase() === host.toLowerCase() || each.toLowerCase() === name)
+  )
+}
 
 /** A page of this server itself. */
 const isOwnOrigin = (origin: string, host: string): boolean =>

@@ -47,7 +47,9 @@ const setConnection: Operation<'connections.set'> = (context, { provider, shared
 }
 
 const removeConnection: Operation<'connections.remove'> = async (context, { provider, shared }) => ({
-  changed: await context.runtime.connections.remove(accountOf(context, provider, shared)),
+  changed: await context.runtime.connections.remove(accountOf(context, provider, shared), {
+    by: context.caller.principal,
+  }),
 })
 
 const resolve: Operation<'waits.resolve'> = ({ runtime }, input) =>

@@ -161,7 +161,12 @@ export interface EventBodies {
   /** A secret of the session was set or deleted. The event does not contain it. */
   'secret.changed': { readonly name: string; readonly change: 'set' | 'deleted' }
   /** Recorded for the tenant, in session ''. Neither the principal nor the token is in any event. */
-  'connection.changed': { readonly provider: string; readonly change: 'set' | 'removed' }
+  'connection.changed': {
+    readonly provider: string
+    readonly change: 'set' | 'removed'
+    /** Who did it; older events do not say. */
+    readonly by?: string
+  }
   /**
    * The definition of a provider's tool: `pinned` when first seen, `quarantined` because it differs from the pinned one,
    * `accepted` by a person, `restored` because the provider returned the pinned one again. Recorded for the whole

@@ -1,5 +1,6 @@
 // session.messages: lists the recorded conversation and accepts user messages while a turn may be running.
 
+import { hash } from 'node:crypto'
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { eventOf, sessionSubject } from '../../store/records/event.ts'
 import { messageKey, type SentRow } from '../../store/records/conversation.ts'
@@ -61,16 +62,25 @@ export function openMessages(host: TurnHost, { tenant, session }: Scope): Messag
       const key = ids.next()
       const row: SentRow = { id: id ?? key, text, when, at: clock.now() }
       const once = id === undefined ? null : collections.messageId.name(of, id)
+      const digest = hash('sha256', JSON.stringify([text, when]), 'base64url')
       const sent = await store.commit({
         guards: [
           { kind: 'kept', ...collections.sessionEnd.name(of), revision: 0 },
           ...(once ? [{ kind: 'kept' as const, ...once, revision: 0 }] : []),
         ],
-        documents: [collections.messageSent.write(row, of, key), ...(once ? [{ ...once, value: '1' }] : [])],
+        documents: [
+          collections.messageSent.write(row, of, key),
+          ...(once ? [{ ...once, value: JSON.stringify(digest) }] : []),
+        ],
         events: [eventOf(sessionSubject(of), 'message.sent', row.at, { message: row.id, when })],
       })
       if (!sent.ok && sent.refused.kind === 'kept' && sent.refused.of === 'session-end')
         throw new PawlError('session_ended')
+      if (!sent.ok && id !== undefined) {
+        // An older release stored 1, which matches any message.
+        const earlier = await collections.messageId.read(store, of, id)
+        if (earlier !== 1 && earlier !== digest) throw new PawlError('message_conflict', `The id is '${id}'.`)
+      }
       messageWatcher.notify(of)
     },
     async waiting() {
