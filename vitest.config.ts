@@ -15,6 +15,8 @@ const longest = [
   'engine/leases/blocked-event-loop',
   'project/guide',
   'project/package',
+  'mcp/server/conformance',
+  'mcp/client/conformance',
   'turns/recovery/crash-matrix.slow',
 ]
 

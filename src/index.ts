@@ -57,7 +57,17 @@ export type {
 } from './core/outcome.ts'
 export type { Sizes } from './core/size-limits.ts'
 export type { Clock } from './core/clock.ts'
-export type { ObservedCall, ObservedEvent, ObservedUsage, Observer } from './core/observer.ts'
+export type {
+  ObservedCall,
+  ObservedEvent,
+  ObservedTexts,
+  ObservedUsage,
+  Observer,
+  TracedSpan,
+  Tracing,
+} from './core/observer.ts'
+export { withTraceparent } from './engine/trace-scope.ts'
+export { jsonLogger, type JsonLoggerOptions, type LogLevel } from './runtime/json-logger.ts'
 export type { Ids } from './core/ids.ts'
 export type { Answer } from './store/records/wait-resolution.ts'
 export type { AttachmentRef, Json, Recorded } from './core/tool-value.ts'
@@ -156,7 +166,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
 }
 
 export { tool } from './tools/tool.ts'
-export { fail, retry, ToolFailure } from './core/outcome.ts'
+export { EffectUnknown, effectUnknown, type EffectUnknownOptions, fail, retry, ToolFailure } from './core/outcome.ts'
 export { connectionRequired, result } from './tools/result.ts'
 export { Attachment } from './core/tool-value.ts'
 export { type ErrorCode, PawlError } from './core/errors.ts'

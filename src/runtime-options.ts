@@ -232,6 +232,13 @@ export interface Runtime {
    */
   health(): Promise<HealthReport>
   /**
+   * Adds an observer of the calls of this worker, such as the metrics of a server. Returns a function that removes it.
+   *
+   * @example
+   * const stop = runtime.observe((event) => event.type === 'callSettled' && console.log(event.tool, event.status))
+   */
+  observe(observer: Observer): () => void
+  /**
    * Stops accepting work, gives running bodies `grace` (default 5 s) to finish, then releases the remaining calls,
    * which resume at the next start.
    */

@@ -21,6 +21,7 @@ import { LocalEngine } from './engine/local/local-engine.ts'
 import { Feed } from './feed/event-feed.ts'
 import { closeOptions, type Runtime, type RuntimeOptions } from './runtime-options.ts'
 import { publicRuntime } from './runtime/public-runtime.ts'
+import { remoteSecrets } from './runtime/remote-secrets.ts'
 import { readSettings } from './runtime/settings.ts'
 import { emitInBody } from './schedules/emit-event.ts'
 import type { SchedulesHost } from './schedules/ports.ts'
@@ -49,7 +50,7 @@ import { openTurns } from './turns/turns.ts'
 
 export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
   const settings = readSettings(options)
-  const { clock, ids, logger, observer, redact, sizes, leaseMs, works, poisonAfter, capabilities } = settings
+  const { clock, ids, logger, observers, redact, sizes, leaseMs, works, poisonAfter, capabilities } = settings
   /** Closes the parts built so far, the last one first. */
   const closers: (() => void | Promise<void>)[] = []
   const closeParts = async (): Promise<void> => {
@@ -69,6 +70,7 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
       logger,
       contain: (name, run) => scope.run({ tool: `provider ${name}`, callId: '', call: '', logger }, run),
       pins,
+      learnSecrets: remoteSecrets(redact, keys),
       backgroundTools: taskTools,
       unlisted: [toolSearchTool],
     })
@@ -78,10 +80,10 @@ export async function openRuntime(options: RuntimeOptions): Promise<Runtime> {
     // Before the engine claims calls: it claims only calls of registered tools.
     await Promise.all((options.providers ?? []).map((provider) => registry.provide(provider)))
 
-    const engine = new LocalEngine({ store, clock, ids, keys, logger, observer, leaseMs, works })
+    const engine = new LocalEngine({ store, clock, ids, keys, logger, observers, leaseMs, works })
     const knownSecrets = openKnownSecrets({ store, clock, redact, engine })
     closers.push(() => knownSecrets.close())
-    const services = { clock, ids, logger, observer, store, keys, seal, redact, knownSecrets, sizes }
+    const services = { clock, ids, logger, observers, store, keys, seal, redact, knownSecrets, sizes }
     const foundation: Foundation = { ...services, registry, engine }
     const queue = new Queue(clock, options.limits, engine)
     const hooks = [...settings.hooks, ...switches.hooks(registry)]

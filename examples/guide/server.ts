@@ -86,6 +86,22 @@ async function embed() {
   pawl.close()
 }
 
+async function oauth() {
+  const { createServer } = await import('pawl/server')
+  const verifyOAuthToken = () => null
+  // #region oauth
+  const server = createServer(runtime, {
+    authenticate: verifyOAuthToken,
+    mcp: { authorizationServers: ['https://login.example.com'], resource: 'https://agents.example.com/mcp' },
+  })
+  // #endregion
+  const refused = await server.fetch(new Request('http://localhost/mcp', { method: 'POST' }))
+  assert.equal(refused.status, 401)
+  const metadata = 'https://agents.example.com/.well-known/oauth-protected-resource/mcp'
+  assert.ok(refused.headers.get('www-authenticate')?.includes(`resource_metadata="${metadata}"`))
+  server.close()
+}
+
 async function embedInExpress() {
   const [{ default: express }, { Readable }, { pipeline }, { createServer }] = await Promise.all([
     import('express'),
@@ -163,6 +179,7 @@ async function webhooks() {
 
 await tokens()
 await embed()
+await oauth()
 await embedInExpress()
 await webhooks()
 await server.close()

@@ -8,6 +8,8 @@ export interface Scope {
   readonly tool: string
   readonly callId: string
   readonly call: string
+  readonly session?: string
+  readonly tenant?: string
   readonly logger: Logger
   /** Names the code in log lines. Default: 'A tool'. */
   readonly who?: string

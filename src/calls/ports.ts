@@ -87,7 +87,7 @@ export interface CallPorts {
 
 /** All dependencies of the call pipeline. */
 export interface CallHost
-  extends Pick<Foundation, 'clock' | 'logger' | 'observer' | 'redact' | 'knownSecrets' | 'sizes'>, CallPorts {
+  extends Pick<Foundation, 'clock' | 'logger' | 'observers' | 'redact' | 'knownSecrets' | 'sizes'>, CallPorts {
   readonly registry: Pick<Registry, 'away'>
   /** The toolset of a call is the one that was current when its batch began. */
   readonly toolsets: Pick<PinnedToolsets, 'toolsetFor'>

@@ -19,5 +19,7 @@ export interface CommandSpec {
   readonly args?: readonly ArgumentSpec[]
   readonly options?: readonly OptionSpec[]
   readonly examples: readonly string[]
+  /** `--config` with a name that ends with .json is the servers file of the gateway; it becomes the flag `servers`. */
+  readonly takesServersFile?: true
   readonly load: () => Promise<Run<never>>
 }

@@ -8,6 +8,9 @@ import { yellow } from './output/output.ts'
 import { CliError, exitCodes } from './exit-codes.ts'
 import { loadRuntimeOptions, type Settings } from './settings.ts'
 
+/** Formats of log lines, besides the text for people. */
+export type LogFormat = 'json'
+
 /** The needs of a command of the local store. */
 export interface StoreNeeds {
   /** Load tools and models from the configuration. */
@@ -16,6 +19,8 @@ export interface StoreNeeds {
   readonly worker?: boolean
   /** Create the store if there is none. */
   readonly create?: boolean
+  /** Log lines as JSON, whatever logger the configuration has. */
+  readonly log?: LogFormat | undefined
 }
 
 /** Options that change how a store is read; a configuration that is an object is loaded anyway. */
@@ -27,19 +32,20 @@ export const fileOf = (store: string): string | null =>
 
 export async function openLocalRuntime(
   settings: Settings,
-  { tools = false, worker = false, create = false }: StoreNeeds,
+  { tools = false, worker = false, create = false, log }: StoreNeeds,
   output: Output,
   given?: Partial<RuntimeOptions>,
 ): Promise<{ readonly runtime: Runtime; readonly options: Partial<RuntimeOptions> }> {
   const { store, keys } = settings
   const options = given ?? (tools ? await loadRuntimeOptions(settings) : readingPart(settings))
   prepareFile(typeof given?.store === 'string' ? given.store : store.value, create)
-  const { createRuntime } = await import('../index.ts')
+  const { createRuntime, jsonLogger } = await import('../index.ts')
   const runtime = await createRuntime({
     // A store object of the configuration is used unless a store is named.
     ...(keys === null ? {} : { keys: keys.value }),
     logger: loggerOf(output),
     ...options,
+    ...(log === 'json' ? { logger: jsonLogger() } : {}),
     store: options.store !== undefined && store.source === 'default' ? options.store : store.value,
     worker,
   })

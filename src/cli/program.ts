@@ -74,9 +74,13 @@ function addCommand(program: Command, spec: CommandSpec, start: Start): void {
   for (const each of spec.options ?? []) command.addOption(optionOf(each))
   command.exitOverride().action(async () => {
     const run = await spec.load()
-    await start(run, command.args, command.optsWithGlobals())
+    const flags = command.optsWithGlobals<{ config?: string }>()
+    await start(run, command.args, spec.takesServersFile ? withServersFile(flags) : flags)
   })
 }
+
+const withServersFile = ({ config, ...flags }: { config?: string }): object =>
+  config?.endsWith('.json') ? { ...flags, servers: config } : { ...flags, ...(config === undefined ? {} : { config }) }
 
 /** Text of `pawl help` and `pawl <command> --help`. */
 function helpOf(command: Command): string {

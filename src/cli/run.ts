@@ -47,7 +47,7 @@ async function runCommand(
     delete process.env.FORCE_COLOR
   }
   const format = flags.json ? 'json' : flags.jsonl ? 'jsonl' : 'human'
-  const output = new Output({ format, quiet: flags.quiet ?? false })
+  const output = new Output({ format, quiet: flags.quiet ?? flags.log === 'json' })
   const { stdin, stderr, env } = process
   const isCI = env.CI !== undefined && env.CI !== '' && env.CI !== 'false'
   const interactive = stdin.isTTY && stderr.isTTY && !isCI && format === 'human'

@@ -2,7 +2,7 @@
 // value with its source. Used by every command; `pawl config --effective` shows it.
 
 import { existsSync } from 'node:fs'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path'
 import { userInfo } from 'node:os'
 import { pathToFileURL } from 'node:url'
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
@@ -29,9 +29,13 @@ export interface GlobalFlags {
   readonly tenant?: string
   readonly as?: string
   readonly config?: string
+  /** The servers file of the gateway; set by program.ts. */
+  readonly servers?: string
   readonly json?: boolean
   readonly jsonl?: boolean
   readonly quiet?: boolean
+  /** Of `serve` and `worker`: only log lines are written to stderr. */
+  readonly log?: string
   /** False with `--no-color`. */
   readonly color?: boolean
 }
@@ -88,7 +92,7 @@ type Environment = Readonly<Record<string, string | undefined>>
 export async function readSettings(
   flags: GlobalFlags,
   env: Environment = process.env,
-  cwd: string = process.cwd(),
+  cwd: string = flags.servers === undefined ? process.cwd() : folderOfServersFile(flags.servers),
 ): Promise<Settings> {
   const file = findFile(flags.config ?? (env.PAWL_CONFIG || undefined), cwd)
   const config = file === null ? {} : await loadFile(file)
@@ -149,6 +153,15 @@ function keysOf(variable: Setting<string> | null): Settings['keys'] {
   if (variable === null) return null
   const [secret = '', ...previous] = variable.from === 'PAWL_KEYS' ? variable.value.split(',') : [variable.value]
   return { ...variable, value: { secret, ...(previous.length > 0 ? { previous } : {}) } }
+}
+
+/**
+ * The folder that a servers file belongs to: a host starts the gateway in any folder, and the configuration and the
+ * store of that folder are not meant.
+ */
+export function folderOfServersFile(file: string): string {
+  const folder = dirname(resolve(file))
+  return basename(folder) === '.pawl' ? dirname(folder) : folder
 }
 
 /** A relative SQLite file of the configuration belongs to the project, wherever the command runs. */

@@ -4,6 +4,7 @@
 // its worker died, and the body must not run again.
 
 import { checkOptions, option, type OptionTable } from './check-options.ts'
+import { systemClock } from './clock.ts'
 import { type Duration, milliseconds } from './duration.ts'
 import { type Attachment, isAttachment, type Json } from './tool-value.ts'
 
@@ -200,6 +201,41 @@ export function retry(options: RetryOptions = {}): ToolFailure {
     { class: 'unavailable', code: 'try_again', ...options },
     { when: 'safe', ...afterMs },
   )
+}
+
+/** The error made by effectUnknown(). */
+export class EffectUnknown extends Error {
+  override readonly name = 'EffectUnknown'
+  /** What is recorded. */
+  readonly unknown: Unknown
+  constructor(unknown: Unknown) {
+    super(unknown.message)
+    this.unknown = unknown
+  }
+}
+
+/** Options of effectUnknown(). */
+export interface EffectUnknownOptions {
+  /** When the request that may have had an effect was sent, in milliseconds since 1970. Default: now. */
+  readonly startedAt?: number
+  /** Facts for the person who checks. */
+  readonly evidence?: Json
+}
+
+export const effectUnknownOptions = {
+  startedAt: option.nonNegativeNumber,
+  evidence: option.anything,
+} satisfies OptionTable<EffectUnknownOptions>
+
+/**
+ * Ends the call with the outcome `unknown`: the body sent a request and cannot find out whether it took effect. The
+ * call is not retried. `throw effectUnknown('The bank did not answer. Check the account before you ask again.')`
+ */
+export function effectUnknown(message: string, options: EffectUnknownOptions = {}): EffectUnknown {
+  checkOptions(options, effectUnknownOptions, 'effectUnknown()', 'value_invalid')
+  const { startedAt = systemClock.now(), evidence = null } = options
+  const text = typeof message === 'string' ? message.toWellFormed() : 'It is not known whether the call took effect.'
+  return new EffectUnknown({ message: text, startedAt, evidence })
 }
 
 /** Used if fail() was called without a string as message. */

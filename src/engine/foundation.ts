@@ -3,7 +3,7 @@
 
 import type { Clock } from '../core/clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
-import type { Observer } from '../core/observer.ts'
+import type { Observers } from '../core/observer.ts'
 import type { Ids } from '../core/ids.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Sizes } from '../core/size-limits.ts'
@@ -29,8 +29,7 @@ export interface Foundation {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
-  /** Null if no observer is configured. */
-  readonly observer: Observer | null
+  readonly observers: Observers
   readonly store: Store
   readonly keys: HostKeys
   readonly seal: Seal

@@ -7,6 +7,7 @@ import type { PinStore } from '../approvals/definition-pins.ts'
 import { explainCall } from '../calls/authorization/explain-decision.ts'
 import { type DiagnosedCall, diagnosedCallOptions, parseDiagnostics } from '../calls/record-diagnostics.ts'
 import { checkOptions, checkRequiredOptions } from '../core/check-options.ts'
+import { PawlError } from '../core/errors.ts'
 import type { DeployPorts } from '../maintenance/deploy-check.ts'
 import { checkHealth } from '../maintenance/health.ts'
 import { unmatchedPolicyRules } from '../maintenance/unmatched-policy-rules.ts'
@@ -39,6 +40,7 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
       list: () => registry.list(),
       provide: (provider) => registry.provide(provider),
       withdraw: (provider) => registry.withdraw(provider),
+      onChange: (listener) => registry.onChange(listener),
     },
     quarantine: { list: () => pins.list(), accept: (change) => pins.accept(change) },
     async resolve(key, answer) {
@@ -65,6 +67,10 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     cursor: () => parts.feed.cursor(),
     prune: (query) => prune(parts, query),
     erase: (query) => erase(parts, query),
+    observe(observer) {
+      if (typeof observer !== 'function') throw new PawlError('config_invalid', 'The observer must be a function.')
+      return parts.observers.add(observer)
+    },
     health: () => checkHealth({ ...parts, policyProblems: policyProblems() }),
     close,
   }

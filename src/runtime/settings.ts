@@ -7,7 +7,7 @@ import { type Clock, systemClock } from '../core/clock.ts'
 import { milliseconds } from '../core/duration.ts'
 import { PawlError } from '../core/errors.ts'
 import type { Ids } from '../core/ids.ts'
-import { type Observer, safeObserver } from '../core/observer.ts'
+import { Observers } from '../core/observer.ts'
 import { resolveSizes, type Sizes } from '../core/size-limits.ts'
 import { redactWaitKeys } from '../engine/wait-key.ts'
 import { type Budget, defineBudgets } from '../policy/budgets.ts'
@@ -32,7 +32,7 @@ export interface Settings extends ReturnType<typeof readModels> {
   readonly clock: Clock
   readonly ids: Ids
   readonly logger: Logger
-  readonly observer: Observer | null
+  readonly observers: Observers
   readonly redact: Redactor
   readonly sizes: Sizes
   readonly leaseMs: number
@@ -68,6 +68,8 @@ export function readSettings(options: RuntimeOptions): Settings {
   const { clock = systemClock, poisonAfter = 3, worker: works = true, encrypt: sealAll = false } = options
   const redact = new Redactor(options.secrets ?? [], redactWaitKeys)
   const logger = safeLogger(options.logger ?? consoleLogger, redact)
+  const observers = new Observers(logger)
+  if (options.observer) observers.add(options.observer)
   const leaseMs = milliseconds(options.lease ?? '30s', 'lease')
   const capabilities = new Capabilities(options.capabilities ?? [], taskTools)
   createLayer([...(options.tools ?? []), ...capabilities.tools])
@@ -78,7 +80,7 @@ export function readSettings(options: RuntimeOptions): Settings {
     clock,
     ids: options.ids ?? { next: timeOrderedId },
     logger,
-    observer: safeObserver(options.observer, logger),
+    observers,
     redact,
     sizes: resolveSizes(options.sizes),
     leaseMs,

@@ -2,6 +2,7 @@
 // and fires due slots, event deliveries and wakes; one timer suffices. There is no leader: the first commit wins.
 
 import { PawlError } from '../core/errors.ts'
+import { runUntraced } from '../engine/trace-scope.ts'
 import type { StoredDocument } from '../store/store.ts'
 import { deliver } from './deliver-event.ts'
 import { type FireResult, fireSchedule } from './fire-schedule.ts'
@@ -66,7 +67,7 @@ export class Scheduler {
   poll(): void {
     if (this.#stopped) return
     this.#pollAgain = true
-    this.#polling ??= this.#pollLoop()
+    this.#polling ??= runUntraced(this.#host.observers, () => this.#pollLoop())
   }
 
   /** Stops firing; resolves when the running poll has finished. */

@@ -1,6 +1,6 @@
 // Handles a request for an operation of the route table: authenticate, check the right, validate, run, respond.
 
-import type { FeedEvent, LiveEvent, Runtime } from '../index.ts'
+import { type FeedEvent, type LiveEvent, type Runtime, withTraceparent } from '../index.ts'
 import type { OperationName } from './endpoints.ts'
 import { type Authenticated, authenticate, callerOf } from './http/authenticate.ts'
 import { eventStream, eventStreamHeaders, leasedStream } from './http/event-stream.ts'
@@ -111,7 +111,9 @@ export async function handleOperation(parts: ServerParts, incoming: Incoming, ma
   if (isProblem(read)) return read
   const context = { ...parts, ...settings, caller, signal: request.signal }
   if (route.kind === 'events') return streamEvents(parts, context, identity, match.name, read.input, request)
-  const result = await runOperation(match.name, context, read.input)
+  // The calls that the operation requests belong to the trace of the request.
+  const traceparent = request.headers.get('traceparent')
+  const result = await withTraceparent(traceparent, () => runOperation(match.name, context, read.input))
   if (route.kind === 'download') return downloadResponse(result as Download)
   if (route.kind === 'chat') return leaseBody(parts, identity, result as Response)
   return jsonReply(match.name, result)

@@ -4,6 +4,7 @@ import { checkOptions, option, type OptionTable } from '../core/check-options.ts
 import { type Clock, systemClock } from '../core/clock.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import type { Logger, StartTurn } from '../index.ts'
+import type { ContentSource } from '../mcp/mcp.ts'
 import type { FixedToken, Identity } from './http/authenticate.ts'
 import type { AllowedHosts } from './http/security-headers.ts'
 
@@ -24,6 +25,19 @@ export interface ServerLimits {
   readonly streams?: number
 }
 
+/** The endpoint for MCP clients. */
+export interface McpEndpointOptions {
+  /**
+   * Issuers of the tokens that `authenticate` accepts, such as 'https://login.example.com'. MCP clients then find out
+   * by themselves where to log in. Default: none; clients are given a token.
+   */
+  readonly authorizationServers?: readonly string[]
+  /** Resources and prompts besides the tools. Default: none. */
+  readonly content?: ContentSource
+  /** The address of the endpoint for clients. Default: from the request, such as 'https://agents.example.com/mcp'. */
+  readonly resource?: string
+}
+
 /** Options of createServer(). All are optional. */
 export interface ServerOptions {
   /** Tokens besides those that `runtime.tokens` stores. */
@@ -42,6 +56,8 @@ export interface ServerOptions {
   readonly basePath?: string
   /** Model, frame and instructions of turns whose request names neither model nor frame. */
   readonly turn?: Pick<StartTurn, 'model' | 'frame' | 'instructions'>
+  /** The endpoint `/mcp`, with the tools of the runtime for MCP clients. False: there is none. Default: there is one. */
+  readonly mcp?: boolean | McpEndpointOptions
   /** Limits on bodies, rates and streams. */
   readonly limits?: ServerLimits
   /** How often an idle stream sends a sign of life and tokens of streams are verified again. Default: '15s'. */
@@ -66,6 +82,17 @@ const fixedToken = {
   principal: option.required(option.identifier),
 } satisfies OptionTable<FixedToken>
 
+const httpUrl = {
+  expected: 'an http or https address',
+  valid: (value: unknown) => typeof value === 'string' && /^https?:$/.test(URL.parse(value)?.protocol ?? ''),
+}
+
+const mcp = {
+  authorizationServers: option.listOf(httpUrl),
+  content: option.object,
+  resource: httpUrl,
+} satisfies OptionTable<McpEndpointOptions>
+
 const limits = {
   jsonBytes: option.wholeNumber(1_024),
   uploadBytes: option.wholeNumber(1_024),
@@ -84,6 +111,7 @@ export const serverOptions = {
     valid: (value) => value === '' || (typeof value === 'string' && /^(\/[\w.~-]+)+$/.test(value)),
   },
   turn: option.nested({ model: nameOrObject, frame: nameOrObject, instructions: option.string }),
+  mcp: option.either(option.boolean, option.nested(mcp)),
   limits: option.nested(limits),
   heartbeat: option.positiveDuration,
   logger: option.withMethods('debug', 'info', 'warn', 'error'),
@@ -99,6 +127,7 @@ export interface ServerSettings {
   readonly allowedOrigins: readonly string[]
   readonly basePath: string
   readonly turnDefaults: Pick<StartTurn, 'model' | 'frame' | 'instructions'>
+  readonly mcp: false | (McpEndpointOptions & { readonly authorizationServers: readonly string[] })
   readonly limits: Required<ServerLimits>
   readonly heartbeatMs: number
   readonly logger: Logger
@@ -115,6 +144,7 @@ export function readServerOptions(options: ServerOptions = {}, defaultHosts: All
     allowedOrigins,
     basePath,
     turnDefaults: turn,
+    mcp: options.mcp === false ? false : { authorizationServers: [], ...(options.mcp === true ? {} : options.mcp) },
     limits: {
       jsonBytes: 4 * 1024 * 1024,
       uploadBytes: 64 * 1024 * 1024,

@@ -22,7 +22,8 @@ import { isProblem, readBytes } from './http/read-body.ts'
 import { type Reply, replyOf, toResponse } from './http/reply.ts'
 import { type AllowedHosts, isAllowedHost, isAllowedOrigin, withSecurityHeaders } from './http/security-headers.ts'
 import { LoginCodes } from './login-codes.ts'
-import { Metrics } from './metrics.ts'
+import { McpEndpoint } from './mcp-endpoint.ts'
+import { Metrics } from './metrics/metrics.ts'
 import { readServerOptions, type ServerOptions, type ServerSettings } from './options.ts'
 import { permissionsOfRoles } from './permissions.ts'
 
@@ -88,7 +89,8 @@ export function openServer(
     known: new KnownCredentials(),
     refusals: new RateLimit(limits.refusalsPerMinute / 60, limits.refusalsPerMinute, clock),
   }
-  const metrics = new Metrics()
+  const mcp = new McpEndpoint(parts)
+  const metrics = new Metrics(runtime, clock)
   const logins = new LoginCodes(clock)
   let isClosing = false
 
@@ -110,6 +112,9 @@ export function openServer(
   async function answer(incoming: Incoming): Promise<{ operation: string; answered: Answered }> {
     const { request, url } = incoming
     const { basePath } = settings
+    // The metadata of a resource is at the root of its host.
+    const metadata = url.pathname.startsWith('/.well-known/') ? mcp.handlerOf('', url.pathname) : undefined
+    if (metadata) return { operation: '/mcp', answered: await metadata(incoming) }
     const isInside = basePath === '' || url.pathname === basePath || url.pathname.startsWith(`${basePath}/`)
     if (!isInside) return { operation: 'none', answered: problem('not_found', 'There is no such path.') }
     const path = url.pathname.slice(basePath.length) || '/'
@@ -120,6 +125,8 @@ export function openServer(
       return { operation: path, answered: isRead ? await page(incoming) : methodNotAllowed(['GET', 'HEAD']) }
     }
     if (isClosing) return { operation: 'closing', answered: closing() }
+    const serveMcp = mcp.handlerOf(path, url.pathname)
+    if (serveMcp) return { operation: '/mcp', answered: await serveMcp(incoming) }
     if (path.startsWith('/decide/')) return { operation: '/decide', answered: await decision(parts, incoming, path) }
     const match = matchRoute(request.method, path)
     if (!match) return { operation: 'none', answered: problem('not_found', 'There is no such path.') }
@@ -162,6 +169,8 @@ export function openServer(
     close() {
       isClosing = true
       streams.close()
+      mcp.close()
+      metrics.close()
     },
   }
 }
@@ -204,13 +213,13 @@ function withCors(reply: Reply, request: Request, { allowedOrigins }: ServerSett
     'access-control-allow-origin': origin,
     vary: 'origin',
     'cross-origin-resource-policy': 'cross-origin',
-    'access-control-expose-headers': 'etag, retry-after, x-request-id',
+    'access-control-expose-headers': 'etag, retry-after, www-authenticate, x-request-id',
   }
   if (request.method !== 'OPTIONS') return { ...reply, headers }
   const preflight = {
     'access-control-allow-methods': 'GET, POST, PUT, DELETE',
     'access-control-allow-headers':
-      'authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id',
+      'authorization, content-type, idempotency-key, if-match, if-none-match, last-event-id, mcp-protocol-version, mcp-method, mcp-name',
     'access-control-max-age': '600',
   }
   return { status: 204, headers: { ...headers, ...preflight }, body: null }
@@ -221,7 +230,7 @@ async function renderMetrics(parts: ServerParts, metrics: Metrics, incoming: Inc
   if (isProblem(identity)) return identity
   if (identity.tenant !== null || !permissionsOfRoles(identity.roles).has('operate'))
     return problem('forbidden', 'Metrics are about the whole store and need the right `operate` for all tenants.')
-  const text = await metrics.render(parts.runtime, parts.streams.size)
+  const text = await metrics.render(parts.streams.size)
   return new Response(text, { headers: { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' } })
 }
 

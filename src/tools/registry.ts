@@ -53,6 +53,8 @@ export interface RuntimeTools {
   provide(provider: Provider): Promise<void>
   /** Removes and closes a provider, by name. Returns false if there is none. */
   withdraw(provider: string): Promise<boolean>
+  /** Calls the listener when tools may have been added, removed or changed. Returns a function that stops it. */
+  onChange(listener: () => void): () => void
 }
 
 /** A session's own tools on top of the runtime's current ones. */
@@ -76,7 +78,7 @@ export class Registry implements RuntimeTools {
   readonly #providers = new Map<string, ProviderConnection>()
   readonly #layers = new Map<string, Layer>()
   readonly #shadowed = new Set<string>()
-  #changed = (): void => {}
+  readonly #listeners = new Set<() => void>()
   #closed = false
 
   constructor(
@@ -96,9 +98,11 @@ export class Registry implements RuntimeTools {
     this.#rebuild()
   }
 
-  /** Sets the single listener: the runtime, which forwards changes to batches and engine. */
-  onChange(listener: () => void): void {
-    this.#changed = listener
+  /** Adds a listener. The first one is the runtime, which forwards changes to batches and engine. */
+  onChange(listener: () => void): () => void {
+    const own = (): void => listener()
+    this.#listeners.add(own)
+    return () => void this.#listeners.delete(own)
   }
 
   /** Record keys of the tools that can run on this worker now. The worker claims only their calls. */
@@ -224,7 +228,7 @@ export class Registry implements RuntimeTools {
     )
     // A tool may have several keys: calls recorded before it was given an id are under its name.
     this.#keys = runnable.flatMap(({ keys }) => keys)
-    this.#changed()
+    for (const listener of this.#listeners) listener()
   }
 
   /**

@@ -110,3 +110,10 @@ export function concurrencyOf(
   if (concurrency === undefined) return { kind: hints.readOnly ? 'parallel' : 'barrier' }
   return typeof concurrency === 'string' ? { kind: concurrency } : { kind: 'keyed', key: concurrency.key }
 }
+
+/** Refuses options that only apply to tools with a body. */
+export function checkClient(definition: object, refuse: (why: string) => never): void {
+  for (const field of ['execute', 'reconcile', 'onCrash', 'onUnknown', 'cancel', 'retry'])
+    if ((definition as Record<string, unknown>)[field] !== undefined)
+      refuse(`${field} cannot be used with client: true, because the client runs the tool`)
+}

@@ -8,7 +8,7 @@ import type { Clock } from '../core/clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Logger } from './context/tool-context.ts'
 import { definitionOf, type Pins, ToolQuarantined } from './pinned-definition.ts'
-import { type Manifest, type Provider, readManifests, errorText } from './tool-provider.ts'
+import { type Manifest, type Provider, ProviderAway, readManifests, errorText } from './tool-provider.ts'
 import { isTool, toolNamePattern, type Tool } from './tool.ts'
 import { remoteTool } from './derive-tool.ts'
 import type { Entry, RemoteEntry } from './toolset.ts'
@@ -26,6 +26,8 @@ export interface ProviderPorts {
   readonly clock: Clock
   readonly logger: Logger
   readonly pins: Pins
+  /** Redacts these secrets of a provider, and the host's own keys, which a remote tool may read from a file. */
+  learnSecrets(secrets: readonly string[]): void
   /** Called when the entries changed. */
   changed(): void
   /** Called for each tool that was resolved. */
@@ -53,6 +55,8 @@ export class ProviderConnection {
   #cancelTimer = (): void => {}
   #unsubscribe: unknown
   #lastWarning = ''
+  /** Why the provider is unavailable. */
+  #reason = ''
   #closed = false
 
   constructor(provider: Provider, host: ProviderPorts) {
@@ -61,6 +65,7 @@ export class ProviderConnection {
     const { name, trusted } = checkProvider(provider)
     this.name = name
     this.trusted = trusted
+    host.learnSecrets(secretsOf(provider))
   }
 
   /** Resolves when the provider has listed its tools, or is known to be unavailable. */
@@ -131,7 +136,8 @@ export class ProviderConnection {
     } catch (error) {
       // Keep the last list, so that a call gets "provider unavailable" and not "no such tool".
       this.away = true
-      problems = [`it is unavailable and will be retried: ${errorText(error)}`]
+      this.#reason = errorText(error)
+      problems = [`it is unavailable and will be retried: ${this.#reason}`]
     }
     if (this.#closed) return
     this.#warnOnce(problems)
@@ -159,7 +165,7 @@ export class ProviderConnection {
       return current === remote ? undefined : current
     }
     const load = (): Promise<Tool> => {
-      if (this.away || this.#closed) return Promise.reject(new Error('The provider is unavailable'))
+      if (this.away || this.#closed) return Promise.reject(new ProviderAway(this.#reason))
       loading ??= (newer()?.load() ?? this.#resolve(name, id)).then(
         (tool) => (contract = tool),
         // A quarantined tool is resolved again too: the change may be accepted by now, or reverted by the provider.
@@ -254,6 +260,9 @@ export class ProviderConnection {
     return this.#host.contain(this.name, run)
   }
 }
+
+const secretsOf = ({ secrets = [] }: Provider): readonly string[] =>
+  Array.isArray(secrets) ? secrets.filter((each) => typeof each === 'string') : []
 
 export function checkProvider(provider: Provider): { name: string; trusted: boolean } {
   const refuse = (why: string): never => {

@@ -29,6 +29,8 @@ export interface Provider {
    * approval.
    */
   readonly trusted?: boolean
+  /** Values that its results and errors may contain and that are never shown, such as its credentials. */
+  readonly secrets?: readonly string[]
   /** Lists the tools. Throws while the provider is unavailable. */
   list(): readonly Manifest[] | Promise<readonly Manifest[]>
   /** Returns a tool made with tool(). Called when a call first needs it, and again after a change. */
@@ -93,10 +95,15 @@ function readManifest(value: unknown): Manifest {
 const quoted = (value: unknown): string =>
   typeof value === 'string' ? JSON.stringify(value.slice(0, 80)) : `of type ${typeof value}`
 
+/** The provider of a tool is unavailable. The message says why, if the provider did. */
+export class ProviderAway extends Error {
+  override readonly name = 'ProviderAway'
+}
+
 /** The message of a thrown value. Reading a hostile error may throw. */
 export function errorText(error: unknown): string {
   try {
-    return String(error instanceof Error ? (error.message as unknown) : error).slice(0, 300)
+    return String(error instanceof Error ? (error.message as unknown) : error).slice(0, 1_000)
   } catch {
     return 'something that cannot be read'
   }

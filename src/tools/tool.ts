@@ -2,7 +2,7 @@
 // during a call.
 
 import { createHash } from 'node:crypto'
-import type { Duration } from '../core/duration.ts'
+import { type Duration, milliseconds } from '../core/duration.ts'
 import { option, optionProblem, type OptionTable } from '../core/check-options.ts'
 import { asSentence, PawlError } from '../core/errors.ts'
 import type { Failure } from '../core/outcome.ts'
@@ -13,6 +13,7 @@ import { type Hints, hintsOption, type OnCrash } from './tool-hints.ts'
 import { isBranded, brand } from './tool-brand.ts'
 import type { Narrate } from './narration/narration-templates.ts'
 import {
+  checkClient,
   type Concurrency,
   concurrencyOf,
   concurrencyOption,
@@ -113,6 +114,8 @@ export interface ToolDefinition<S extends AnySchema, R, O extends AnySchema = An
   readonly concurrency?: 'parallel' | 'exclusive' | { readonly key: (input: InputOf<S>) => string }
   /** Limits on concurrent calls and on the rate. Default: none. */
   readonly limits?: ToolLimits
+  /** Through MCP: an equal call within this time joins the earlier one, also after its result was delivered. */
+  readonly dedupe?: Duration
   /**
    * Whether the schema is hidden until the model searches for the tool: never, with many tools (`auto`, the default),
    * or always.
@@ -192,6 +195,8 @@ export interface Tool<Ask = unknown, Output = unknown> {
   readonly concurrency: Concurrency
   /** See ToolDefinition.limits. */
   readonly limits: ToolLimits
+  /** See ToolDefinition.dedupe. */
+  readonly dedupeMs: number | undefined
   /** See ToolDefinition.defer. */
   readonly defer: Defer
   /** See ToolDefinition.narrate. */
@@ -269,6 +274,7 @@ export const toolOptions = {
   onUnknown: option.oneOf('settle', 'ask'),
   concurrency: concurrencyOption,
   limits: toolLimitsOption,
+  dedupe: option.positiveDuration,
   defer: option.oneOf('never', 'auto', 'always'),
   narrate: option.func,
   examples: option.array,
@@ -346,6 +352,7 @@ export function tool<const S extends AnySchema, R extends Returned<O>, const O e
     onCrash: client ? 'rerun' : onCrash,
     concurrency: concurrencyOf(definition.concurrency as never, hints),
     limits: definition.limits ?? {},
+    dedupeMs: definition.dedupe === undefined ? undefined : milliseconds(definition.dedupe, 'dedupe'),
     defer: definition.defer ?? 'auto',
     narrate: definition.narrate,
     examples: definition.examples ?? [],
@@ -383,13 +390,6 @@ function backgroundTool(
 
 const runByClient = (): never => {
   throw new PawlError('tool_invalid', 'The client runs this tool; it has no body here.')
-}
-
-/** Refuses options that only apply to tools with a body. */
-function checkClient(definition: object, refuse: (why: string) => never): void {
-  for (const field of ['execute', 'reconcile', 'onCrash', 'onUnknown', 'cancel', 'retry'])
-    if ((definition as Record<string, unknown>)[field] !== undefined)
-      refuse(`${field} cannot be used with client: true, because the client runs the tool`)
 }
 
 /** Whether the value was made with tool(). A provider or plain JavaScript may pass anything. */

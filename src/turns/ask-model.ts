@@ -3,10 +3,8 @@
 
 import { attachmentsOf } from '../calls/context/attachments.ts'
 import type { Execution } from '../engine/engine.ts'
-import { observedCall } from '../engine/observed-call.ts'
 import { maxNameLength } from '../core/ids.ts'
 import type { Clock } from '../core/clock.ts'
-import type { Observer } from '../core/observer.ts'
 import { encode, toRecordedForm } from '../core/tool-value.ts'
 import type { AssistantPart } from '../models/message.ts'
 import {
@@ -20,6 +18,7 @@ import {
   type Usage,
 } from '../models/model.ts'
 import type { RedactedStream, Redactor } from '../security/redact.ts'
+import { observeModelCall } from './observe-model-call.ts'
 import type { TurnHost } from './ports.ts'
 
 const maxTries = 4
@@ -56,32 +55,34 @@ export async function askModel(
     let hasStreamed = false
     // Deltas that arrive after the answer ended or was cut off are dropped.
     let isClosed = false
-    const observed = host.observer && observeModelCall(host.observer, host.clock, execution, model.name, tries)
+    const observed = observeModelCall(host, execution, model.name, tries)
     const stream = redactedStream(host.redact, showsInput, (delta) => answerStream.push(delta))
     try {
       const answer = await awaitModel(host.clock, { signal, idleMs: idleTimeoutOf(model) }, (own, alive) =>
-        model.generate({
-          request,
-          signal: own,
-          read,
-          alive,
-          told: (delta) => {
-            alive()
-            if (isClosed || signal.aborted || quiet) return
-            hasStreamed = true
-            stream.push(delta)
-          },
-        }),
+        observed.run(() =>
+          model.generate({
+            request,
+            signal: own,
+            read,
+            alive,
+            told: (delta) => {
+              alive()
+              if (isClosed || signal.aborted || quiet) return
+              hasStreamed = true
+              stream.push(delta)
+            },
+          }),
+        ),
       )
       isClosed = true
       stream.end()
       await answerStream.end()
       const checked = checkAnswer(answer, step)
-      observed?.('success', checked.usage)
+      observed.end('success', checked.usage)
       return checked
     } catch (error) {
       isClosed = true
-      observed?.(signal.aborted ? 'cancelled' : 'failure', null)
+      observed.end(signal.aborted ? 'cancelled' : 'failure', null)
       if (hasStreamed) await answerStream.retract()
       if (signal.aborted) throw error
       const failure = error instanceof ModelFailure ? error : new ModelFailure('it failed', { cause: error })
@@ -96,23 +97,6 @@ export async function askModel(
       })
       await delay(host.clock, delayMs, signal)
     }
-  }
-}
-
-/** Reports the start of a model request; the returned function reports its end. */
-function observeModelCall(
-  observer: Observer,
-  clock: Clock,
-  { request }: Execution,
-  model: string,
-  attempt: number,
-): (status: 'success' | 'failure' | 'cancelled', usage: Usage | null) => void {
-  const subject = observedCall(request)
-  const startedAt = clock.monotonic()
-  observer({ type: 'modelCallStarted', ...subject, model, attempt })
-  return (status, usage) => {
-    const durationMs = clock.monotonic() - startedAt
-    observer({ type: 'modelCallEnded', ...subject, model, attempt, status, durationMs, usage })
   }
 }
 

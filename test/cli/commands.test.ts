@@ -1,7 +1,7 @@
 // Every command on a local store, as a child process: its exit code, its JSON, and what people read.
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -98,8 +98,18 @@ test('DOOR-2: the JSON of every command has its schema', { timeout: 180_000 }, a
   const written = z.strictObject({ file: z.string(), template: z.string(), commands: z.array(z.string()) })
   await check(written, 0, 'init')
 
+  writeFileSync(join(cwd, 'servers.json'), '{"mcpServers":{"off":{"command":"x","disabled":true}}}')
+  await check(z.array(z.looseObject({ state: z.literal('disabled') })), 0, 'mcp servers', '--config', 'servers.json')
+  writeFileSync(join(cwd, '.mcp.json'), '{"mcpServers":{"notes":{"command":"notes"}}}')
+  const files = z.looseObject({ file: z.string(), serversFile: z.string() })
+  await check(files, 0, 'mcp import', 'claude-code', '--yes')
+  await check(files, 0, 'mcp restore', 'claude-code', '--yes')
+  await check(z.object({ mcpServers: z.looseObject({}) }), 0, 'mcp config', 'cursor')
+
   // These print no document: streams, scripts, bytes and programs that run until they are stopped.
-  const others = ['demo', 'serve', 'worker', 'tail', 'export', 'completion']
+  const others = ['demo', 'serve', 'worker', 'tail', 'export', 'completion', 'mcp', 'mcp wrap', 'mcp serve']
+  // test/mcp/gateway has it: it needs a definition that changed.
+  others.push('mcp accept')
   expect([...checked, ...others].toSorted()).toEqual(commandTable.map(({ name }) => name).toSorted())
 })
 

@@ -208,7 +208,7 @@ test('JSON text is parsed to a type only by collections and codecs', () => {
   expect(casts.length).toBeGreaterThan(5) // the scan finds them
   const isCodec = ([file, line]: readonly [string, string]): boolean =>
     // Doors parse input of people and of the network, not records.
-    /^(store|core|server|client|cli)\b/.test(file) || /^export const parse\w+ = /.test(line)
+    /^(store|core|server|client|mcp|cli)\b/.test(file) || /^export const parse\w+ = /.test(line)
   expect(casts.filter((cast) => !isCodec(cast))).toEqual([])
 })
 

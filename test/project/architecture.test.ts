@@ -29,7 +29,7 @@ const rings: readonly { readonly name: string; readonly folders: readonly string
     ],
   },
   { name: 'runtime', folders: ['runtime'] },
-  { name: 'doors', folders: ['index', 'adapters', 'server', 'client', 'testing', 'cli'] },
+  { name: 'doors', folders: ['index', 'adapters', 'mcp', 'otel', 'server', 'client', 'testing', 'cli'] },
 ]
 
 /** The demo of the CLI uses the doors that a program would. `migrate --check` reads the versions of a store. */
@@ -38,9 +38,12 @@ const demoImports = /^src\/(?:adapters\/ai-sdk\/ai-sdk|testing\/testing|store\/s
 /** Imports that a door may use besides the public entry and core. */
 const doorImports: Readonly<Record<string, (file: string) => boolean>> = {
   adapters: (file) => ['src/tools/convert-tool-formats.ts', 'src/models/ui-message.ts'].includes(file),
-  cli: (file) => ['server', 'client'].includes(folderOf(file)) || demoImports.test(file),
+  cli: (file) => ['mcp', 'server', 'client'].includes(folderOf(file)) || demoImports.test(file),
   client: (file) => file === 'src/server/endpoints.ts' || file === 'src/server/routes/routes.ts',
-  server: (file) => file === 'src/adapters/ai-sdk/ui-chat.ts' || file.startsWith('src/toolbox/web/'),
+  mcp: (file) => file === 'src/tools/convert-tool-formats.ts' || file.startsWith('src/toolbox/processes/'),
+  otel: () => false,
+  server: (file) =>
+    file === 'src/adapters/ai-sdk/ui-chat.ts' || file.startsWith('src/toolbox/web/') || folderOf(file) === 'mcp',
   testing: (file) => ['store', 'tools', 'models', 'engine'].includes(folderOf(file)),
 }
 
@@ -54,6 +57,10 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   '@hono/node-server/utils/response': ['server'],
   '@mdream/js': ['toolbox'],
   '@standard-schema/spec': ['tools'],
+  '@modelcontextprotocol/client': ['mcp'],
+  '@modelcontextprotocol/server': ['mcp'],
+  '@modelcontextprotocol/server/stdio': ['mcp'],
+  '@opentelemetry/api': ['otel'],
   commander: ['cli'],
   croner: ['schedules'],
   'eventsource-parser': ['client'],

@@ -11,7 +11,7 @@ export interface ContractPromise {
 
 export const promises: Readonly<Record<string, ContractPromise>> = {
   'TOOL-1': {
-    state: { missing: 'the option `dedupe`' },
+    state: 'built',
     says: `\`tool({ id?, name, title?, description, input, output?, hints?, approval?, preview?, timeout?, retry?, onCrash?, concurrency?, dedupe?, limits?, defer?, narrate?, examples?, version?, upgrade?, internal?, repair?, prepare?, reconcile?, cancel?, background?, execute })\`. Types flow from any Standard Schema (zod, valibot, arktype) or plain JSON Schema (draft-07, 2020-12) into \`prepare\` and \`execute\`.`,
   },
   'TOOL-2': {
@@ -431,7 +431,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `CLI: \`pawl serve | worker | call | tools | sessions | inbox | approve | deny | tasks | schedules | tail | export | mcp | migrate | doctor | demo\`; \`--json\`, exit codes, NO_COLOR, help with examples; progress where work is long.`,
   },
   'DOOR-3': {
-    state: { missing: 'spans, metrics and trace context; the observer port that they will use is there' },
+    state: 'built',
     says: `OpenTelemetry spans and metrics by the GenAI conventions, trace context stored with the call; logs structured; a trace links model call, tool call, step, task.`,
   },
   'DOOR-4': {
@@ -447,15 +447,15 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Runs on Node 22.18 and newer, under bundlers, inside Hono, Express and Next.js; the package contains its docs.`,
   },
   'MCP-1': {
-    state: 'not yet',
+    state: { missing: 'the conformance scenarios that docs/reference/mcp-conformance.md lists' },
     says: `As a server: Pawl's tools over stdio and streamable HTTP, with approvals, progress, cancellation; long calls as tasks. Spec 2026-07-28 and 2025-11-25; the public conformance suite passes.`,
   },
   'MCP-2': {
-    state: 'not yet',
+    state: { missing: 'the gateway `pawl mcp --config servers.json`' },
     says: `As a client: any MCP server's tools become a provider with Pawl's policy, limits, retries and record; reconnects with backoff; idle and total timeouts; changed definitions quarantined. \`pawl mcp --config servers.json\` is a gateway in front of existing servers.`,
   },
   'MCP-3': {
-    state: 'not yet',
+    state: 'built',
     says: `A request that a client re-issues after a broken stream does not run twice: identity is an idempotency key in \`_meta\`; without one, the same principal, tool and canonical arguments join only a call whose result was never delivered. A delivered call is joined only if the tool declares \`dedupe\`.`,
   },
   'RST-1': {

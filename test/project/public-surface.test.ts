@@ -74,6 +74,7 @@ test('pawl exports exactly the listed values', () => {
   expect(Object.keys(pawl).toSorted()).toMatchInlineSnapshot(`
     [
       "Attachment",
+      "EffectUnknown",
       "ModelFailure",
       "PawlError",
       "StepError",
@@ -83,10 +84,12 @@ test('pawl exports exactly the listed values', () => {
       "connectionRequired",
       "createRuntime",
       "duration",
+      "effectUnknown",
       "fail",
       "fromAnthropic",
       "fromMcp",
       "fromOpenAI",
+      "jsonLogger",
       "jsonSchema",
       "narrate",
       "notice",
@@ -97,6 +100,7 @@ test('pawl exports exactly the listed values', () => {
       "toMcp",
       "toOpenAI",
       "tool",
+      "withTraceparent",
     ]
   `)
   expect(Object.keys(client).toSorted()).toEqual(['PawlHttpError', 'createClient'])

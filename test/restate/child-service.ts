@@ -1,6 +1,7 @@
 // SPIKE: the worker that the test kills. Serves the call workflow with these tools; port and ledger file come from the
 // environment. The ledger stands for the outside world: it shows what really happened.
 
+import { Observers } from '../../src/core/observer.ts'
 import { Redactor } from '../../src/security/redact.ts'
 import { createEndpointHandler } from '@restatedev/restate-sdk'
 import { appendFileSync, readFileSync } from 'node:fs'
@@ -111,7 +112,7 @@ const tools = toolset([trip, charge, slow, sign, hurry, slowToAccept, fickle, ca
 const quiet = (): void => {}
 const host = {
   toolsets: { toolsetFor: () => tools },
-  observer: null,
+  observers: new Observers({ error() {} }),
   redact: new Redactor([]),
   knownSecrets: { ensure: () => {}, refresh: () => Promise.resolve(), learn: () => {} },
   registry: { away: [] },

@@ -15,10 +15,24 @@ import {
 import { anthropicResults, runAnthropic } from 'pawl/anthropic'
 import { callsFromOpenAI, openaiResults, openaiTools, runOpenAI } from 'pawl/openai'
 import { postgresStore } from 'pawl/postgres'
-import { agent, connectionRequired, createRuntime, fail, ModelFailure, result, retry, tool, type Turn } from 'pawl'
+import {
+  agent,
+  connectionRequired,
+  createRuntime,
+  effectUnknown,
+  fail,
+  jsonLogger,
+  ModelFailure,
+  result,
+  retry,
+  tool,
+  type Turn,
+} from 'pawl'
+import { mcpProvider } from 'pawl/mcp'
 import { fromAnthropic, fromMcp, fromOpenAI, toOpenAI } from 'pawl'
 import { crashTest, memoryStore, replay, scriptedModel, testRuntime } from 'pawl/testing'
 import { failingTool, flakyTool, hangingTool, slowTool } from 'pawl/testing'
+import { telemetry } from 'pawl/otel'
 import { runProcess, toolbox } from 'pawl/toolbox'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -43,13 +57,15 @@ import { listRulesOptions, revokeOptions } from '../../src/approvals/remembered-
 import { explainOptions } from '../../src/calls/authorization/explain-decision.ts'
 import { option, type OptionTable } from '../../src/core/check-options.ts'
 import { systemClock } from '../../src/core/clock.ts'
-import { failOptions, retryOptions } from '../../src/core/outcome.ts'
+import { effectUnknownOptions, failOptions, retryOptions } from '../../src/core/outcome.ts'
 import { feedOptions, runtimeFeedOptions } from '../../src/feed/read-options.ts'
 import { eraseOptions, pruneOptions } from '../../src/maintenance/retention.ts'
 import { budgetOptions } from '../../src/policy/budgets.ts'
 import { modelFailureOptions } from '../../src/models/model.ts'
 import { policyOptions, ruleOptions } from '../../src/policy/rules.ts'
 import { closeOptions, type Runtime, runtimeOptions } from '../../src/runtime-options.ts'
+import { jsonLoggerOptions } from '../../src/runtime/json-logger.ts'
+import { telemetryOptions } from '../../src/otel/telemetry-options.ts'
 import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.ts'
 import { scheduleOptions } from '../../src/schedules/schedules.ts'
 import { subscribeOptions } from '../../src/schedules/triggers.ts'
@@ -65,9 +81,12 @@ import { createClient } from '../../src/client/client.ts'
 import { clientOptions } from '../../src/client/client-options.ts'
 import { startServer, startServerOptions } from '../../src/server/listen.ts'
 import { serverOptions } from '../../src/server/options.ts'
+import { createMcpServer, createMcpServerOptions } from '../../src/mcp/server/mcp-server.ts'
 import { createServer } from '../../src/server/server.ts'
 import { verifyWebhook, verifyWebhookOptions } from '../../src/server/webhooks/verify-webhook.ts'
 import { webhook, webhookOptions } from '../../src/server/webhooks/webhook.ts'
+import { mcpProviderOptions } from '../../src/mcp/client/mcp-provider.ts'
+import { serverConfigOptions } from '../../src/mcp/client/server-config.ts'
 import { memoryStoreOptions } from '../../src/store/memory/memory-store.ts'
 import { answerOptions } from '../../src/store/records/wait-resolution.ts'
 import { taskQueryOptions } from '../../src/tasks/read-task.ts'
@@ -132,6 +151,9 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['connectionRequired', connectionOptions, (how) => connectionRequired('x', how)],
   ['fail', failOptions, (how) => fail('x', how)],
   ['retry', retryOptions, (how) => retry(how)],
+  ['effectUnknown', effectUnknownOptions, (how) => effectUnknown('x', how)],
+  ['mcpProvider', serverConfigOptions, (how: object) => mcpProvider('x', { command: 'x', ...how })],
+  ['mcpProvider', mcpProviderOptions, (how) => mcpProvider('x', { command: 'x' }, how)],
   ['toolbox.shell', shellOptions, (how: object) => toolbox.shell({ folder: () => '/', ...how })],
   ['toolbox.web', webOptions, (how) => toolbox.web(how)],
   ['toolbox.secrets', secretToolOptions, (how) => toolbox.secrets(how)],
@@ -156,6 +178,9 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['runtime.tokens.revoke', revokeTokenOptions, (how: object) => runtime.tokens.revoke('x', { by: 'y', ...how })],
   ['runtime.links.sign', signLinkOptions, (how: object) => runtime.links.sign({ item: 'x', by: 'y', ...how })],
   ['createServer', serverOptions, (how) => createServer(runtime, how)],
+  ['telemetry', telemetryOptions, (how) => telemetry(how)],
+  ['createMcpServer', createMcpServerOptions, (how) => createMcpServer(runtime, how)],
+  ['jsonLogger', jsonLoggerOptions, (how) => jsonLogger(how)],
   ['startServer', startServerOptions, (how: object) => startServer({ runtime, ...how })],
   ['createClient', clientOptions, (how: object) => createClient({ url: 'http://localhost', ...how })],
   ['webhook', webhookOptions, (how: object) => webhook({ ...hook, ...how })],
@@ -344,8 +369,8 @@ const others = `session.loadTools session.recording session.usage session.cancel
   session.schedules.runNow session.schedules.nextTimes session.schedules.history session.triggers.unsubscribe
   session.triggers.get session.triggers.list session.triggers.pause session.triggers.resume session.notices.list
   session.notices.acknowledge session.attachments.read runtime.diagnostics runtime.cursor
-  runtime.health runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
-  runtime.tools.withdraw runtime.quarantine.list runtime.connections.list runtime.tokens.verify
+  runtime.health runtime.observe runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
+  runtime.tools.withdraw runtime.tools.onChange runtime.quarantine.list runtime.connections.list runtime.tokens.verify
   runtime.links.verify`.split(/\s+/)
 
 test('CALL-12: this file tests every function of the runtime and of a session', () => {
@@ -385,9 +410,12 @@ const withoutOptions: Readonly<Record<string, string>> = {
   record: 'a session',
   reasonToSkip: 'a case and traits of a store',
   titleOf: 'a case',
+  stableSpanIds: 'nothing',
+  withTraceparent: 'a trace context',
   // Errors and values that the runtime makes; an application only compares with them.
   Attachment: 'a reference',
   CrashTestError: 'a report',
+  EffectUnknown: 'an outcome',
   NoSlotFree: 'nothing',
   OutcomeError: 'an outcome',
   PawlError: 'a code',

@@ -209,7 +209,11 @@ test('DOOR-1: pages, refused requests and errors have the security headers', asy
         expect(await response.text()).not.toMatch(/<script|<iframe|<object|\son\w+=|javascript:/i)
     }
   for (const attack of attacks) expectSecurityHeaders(await send(attack), attack.name)
-  const broken = createServer(new Proxy(app.runtime, { get: () => { throw new Error('planted') } })) // prettier-ignore
+  const failing = (target: typeof app.runtime, name: string | symbol): unknown => {
+    if (name === 'observe') return target.observe
+    throw new Error('planted')
+  }
+  const broken = createServer(new Proxy(app.runtime, { get: failing }))
   const failed = await broken.fetch(new Request('http://localhost/v1/me', { headers: bearer }))
   expect(failed.status).toBe(500)
   expect(await failed.text()).not.toContain('planted')

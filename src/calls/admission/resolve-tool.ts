@@ -5,6 +5,7 @@ import { isThenable } from '../../core/maybe-promise.ts'
 import type { Execution, ToSettle } from '../../engine/engine.ts'
 import { failure } from '../../core/outcome.ts'
 import { ToolQuarantined } from '../../tools/pinned-definition.ts'
+import { ProviderAway } from '../../tools/tool-provider.ts'
 import type { Tool } from '../../tools/tool.ts'
 import type { RemoteEntry } from '../../tools/toolset.ts'
 import { notStarted } from '../attempts/outcome-when-stopped.ts'
@@ -97,11 +98,17 @@ export function remoteToolUnavailable(
 ): ToSettle {
   const ran = attempt > 0 ? 'It was not run again: what it did before is not undone.' : 'It was not run.'
   const source = `The source of the tool '${name}', ${quotedList([provider])},`
-  if (!(error instanceof ToolQuarantined))
-    return { settle: unavailable(`${source} cannot be reached now. ${ran} It may be tried again later.`, 'safe') }
+  if (!(error instanceof ToolQuarantined)) {
+    const why =
+      error instanceof ProviderAway && error.message !== '' ? ` Its last error was ${quoted(error.message)}.` : ''
+    return { settle: unavailable(`${source} cannot be reached now.${why} ${ran} It may be tried again later.`, 'safe') }
+  }
   const message = `${source} has changed the definition of the tool, so it is in quarantine until a person accepts the change. ${ran} Asking again will not help before that. Go on without it, with another tool if there is one, or tell the user that an operator has to look at it.`
   return { settle: failure({ class: 'unavailable', code: 'tool_quarantined', message, source: 'policy' }) }
 }
+
+/** Errors may contain text of a remote server, which must not look like ours. */
+const quoted = (text: string): string => JSON.stringify(text.replaceAll(/\s+/g, ' '))
 
 const quotedList = (providers: readonly string[]): string => providers.map((each) => `'${each}'`).join(', ')
 

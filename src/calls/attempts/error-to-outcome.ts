@@ -3,7 +3,15 @@
 
 import type { Execution } from '../../engine/engine.ts'
 import { PawlError } from '../../core/errors.ts'
-import { type Failure, failure, internalErrorMessage, type Outcome, ToolFailure } from '../../core/outcome.ts'
+import {
+  EffectUnknown,
+  type Failure,
+  failure,
+  internalErrorMessage,
+  type Outcome,
+  ToolFailure,
+  type Unknown,
+} from '../../core/outcome.ts'
 import { encode } from '../../core/tool-value.ts'
 import { WaitError } from '../../store/records/wait-resolution.ts'
 import type { CallHost } from '../ports.ts'
@@ -26,6 +34,7 @@ export function outcomeOfThrown(error: unknown, execution: Execution, host: Call
         ...(cost === undefined ? {} : { cost }),
       }
     }
+    if (error instanceof EffectUnknown) return { status: 'unknown', unknown: withEncodableEvidence(error.unknown) }
     if (error instanceof WaitError) return error.outcome
     if (error instanceof PawlError) {
       if (error.code === 'step_unknown') return unknownStep(error)
@@ -36,6 +45,16 @@ export function outcomeOfThrown(error: unknown, execution: Execution, host: Call
   }
   host.logger.error('A tool threw', { ...about, causes: recordDiagnostics('A tool threw', error, execution, host) })
   return failure({ class: 'internal', code, message: internalErrorMessage })
+}
+
+/** Drops evidence without a recorded form, so that the outcome is still recorded. */
+function withEncodableEvidence(unknown: Unknown): Unknown {
+  try {
+    encode(unknown)
+    return unknown
+  } catch {
+    return { ...unknown, evidence: null }
+  }
 }
 
 /** Drops a `raw` without a recorded form, so that the declared failure is still reported. */

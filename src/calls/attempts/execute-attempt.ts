@@ -2,6 +2,7 @@
 // its signal: abort, grace period, then the call continues without it; a late result is recorded but never delivered.
 
 import { type Driven, type Execution, NoSlotFree, type ToSettle } from '../../engine/engine.ts'
+import { runTraced } from '../../engine/trace-scope.ts'
 import { isStoreOrLeaseLost, PawlError } from '../../core/errors.ts'
 import { type Failure, type Outcome, revealsSecrets } from '../../core/outcome.ts'
 import { fits } from '../../core/size-limits.ts'
@@ -19,7 +20,7 @@ import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import { Context } from '../context/context.ts'
 import type { AttemptControl } from '../scheduling/nested-calls.ts'
 import type { CallHost } from '../ports.ts'
-import { scope } from '../async-context.ts'
+import { type Scope, scope } from '../async-context.ts'
 import { outcomeOfThrown } from './error-to-outcome.ts'
 import { observeAttempt } from './observe-attempt.ts'
 import type { Slot } from '../scheduling/slot.ts'
@@ -44,9 +45,9 @@ export type MissingConnection = { readonly missing: RequiredConnection; readonly
 
 /** Synchronous if the body is. */
 export const executeAttempt = (run: CallRun): MaybePromise<Driven | NoRoomResult | MissingConnection> => {
-  const { execution, host } = run
+  const { host } = run
   const attempt = new Attempt(run)
-  return host.observer ? observeAttempt(host.observer, host.clock, execution, attempt) : attempt.start()
+  return host.observers.current ? observeAttempt(run, attempt) : attempt.start()
 }
 
 class Attempt implements AttemptControl {
@@ -193,10 +194,16 @@ class Attempt implements AttemptControl {
       tool: this.#tool.name,
       callId: execution.callId,
       call: execution.request.uid,
+      session: execution.request.position.session,
+      tenant: execution.request.position.tenant,
       logger: this.#host.logger,
     }
     const context = this.#context
     context.args = this.#input.text
+    return runTraced(this.#host.observers, execution, () => this.#execute(about, context))
+  }
+
+  #execute(about: Scope, context: Context): unknown {
     if (this.#tool.client) return scope.run(about, () => handOutToClient(context))
     const execute = this.#tool.execute as (input: Json, ctx: unknown) => unknown
     const { args } = this.#input

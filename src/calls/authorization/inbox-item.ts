@@ -67,7 +67,8 @@ function effectOf({ hints, remote }: Tool): string {
   const parts = [
     effects.destructive ? 'may destroy something that cannot be brought back' : null,
     effects.openWorld ? "reaches beyond the host's own systems" : null,
-    effects.readOnly && !effects.destructive ? 'only reads' : null,
+    // The claim of a source that is not trusted must not look like our own finding.
+    effects.readOnly && !effects.destructive && (remote?.trusted ?? true) ? 'only reads' : null,
     remote ? `comes from '${remote.provider}'${remote.trusted ? '' : ', which is not trusted'}` : null,
   ].filter((each) => each !== null)
   return parts.length === 0 ? 'It changes something.' : `It ${parts.join(', ')}.`

@@ -27,6 +27,7 @@ import { sessionTasks } from './session-tasks.ts'
 import { steps } from './steps.ts'
 import { task } from './task.ts'
 import { searchTools } from './tool-search.ts'
+import { traceContext } from './trace-context.ts'
 import { sessionSecrets, sessionValues } from './values-and-secrets.ts'
 import { waits } from './waits.ts'
 
@@ -209,6 +210,7 @@ const groups = {
   tasks: sessionTasks,
   emit: taskEvents,
   triggers,
+  traceparent: traceContext,
   complete: models,
   turn: models,
 } satisfies { [Name in keyof ToolContext]?: (context: CallEnvironment) => Pick<ToolContext, Name> }

@@ -15,6 +15,7 @@ import { withoutUsedSecrets } from '../authorization/used-connections.ts'
 import type { CallHost } from '../ports.ts'
 import type { CallEnvironment } from './call-environment.ts'
 import { stepKeys } from '../../store/journal-keys.ts'
+import { observeStep } from './observe-step.ts'
 
 const stepOptions = {
   once: option.boolean,
@@ -47,10 +48,16 @@ export function steps(context: CallEnvironment): Pick<ToolContext, 'step'> {
     const spec = { key: stepKeys.step(id), input, once: options?.once ?? false }
     context.replay?.reach(spec.key)
     const { callId, request } = execution
-    const about = { tool: tool.name, callId, call: request.uid, logger: host.logger, step: id }
-    const end = await execution.runStep(spec, () =>
-      scope.run(about, () => runStep(() => run(input === null ? undefined : decode(input)), id, options, context)),
-    )
+    const { session, tenant } = request.position
+    const about = { tool: tool.name, callId, call: request.uid, session, tenant, logger: host.logger, step: id }
+    const observed = host.observers.current && observeStep(context, id)
+    const end = await execution.runStep(spec, () => {
+      observed?.start()
+      return scope.run(about, () =>
+        runStep(() => run(input === null ? undefined : decode(input)), id, options, context),
+      )
+    })
+    observed?.end(end)
     if ('done' in end) return decode(end.done)
     throw stepError(id, end.failed)
   }

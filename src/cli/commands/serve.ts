@@ -6,6 +6,7 @@ import { count } from '../output/format.ts'
 import { maskedStore } from '../output/masked-url.ts'
 import { bold, cyan, dim, green, type Output, yellow } from '../output/output.ts'
 import { readDuration } from '../read-arguments.ts'
+import type { LogFormat } from '../open-store.ts'
 import { noToolsHint, portOf, type Settings } from '../settings.ts'
 import { pause } from './worker.ts'
 
@@ -16,6 +17,7 @@ interface ServeFlags {
   /** False with `--no-worker`. */
   readonly worker?: boolean
   readonly demo?: boolean
+  readonly log?: LogFormat
 }
 
 /** Where the demo keeps its store, unless a store is named. */
@@ -25,7 +27,7 @@ const storeOf = ({ store }: Settings, { demo }: ServeFlags): string =>
   demo === true && store.source === 'default' ? defaultDemoStore : store.value
 
 async function openStore(cli: Cli, settings: Settings, flags: ServeFlags): Promise<LocalStore> {
-  const needs = { tools: true, worker: flags.worker !== false, create: true }
+  const needs = { tools: true, worker: flags.worker !== false, create: true, log: flags.log }
   if (flags.demo !== true) return cli.local(needs)
   const { deskOptions } = await import('../demo/serve-desk.ts')
   return cli.local(needs, await deskOptions(storeOf(settings, flags)))
@@ -43,6 +45,7 @@ export const serve: Run<ServeFlags> = async (cli, _, flags): Promise<ExitCode> =
   const { allowedHosts, turn, grace: configured = '25s' } = settings.server
   const grace = flags.grace === undefined ? configured : readDuration(flags.grace, '--grace')
   const { runtime, turnDefaults } = await openStore(cli, settings, flags)
+  const { jsonLogger } = await import('../../index.ts')
   const { startServer } = await import('../../server/entry.ts')
   const server = await startServer({
     runtime,
@@ -51,6 +54,7 @@ export const serve: Run<ServeFlags> = async (cli, _, flags): Promise<ExitCode> =
     grace,
     turn: { ...turnDefaults, ...turn },
     ...(allowedHosts ? { allowedHosts } : {}),
+    ...(flags.log === 'json' ? { logger: jsonLogger() } : {}),
   })
   const { url, token, loginUrl } = server
   const tools = count(runtime.tools.list().length, 'tool')

@@ -7,21 +7,23 @@ import { count } from '../output/format.ts'
 import { maskedStore } from '../output/masked-url.ts'
 import { bold, dim, green, yellow } from '../output/output.ts'
 import { readDuration } from '../read-arguments.ts'
+import type { LogFormat } from '../open-store.ts'
 import { noToolsHint } from '../settings.ts'
 
 interface WorkerFlags {
   readonly grace?: string
   readonly once?: boolean
+  readonly log?: LogFormat
 }
 
 /** How often `--once` looks whether something is left. */
 const idleCheckMs = 200
 
-export const worker: Run<WorkerFlags> = async (cli, _, { grace: text, once }): Promise<ExitCode> => {
+export const worker: Run<WorkerFlags> = async (cli, _, { grace: text, once, log }): Promise<ExitCode> => {
   const { output, signal } = cli
   const settings = await cli.requireLocal('worker')
   const grace = text === undefined ? (settings.server.grace ?? '25s') : readDuration(text, '--grace')
-  const { runtime } = await cli.local({ tools: true, worker: true, create: true })
+  const { runtime } = await cli.local({ tools: true, worker: true, create: true, log })
   output.note(
     green('▶'),
     ' Worker on ',

@@ -1,6 +1,7 @@
 // All commands, in the order of the help page.
 
 import type { CommandSpec } from '../command-spec.ts'
+import { mcpCommands } from './mcp-commands.ts'
 import { operatorCommands } from './operator-commands.ts'
 import { peopleCommands } from './people-commands.ts'
 import { projectCommands } from './project-commands.ts'
@@ -12,5 +13,6 @@ export const commandTable: readonly CommandSpec[] = [
   ...workCommands,
   ...peopleCommands,
   ...backgroundCommands,
+  ...mcpCommands,
   ...operatorCommands,
 ]

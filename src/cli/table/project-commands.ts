@@ -32,6 +32,7 @@ export const projectCommands: readonly CommandSpec[] = [
       ['--host <host>', 'default: 127.0.0.1 [PAWL_HOST]'],
       ['--grace <duration>', 'how long running tools may take to finish; default: 25s'],
       ['--no-worker', 'only record calls; other workers run them'],
+      ['--log <format>', 'json: log lines as JSON on stderr, and nothing else there', ['json']],
       ['--demo', 'with the tools of the support desk, and a refund that waits for approval'],
     ],
     examples: ['pawl serve', 'pawl serve --demo', 'pawl serve --port 8080 --store postgres://localhost/agents'],
@@ -43,6 +44,7 @@ export const projectCommands: readonly CommandSpec[] = [
     options: [
       ['--grace <duration>', 'how long running tools may take to finish; default: 25s'],
       ['--once', 'end as soon as nothing is left to run'],
+      ['--log <format>', 'json: log lines as JSON on stderr, and nothing else there', ['json']],
     ],
     examples: ['pawl worker', 'pawl worker --once'],
     load: async () => (await import('../commands/worker.ts')).worker,

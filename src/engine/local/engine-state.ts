@@ -3,7 +3,7 @@
 import type { HostKeys } from '../../security/host-secrets.ts'
 import type { Ids } from '../../core/ids.ts'
 import type { Clock } from '../../core/clock.ts'
-import type { Observer } from '../../core/observer.ts'
+import type { Observers } from '../../core/observer.ts'
 import type { Store } from '../../store/store.ts'
 import type { Logger } from '../../tools/context/tool-context.ts'
 import { Drivers } from '../drivers.ts'
@@ -20,7 +20,7 @@ export interface LocalEngineOptions {
   readonly ids: Ids
   readonly keys: HostKeys
   readonly logger: Logger
-  readonly observer: Observer | null
+  readonly observers: Observers
   readonly leaseMs: number
   /** False: calls are only recorded, and workers on the same store run them. */
   readonly works: boolean
@@ -32,7 +32,7 @@ export interface EngineState {
   readonly ids: Ids
   readonly keys: HostKeys
   readonly logger: Logger
-  readonly observer: Observer | null
+  readonly observers: Observers
   readonly lease: Lease
   readonly timers: Timers
   readonly waiters: Waiters
@@ -46,11 +46,11 @@ export interface EngineState {
 }
 
 export function openEngineState(options: LocalEngineOptions, closing: () => boolean): EngineState {
-  const { store, clock, ids, keys, logger, observer } = options
+  const { store, clock, ids, keys, logger, observers } = options
   const drivers = new Drivers()
   const lease = new Lease({ worker: ids.next(), ms: options.leaseMs, store, clock, logger })
   const waiters = new Waiters(store)
-  const answers = new WaitAnswers({ store, clock, waiters, drivers, observer })
+  const answers = new WaitAnswers({ store, clock, waiters, drivers, observers })
   const timers = new Timers({ store, clock, logger, expire: (wait) => answers.expire(wait) })
   const counters = new Counters(store, clock)
   return {
@@ -59,7 +59,7 @@ export function openEngineState(options: LocalEngineOptions, closing: () => bool
     ids,
     keys,
     logger,
-    observer,
+    observers,
     lease,
     waiters,
     timers,

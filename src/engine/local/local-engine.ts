@@ -21,12 +21,13 @@ import type {
   StartResult,
   Wait,
 } from '../engine.ts'
-import { observeSettled, observeStarted } from '../observed-call.ts'
+import { observeSettled } from '../observed-call.ts'
 import { Cancellations } from './cancellation/cancellation.ts'
 import { stopChildren } from './cancellation/stop-children.ts'
 import { type EngineState, type LocalEngineOptions, openEngineState } from './engine-state.ts'
 import { LocalExecution } from './local-execution.ts'
 import { shutDown } from './shutdown.ts'
+import { driveObserved } from './drive-observed.ts'
 import { followOtherOwner } from './leases/follow-other-owner.ts'
 import { joinExisting, type ActiveCall, ActiveCalls } from './active-calls.ts'
 import { newRecord, insertChange, submitWith, submit } from './submit.ts'
@@ -252,8 +253,7 @@ export class LocalEngine implements Engine {
   /** Runs the pipeline until the call settles, parks or is lost to another worker. */
   #run(active: ActiveCall, execution: LocalExecution): void {
     active.setExecution(execution)
-    if (this.#host.observer) observeStarted(this.#host.observer, execution)
-    active.driving = this.#host.drivers.drive(execution).then(
+    active.driving = driveObserved(this.#host, execution).then(
       (driven) => this.#onDriven(active, execution, driven),
       (error: unknown) => this.#onDriveError(active, execution, error),
     )
@@ -271,7 +271,7 @@ export class LocalEngine implements Engine {
         const { request, attempt, leased } = execution
         if (how === 'written') {
           if (status === 'cancelled' || status === 'unknown') stopChildren(execution, this.#host, this.#cancellations)
-          if (this.#host.observer) observeSettled(this.#host.observer, request, status, leased.progress)
+          observeSettled(this.#host.observers.current, request, driven, leased.progress)
           this.#activeCalls.settle(active, request, attempt, text, timesOf(request.createdAt, leased.progress))
         } else if (how === 'unwritable' && !isSecondTry)
           this.#onDriveError(active, execution, new Error('The store rejected the outcome'), true)

@@ -1,10 +1,13 @@
 // Records new calls: owned by this worker, or unowned until a worker claims them. Called by the local engine.
 
+import type { Observers } from '../../core/observer.ts'
 import { type CallRecord, attachmentsIn, type CallOptions, sealedUid } from '../../store/records/call-record.ts'
 import { eventOf } from '../../store/records/event.ts'
 import type { Change, Store, Written } from '../../store/store.ts'
 import type { ExtraWrites, NewCall, SubmitResult } from '../engine.ts'
 import type { EngineState } from './engine-state.ts'
+import { observedName } from '../observed-call.ts'
+import { activeTraceparent } from '../trace-scope.ts'
 
 /** Resolves when the store has answered. */
 export function submit(
@@ -59,9 +62,19 @@ export function newRecord(
   const { ids, keys, lease, clock } = host
   const { position, principal, tool, input, hash, line, sealed = false } = newCall
   const id = ids.next()
-  const options = keys.current === keys.first ? newCall.options : { ...newCall.options, secret: keys.current.id }
+  const uid = sealed ? sealedUid(id) : id
+  const trace = traceOf(newCall, uid, host.observers)
+  const hasFirstSecret = keys.current === keys.first
+  const options =
+    hasFirstSecret && trace === null
+      ? newCall.options
+      : {
+          ...newCall.options,
+          ...(hasFirstSecret ? {} : { secret: keys.current.id }),
+          ...(trace === null ? {} : { trace }),
+        }
   const record: CallRecord = {
-    uid: sealed ? sealedUid(id) : id,
+    uid,
     position,
     principal,
     tool,
@@ -84,4 +97,12 @@ export function newRecord(
     owner: isOurs ? lease.worker : null,
   }
   return [record, options]
+}
+
+/** The trace context to store with a new call; null if there is none. */
+function traceOf({ position, tool, options }: NewCall, call: string, { tracing }: Observers): string | null {
+  if (!tracing) return activeTraceparent()
+  const { tenant, session } = position
+  const parent = tracing.active() ?? activeTraceparent()
+  return tracing.requested({ call, tool: observedName(tool, options ?? {}), tenant, session }, parent)
 }

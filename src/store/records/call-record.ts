@@ -113,6 +113,8 @@ export interface CallOptions {
   readonly task?: TaskTerms
   /** Id of the host secret the call began under, if it is not the store's first one. */
   readonly secret?: string
+  /** W3C `traceparent` of the code that requested the call, or of the request span of an observer. */
+  readonly trace?: string
 }
 
 const noOptions: CallOptions = {}

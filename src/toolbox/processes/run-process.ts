@@ -77,7 +77,7 @@ export interface ProcessEnd {
 }
 
 /** Waits for the start line on fd 3, then executes the program. If we die first, the pipe ends and nothing runs. */
-const launcherScript = (run: string): string =>
+export const launcherScript = (run: string): string =>
   `read -r go <&3 || exit 125; exec 3<&-; ${lockLimitCommand(run)}; exec "$@"`
 
 /** How long processes that the program started may still write after it has exited. */
@@ -229,7 +229,7 @@ const firstRetryMs = 250
 const maxRetryMs = 30_000
 
 /** Kills the marked processes of a run. If processes may remain when this resolves, it retries in the background; the watcher kills them when we exit. */
-async function killProcessTree(run: string, since: number | undefined): Promise<void> {
+export async function killProcessTree(run: string, since: number | undefined): Promise<void> {
   const releaseHold = systemClock.hold()
   const allGone = await killMarkedProcesses(run, since)
   releaseHold()

@@ -225,6 +225,10 @@ export interface ToolContext {
   progress(progress: Progress): void
   /** Streams output to live subscribers, bounded in size, and resets the idle timeout. */
   output(text: string, stream?: string): void
+  /**
+   * The W3C trace context of this attempt, to send along with requests to other services; null if the call has none.
+   */
+  readonly traceparent: string | null
   /** Writes to the logger of the runtime, with the ids of the call. */
   readonly log: Logger
   /** Stores and reads files that may be part of values. */

@@ -2,7 +2,7 @@
 // get the recorded one.
 
 import type { Clock } from '../../../core/clock.ts'
-import type { Observer } from '../../../core/observer.ts'
+import type { Observers } from '../../../core/observer.ts'
 import { encode } from '../../../core/tool-value.ts'
 import {
   type CallRecord,
@@ -26,6 +26,7 @@ import {
 import type { CancelReason, ExtraWrites, ResolveAnswer } from '../../engine.ts'
 import type { Drivers } from '../../drivers.ts'
 import { observedCall } from '../../observed-call.ts'
+import { activeTraceparent } from '../../trace-scope.ts'
 import { cancelChange, remoteCancelChange } from '../cancellation/write-cancel.ts'
 import { unlessUnreadable } from '../../../store/skip-unreadable.ts'
 import type { Waiters } from './timers.ts'
@@ -37,7 +38,7 @@ interface WaitAnswersHost {
   readonly clock: Clock
   readonly waiters: Waiters
   readonly drivers: Drivers
-  readonly observer: Observer | null
+  readonly observers: Observers
 }
 
 export class WaitAnswers {
@@ -148,7 +149,7 @@ export class WaitAnswers {
     extra?: Partial<Pick<Change, 'guards' | 'steps' | 'documents'>> & Pick<Change, 'events'>,
     text = encodeResolution(resolution),
   ): Promise<boolean> {
-    const { store, clock, waiters, observer } = this.#host
+    const { store, clock, waiters, observers } = this.#host
     const subject = { tenant: call.position.tenant, session: call.position.session, call: call.uid }
     const attachments = attachmentsIn(text)
     const resolved = eventOf(subject, 'wait.resolved', clock.now(), { wait: wait.id, by: resolutionKind(resolution) })
@@ -172,14 +173,20 @@ export class WaitAnswers {
     })
     if (!committed.ok) return false
     waiters.deliver(wait.id, decodeResolution(text))
+    const observer = observers.current
     if (observer) {
-      const durationMs = clock.now() - wait.createdAt
+      const at = clock.now()
       observer({
         type: 'waitResolved',
         ...observedCall(call),
+        at,
         wait: wait.id,
+        kind: asks?.kind ?? 'external',
         by: resolutionKind(resolution),
-        durationMs,
+        durationMs: at - wait.createdAt,
+        attempt: call.attempt,
+        // A timer runs in the trace of whatever set it.
+        answeredIn: 'timeout' in resolution ? null : (observers.tracing?.active() ?? activeTraceparent()),
       })
     }
     return true

@@ -77,11 +77,12 @@ export class CallWaits {
     })
     await this.#leased.write(delivery ? { ...change, guards: [...change.guards, delivery.guard] } : change)
     timers.wakeAt(deadline)
-    const { observer } = this.#host
+    const observer = this.#host.observers.current
     if (observer)
       observer({
         type: 'waitOpened',
         ...observedCall(this.#leased.request),
+        at: createdAt,
         wait: id,
         kind: asks?.kind ?? 'external',
       })
