@@ -52,7 +52,7 @@ export async function findDeployProblem(
     return {
       kind: 'no_tool',
       problem: 'its tool is not registered here',
-      remedy: `Register '${call.tool}', or start a worker that has it.`,
+      remedy: remedyOfMissingTool(call.tool),
     }
   // Undefined for the runtime's own chores and for a provider's tool that is not loaded yet.
   const { tool } = ports.toolsets.toolsetFor(call).findByKey(call.tool) ?? {}
@@ -74,6 +74,13 @@ export async function findDeployProblem(
     'the input schema of its tool has changed and does not accept its arguments',
     'Deploy a schema that accepts them, or a new `version` with an `upgrade`',
   )
+}
+
+/** Tools of providers are not registered by hand: the worker needs the provider. */
+function remedyOfMissingTool(key: string): string {
+  const [name, provider] = key.split('@provider:')
+  if (provider === undefined) return `Register '${key}', or start a worker that has it.`
+  return `Start the worker or the MCP gateway that has '${name}' of the provider '${provider}'.`
 }
 
 const changed = (problem: string, remedy: string): DeployProblem => ({

@@ -1,5 +1,6 @@
 // Creates variants of an existing tool.
 
+import { createHash } from 'node:crypto'
 import type { Hints } from './tool-hints.ts'
 import { brand } from './tool-brand.ts'
 import type { Tool } from './tool.ts'
@@ -36,5 +37,9 @@ export function remoteTool(tool: Tool, origin: { id: string; provider: string; t
     afterMs: undefined,
     ...(trusted ? {} : lessTrusted),
     remote: { provider, trusted, hints },
+    // Approvals and remembered rules are for this provider: another one may show the same name and definition.
+    fingerprint: createHash('sha256')
+      .update(JSON.stringify(['provider', provider, tool.fingerprint]))
+      .digest('base64url'),
   })
 }

@@ -230,11 +230,14 @@ export class ProviderConnection {
   #quarantine(id: string, fingerprint: string): ToolQuarantined {
     const message = `Provider '${this.name}': the definition of its tool '${id}' is no longer the accepted one, so the tool is in quarantine`
     if (this.#quarantinedFingerprints.get(id) !== fingerprint)
-      this.#host.logger.error(`${message}. See runtime.quarantine.list().`, {
-        provider: this.name,
-        tool: id,
-        fingerprint,
-      })
+      this.#host.logger.error(
+        `${message}. It is not run until a person accepts the change: runtime.quarantine.accept(), or \`pawl mcp accept ${this.name} ${id}\`.`,
+        {
+          provider: this.name,
+          tool: id,
+          fingerprint,
+        },
+      )
     this.#quarantinedFingerprints.set(id, fingerprint)
     return new ToolQuarantined(message)
   }

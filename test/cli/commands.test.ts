@@ -55,6 +55,17 @@ test('DOOR-2: the JSON of every command has its schema', { timeout: 180_000 }, a
   await check(ended, 0, 'turn', 'chat-1', 'Please', 'refund', 'A1', '--id', 'm1')
   await check(routes['calls.run'].output, 5, 'call', 'choose_size', '{"order":"A1"}', '--session', 'q')
   await check(routes['inbox.list'].output, 0, 'inbox', '--session', 'q')
+  await check(routes['calls.run'].output, 5, 'call', 'refund', refundInput, '--session', 'rules')
+  await check(routes['inbox.list'].output, 0, 'inbox', '--session', 'rules')
+  const remembered = ['--remember', 'session']
+  await check(routes['inbox.decide'].output, 0, 'approve', (last.out as { id: string }[])[0]?.id ?? '', ...remembered)
+  await check(routes['rules.list'].output, 0, 'rules')
+  const [rule] = last.out as { id: string }[]
+  await check(routes['rules.revoke'].output, 0, 'rules revoke', rule?.id ?? '', '--reason', 'no longer')
+  await check(routes['rules.revoke'].output, 3, 'rules revoke', rule?.id ?? '')
+  await check(routes['rules.list'].output, 0, 'rules')
+  expect(last.out).toEqual([])
+  await check(routes['inbox.list'].output, 0, 'inbox', '--session', 'q')
   await check(routes['inbox.decide'].output, 0, 'answer', (last.out as { id: string }[])[0]?.id ?? '', '42')
   const idle = await pawl({ cwd }, 'worker', '--once')
   expect(idle.code).toBe(0)

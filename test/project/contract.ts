@@ -447,11 +447,11 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `Runs on Node 22.18 and newer, under bundlers, inside Hono, Express and Next.js; the package contains its docs.`,
   },
   'MCP-1': {
-    state: { missing: 'the conformance scenarios that docs/reference/mcp-conformance.md lists' },
+    state: 'built',
     says: `As a server: Pawl's tools over stdio and streamable HTTP, with approvals, progress, cancellation; long calls as tasks. Spec 2026-07-28 and 2025-11-25; the public conformance suite passes.`,
   },
   'MCP-2': {
-    state: { missing: 'the gateway `pawl mcp --config servers.json`' },
+    state: 'built',
     says: `As a client: any MCP server's tools become a provider with Pawl's policy, limits, retries and record; reconnects with backoff; idle and total timeouts; changed definitions quarantined. \`pawl mcp --config servers.json\` is a gateway in front of existing servers.`,
   },
   'MCP-3': {

@@ -71,5 +71,7 @@ function effectOf({ hints, remote }: Tool): string {
     effects.readOnly && !effects.destructive && (remote?.trusted ?? true) ? 'only reads' : null,
     remote ? `comes from '${remote.provider}'${remote.trusted ? '' : ', which is not trusted'}` : null,
   ].filter((each) => each !== null)
-  return parts.length === 0 ? 'It changes something.' : `It ${parts.join(', ')}.`
+  const last = parts.pop()
+  if (last === undefined) return 'It changes something.'
+  return `It ${parts.length === 0 ? last : `${parts.join(', ')} and ${last}`}.`
 }

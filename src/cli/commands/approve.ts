@@ -89,7 +89,9 @@ async function hasNoWorker(cli: Cli, client: Client): Promise<boolean> {
 }
 
 const noteMissingWorker = ({ output }: Cli): void =>
-  output.note(dim('  No worker runs now. The call continues with `pawl serve` or `pawl worker`.'))
+  output.note(
+    dim('  No worker runs now. The call continues when its MCP gateway, `pawl serve` or `pawl worker` starts.'),
+  )
 
 async function decideOneByOne(cli: Cli, session: string | undefined): Promise<ExitCode | void> {
   if (!cli.interactive)

@@ -33,7 +33,7 @@ export const tail: Run<TailFlags> = async (
       `Events of ${session === undefined ? 'all sessions' : session}${from === 'now' ? ' from now on' : ''}. Ctrl-C ends.`,
     ),
   )
-  const screen = new TailScreen(output, session === undefined)
+  const screen = new TailScreen(output, session === undefined, internal === true)
   for await (const event of events) {
     if (output.format === 'human') screen.show(event)
     else output.json(event)
@@ -46,11 +46,13 @@ export const tail: Run<TailFlags> = async (
 class TailScreen {
   readonly #output: Output
   readonly #showsSession: boolean
+  readonly #showsInternal: boolean
   #text = ''
 
-  constructor(output: Output, showsSession: boolean) {
+  constructor(output: Output, showsSession: boolean, showsInternal: boolean) {
     this.#output = output
     this.#showsSession = showsSession
+    this.#showsInternal = showsInternal
   }
 
   show(event: StreamEvent): void {
@@ -59,6 +61,8 @@ class TailScreen {
       this.#output.line(yellow('── The events begin again: the cursor has expired. ──'))
       return
     }
+    // Bookkeeping of the MCP server: two events for each call.
+    if (!this.#showsInternal && event.session.startsWith('pawl:mcp-')) return
     if (event.type === 'turn.delta') {
       if (event.body.type === 'text') this.#collect(event.body.delta)
       return

@@ -56,4 +56,19 @@ export const peopleCommands: readonly CommandSpec[] = [
     examples: ['pawl answer 0mwml0ly1 "the blue one"', 'pawl answer 0mwml0ly1 \'{"size":"M"}\''],
     load: async () => (await import('../commands/approve.ts')).answer,
   },
+  {
+    name: 'rules',
+    summary: 'List the decisions that people remembered for later calls.',
+    options: [['-s, --session <id>', 'only those that apply in this session']],
+    examples: ['pawl rules', 'pawl rules --session mcp:user:ada', 'pawl rules --json'],
+    load: async () => (await import('../commands/rules.ts')).rules,
+  },
+  {
+    name: 'rules revoke',
+    summary: 'Revoke a remembered decision: such calls ask again.',
+    args: [['<id>', 'id of the rule']],
+    options: [['--reason <text>', 'recorded']],
+    examples: ['pawl rules revoke 0mwml0ly1000005831a'],
+    load: async () => (await import('../commands/rules.ts')).revokeRule,
+  },
 ]

@@ -184,7 +184,7 @@ export class ServerConnection {
       ended === null
         ? error === null
           ? 'The connection ended'
-          : (statusText(error) ?? this.describe(error))
+          : (statusText(error) ?? this.describe(networkProblem(error) ?? error))
         : `It ${ended}`
     return `${why.replace(/[.\s]+$/, '')}.${tail.shown === '' ? '' : ` Its last output on stderr: ${tail.shown}.`}`
   }
@@ -249,6 +249,16 @@ function statusText(error: unknown): string | undefined {
   if (error.status === 404 || error.status === 405)
     return `${text}. Check the address: only streamable HTTP is supported, not the older SSE transport`
   return text
+}
+
+/** The reason below a `fetch failed`, such as a refused connection. Undefined for other errors. */
+function networkProblem(error: unknown): Error | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < 8; at = at.cause, depth++) {
+    if (at.message !== 'fetch failed' || !(at.cause instanceof Error)) continue
+    const { message, code } = at.cause as NodeJS.ErrnoException
+    return new Error(`It cannot be reached: ${message === '' ? code : message}`)
+  }
+  return undefined
 }
 
 /** Ends the session of an HTTP server too, if the server answers soon. */

@@ -18,6 +18,8 @@ export class MessageMeter {
   #bytes = 0
   #values = 0
   #depth = 0
+  /** The greatest depth of the message: its end may be in the same chunk as its beginning. */
+  #deepest = 0
   #inString = false
   #escaped = false
   #emptyLine = true
@@ -34,10 +36,14 @@ export class MessageMeter {
       if (byte === newline && this.#end !== 'body') this.#newline()
       else this.#count(byte)
     }
+    this.#check()
+  }
+
+  #check(): void {
     if (this.#bytes > maxMessageBytes)
       throw new MessageTooLarge(`It sent a message of more than ${maxMessageBytes / 1024 / 1024} MiB`)
     if (this.#values > maxValues) throw new MessageTooLarge(`It sent a message of more than ${maxValues} values`)
-    if (this.#depth > maxDepth) throw new MessageTooLarge(`It sent a message of more than ${maxDepth} levels`)
+    if (this.#deepest > maxDepth) throw new MessageTooLarge(`It sent a message of more than ${maxDepth} levels`)
   }
 
   #newline(): void {
@@ -45,6 +51,8 @@ export class MessageMeter {
     this.#inString = false
     this.#escaped = false
     if (this.#end === 'line' || this.#emptyLine) {
+      this.#check()
+      this.#deepest = 0
       this.#bytes = 0
       this.#values = 0
       this.#depth = 0
@@ -64,6 +72,7 @@ export class MessageMeter {
     else if (byte === 0x5b || byte === 0x7b) {
       this.#values++
       this.#depth++
-    } else if (byte === 0x5d || byte === 0x7d) this.#depth--
+      if (this.#depth > this.#deepest) this.#deepest = this.#depth
+    } else if ((byte === 0x5d || byte === 0x7d) && this.#depth > 0) this.#depth-- // brackets before the message
   }
 }

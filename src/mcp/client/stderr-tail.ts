@@ -19,12 +19,13 @@ export class StderrTail {
   push(chunk: Buffer): void {
     // A large chunk is cut before it is decoded, so that a flood costs little.
     const end = chunk.length > 4 * maxKept ? chunk.subarray(-4 * maxKept) : chunk
-    this.#text = (this.#text + this.#decoder.write(end)).slice(-maxKept)
+    // Before the text is cut: the rest of a secret would not be recognized.
+    this.#text = withoutSecrets(this.#text + this.#decoder.write(end), this.#secrets).slice(-maxKept)
   }
 
   /** The last lines in quotation marks; '' if there are none. */
   get shown(): string {
-    const lines = withoutSecrets(this.#text, this.#secrets)
+    const lines = this.#text
       .split('\n')
       .map((line) => line.trim())
       .filter((line) => line !== '')

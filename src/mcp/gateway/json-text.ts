@@ -128,11 +128,10 @@ class Parser {
 
   #string(): JsonNode {
     const start = this.#at
-    const pattern = /"(?:[^"\\\n\r]|\\[^\n\r])*"/y
-    pattern.lastIndex = start
-    const [written] = pattern.exec(this.#text) ?? []
-    if (written === undefined) return this.#fail('a string has no end')
-    this.#at = start + written.length
+    const end = this.#stringEnd(start)
+    if (end === null) return this.#fail('a string has no end')
+    const written = this.#text.slice(start, end)
+    this.#at = end
     try {
       const value = JSON.parse(written) as string
       return { kind: 'string', start, end: this.#at, members: [], items: [], value }
@@ -140,6 +139,17 @@ class Parser {
       this.#at = start
       return this.#fail('a string has an invalid escape or control character')
     }
+  }
+
+  /** No pattern: hosts keep pictures in their files, and strings of that length exhaust the stack of one. */
+  #stringEnd(start: number): number | null {
+    for (let at = start + 1; at < this.#text.length; at++) {
+      const character = this.#text[at]
+      if (character === '"') return at + 1
+      if (character === '\n' || character === '\r') return null
+      if (character === '\\') at++
+    }
+    return null
   }
 
   #word(): JsonNode {
@@ -160,10 +170,9 @@ class Parser {
 
   /** White space and comments. */
   #skip(): void {
-    const pattern = /(?:[ \t\r\n]+|\/\/[^\n]*|\/\*[^]*?\*\/)*/y
+    const pattern = /[ \t\r\n]+|\/\/[^\n]*|\/\*[^]*?\*\//y
     pattern.lastIndex = this.#at
-    pattern.test(this.#text)
-    this.#at = pattern.lastIndex
+    while (pattern.test(this.#text)) this.#at = pattern.lastIndex
   }
 
   #fail(problem: string): never {

@@ -70,7 +70,10 @@ function parseFile(content: string, file: string): JsonNode {
 export function checkServer(name: string, config: unknown, file: string): McpServerConfig {
   const problem = serverProblem(name, config)
   if (problem === undefined) return config as McpServerConfig
-  throw new PawlError('config_invalid', `${file}, server '${name.slice(0, 80)}': ${problem}.`)
+  throw new PawlError(
+    'config_invalid',
+    `${file}, server '${name.slice(0, 80)}': ${problem}${problem.endsWith('?') ? '' : '.'}`,
+  )
 }
 
 /** What is wrong with an entry, without a full stop. */

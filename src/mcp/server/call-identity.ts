@@ -12,7 +12,7 @@ export interface CallIdentity {
   readonly id: string
   /** Digest of tool and arguments; stored with the call, so that any server finds the entry of a delivered call. */
   readonly content: string
-  /** The stored entry may still be on its way; the call must not end before it is there. */
+  /** The stored entry may still be on its way. It is removed only after it was written. */
   readonly stored?: Promise<void>
 }
 
@@ -33,7 +33,9 @@ export class CallIdentities {
   /** Requests whose entry is being written: equal ones join them. Later ones read the store, as other servers do. */
   readonly #known = new Map<string, Promise<CallIdentity>>()
   /** Ids of delivered calls whose entries are not removed yet. */
-  readonly #delivered = new Map<string, string>()
+  readonly #delivered = new Set<string>()
+  /** Entries on their way to the store, by the id of their call. */
+  readonly #writing = new Map<string, Promise<void>>()
 
   constructor(runtime: Runtime, secrets: ServerSecrets, now: () => number, logger: Pick<Logger, 'error'>) {
     this.#runtime = runtime
@@ -47,10 +49,13 @@ export class CallIdentities {
     if (key !== undefined) return { id: await this.#secrets.callIdFor(caller, key), content }
     const name = nameOf(caller, content)
     const known = this.#known.get(name)
-    if (known) return known
+    if (known && !this.#delivered.has((await known).id)) return known
+    // Another equal request may have come first while this one looked.
+    const latest = this.#known.get(name)
+    if (latest && latest !== known) return latest
     const made = this.#findOrCreate(caller, tool, content)
     this.#known.set(name, made)
-    const done = (): void => void this.#known.delete(name)
+    const done = (): void => void (this.#known.get(name) === made && this.#known.delete(name))
     made.then(({ stored }) => stored).then(done, done)
     return made
   }
@@ -61,15 +66,15 @@ export class CallIdentities {
     for (let tries = 0; ; tries++) {
       const stored = await values.get(content)
       const entry = stored?.value as Entry | undefined
-      const isDelivered = entry !== undefined && this.#delivered.get(nameOf(caller, content)) === entry.call
-      if (entry && !isDelivered && this.#now() - entry.at < windowMs) return { id: entry.call, content }
+      if (entry && !this.#delivered.has(entry.call) && this.#now() - entry.at < windowMs)
+        return { id: entry.call, content }
       const made: Entry = { call: `call_${crypto.randomUUID()}`, at: this.#now() }
       const write = async (): Promise<void> =>
         void (await this.#withRoom(caller, content, () =>
           values.set(content, made, { ifRevision: stored?.revision ?? null }),
         ))
       // Running it twice does no harm, so the entry need not be there before the call.
-      if (tool.hints.readOnly) return { id: made.call, content, stored: ignoring(write(), 'value_changed') }
+      if (tool.hints.readOnly) return { id: made.call, content, stored: this.#written(made.call, write()) }
       try {
         await write()
         return { id: made.call, content }
@@ -78,6 +83,14 @@ export class CallIdentities {
         if (!(error instanceof PawlError) || error.code !== 'value_changed' || tries >= 3) throw error
       }
     }
+  }
+
+  #written(call: string, write: Promise<void>): Promise<void> {
+    const stored = ignoring(write, 'value_changed')
+    this.#writing.set(call, stored)
+    const done = (): void => void this.#writing.delete(call)
+    stored.then(done, done)
+    return stored
   }
 
   /** Removes expired entries if the quota of values is reached. */
@@ -94,18 +107,23 @@ export class CallIdentities {
     }
   }
 
-  /** The result was delivered, or the call was cancelled: an equal request is a new call from now on. */
-  forget(caller: McpCaller, tool: Tool | undefined, { id, content }: Pick<CallIdentity, 'id' | 'content'>): void {
-    if (tool?.dedupeMs !== undefined) return
-    const name = nameOf(caller, content)
-    this.#delivered.set(name, id)
+  /** The result was delivered. With `dedupe`, an equal request still joins this call. */
+  delivered(caller: McpCaller, tool: Tool | undefined, identity: Pick<CallIdentity, 'id' | 'content'>): void {
+    if (tool?.dedupeMs === undefined) this.forget(caller, identity)
+  }
+
+  /** An equal request is a new call from now on. */
+  forget(caller: McpCaller, { id, content }: Pick<CallIdentity, 'id' | 'content'>): void {
+    this.#delivered.add(id)
     this.#remove(caller, { id, content }).then(
-      () => this.#delivered.get(name) === id && this.#delivered.delete(name),
+      () => this.#delivered.delete(id),
       (error: unknown) => this.#logger.error('The delivery of a result was not recorded', { call: id, error }),
     )
   }
 
   async #remove(caller: McpCaller, { id, content }: Pick<CallIdentity, 'id' | 'content'>): Promise<void> {
+    // A short call can be delivered before its entry is written, which would then stay and be joined.
+    await this.#writing.get(id)?.catch(() => {})
     const { values } = undeliveredSession(this.#runtime, caller, content)
     const stored = await values.get(content)
     // Otherwise an equal request has replaced it.

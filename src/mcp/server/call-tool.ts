@@ -1,7 +1,7 @@
 // tools/call: makes a durable call, and answers a call that waits in the way that the client declared (decision 0050).
 
 import { type CallToolResult, type InputRequiredResult, ProtocolError } from '@modelcontextprotocol/server'
-import type { CallOutcome, InboxItem, Json, OpenCall } from '../../index.ts'
+import type { CallOutcome, InboxItem, Json, OpenCall, ToolListing } from '../../index.ts'
 import { sessionOf } from './caller-sessions.ts'
 import { decidableItem, decideByForm, formKey, formOf } from './decision-form.ts'
 import { escapeLine } from './escape-text.ts'
@@ -25,7 +25,6 @@ const stateMs = 24 * 60 * 60_000
 
 export async function callTool(parts: ServerParts, request: ToolRequest): Promise<ToolAnswer> {
   const { open, name, mcp } = request
-  const session = sessionOf(parts.runtime, open.caller)
   if (name === cancelTool) return cancelCall(parts, request)
   const state = mcp.requestState<RequestState>()
   const followed = name === waitTool ? await waitedFor(parts, request) : await requested(parts, request, state)
@@ -33,7 +32,8 @@ export async function callTool(parts: ServerParts, request: ToolRequest): Promis
   if (state) {
     if (state.call !== followed.call.id) throw staleState()
     const given = mcp.inputResponses?.[state.key]
-    const [item] = await parts.runtime.inbox({ tenant: session.tenant, id: state.item })
+    // Checked again: the retry may come with a token of fewer rights, or after the policy changed.
+    const item = await decidableItem(parts.runtime, open.caller, state.item)
     if (item) {
       const decided = await decideByForm(parts.runtime, open.caller, item, state.fingerprint, given)
       if (decided === 'dismissed') return pendingResult(followed, `It waits for ${waitsFor(item)}.`)
@@ -49,11 +49,17 @@ const unknownTool = (name: string): ProtocolError =>
   new ProtocolError(invalidParams, `Unknown tool: ${escapeLine(name.slice(0, 100))}`)
 
 /** A tool of a provider that cannot be reached, or whose changed definition is not accepted yet. */
-const isAway = ({ runtime }: ServerParts, name: string): boolean =>
-  runtime.tools.list().some((each) => each.name === name && !each.internal && !each.available)
+/** The tool by this name, if it is listed and cannot be called now. */
+const awayTool = ({ runtime }: ServerParts, name: string): ToolListing | undefined =>
+  runtime.tools.list().find((each) => each.name === name && !each.internal && !each.available)
 
-const unavailable = (name: string): CallToolResult =>
-  textResult(`The tool ${name} is not available now. Nothing was started. Try again later, or go on without it.`, true)
+function unavailable({ name, quarantined }: ToolListing): CallToolResult {
+  const text = quarantined
+    ? `The definition of the tool ${name} changed, so it does not run until a person accepts it: \`pawl mcp servers\` ` +
+      'shows the change. Nothing was started. Tell the user, or go on without it.'
+    : `The tool ${name} is not available now. Nothing was started. Try again later, or go on without it.`
+  return textResult(text, true)
+}
 
 /** The call of a request for a tool of the runtime. */
 async function requested(
@@ -64,7 +70,8 @@ async function requested(
   const { caller } = open
   const session = sessionOf(parts.runtime, caller)
   const tool = isBuiltIn(name) ? undefined : await findTool(session, name)
-  if (!tool && isAway(parts, name)) return unavailable(name)
+  const away = tool ? undefined : awayTool(parts, name)
+  if (away) return unavailable(away)
   if (!tool) throw unknownTool(name)
   const identity = state
     ? { id: state.call, content: await parts.secrets.digest(caller.tenant, name, input) }
@@ -99,7 +106,7 @@ async function cancelCall(parts: ServerParts, { open, input }: ToolRequest): Pro
   const followed = await recordedCall(parts, caller, session, (input as { call?: Json }).call)
   if (!followed) return noSuchCall()
   const { answer } = await session.calls.cancel({ idempotencyKey: followed.call.id }, { by: caller.principal })
-  open.onDelivered(() => forget(parts, caller, followed))
+  if (answer !== 'already_settled') open.onDelivered(() => forget(parts, caller, followed))
   return textResult(
     answer === 'already_settled'
       ? `The call has already ended. ${waitTool} returns its result.`

@@ -6,6 +6,10 @@ import { lengthPrefixed, maxNameLength } from '../../core/ids.ts'
 import { type Json, PawlError, type Runtime, type Session } from '../../index.ts'
 import type { McpCaller } from './exchange.ts'
 
+/** Sessions whose values are secrets and bookkeeping of the MCP server. Programs and people do not reach them by HTTP. */
+const internalPrefix = 'pawl:'
+export const isInternalSession = (name: string): boolean => name.startsWith(internalPrefix)
+
 /** Principals may be as long as a session id. */
 const nameOf = (prefix: string, principal: string, suffix = ''): string => {
   const name = `${prefix}${principal}${suffix}`
@@ -22,7 +26,7 @@ const parts = 16
 
 export function undeliveredSession(runtime: Runtime, { principal, tenant }: McpCaller, key: string): Session {
   const part = key.charCodeAt(0) % parts
-  return runtime.session(nameOf('mcp-undelivered:', principal, `:${part}`), { tenant, principal })
+  return runtime.session(nameOf(`${internalPrefix}mcp-undelivered:`, principal, `:${part}`), { tenant, principal })
 }
 
 export class ServerSecrets {
@@ -44,7 +48,7 @@ export class ServerSecrets {
   }
 
   async #read(tenant: string): Promise<Buffer> {
-    const { values } = this.#runtime.session('mcp-server', { tenant })
+    const { values } = this.#runtime.session(`${internalPrefix}mcp-server`, { tenant })
     for (let tries = 0; tries < 3; tries++) {
       const stored = await values.get('secret')
       if (stored) return Buffer.from(stored.value as string, 'base64url')

@@ -42,7 +42,8 @@ function approvalForm(item: InboxItem): ElicitRequestFormParams {
     `Allow ${escapeLine(title)}${title === tool ? '' : ` (${escapeLine(tool)})`}?`,
     '',
     escapeLine(preview.summary),
-    ...(preview.details === undefined ? [] : [escapeLines(preview.details)]),
+    // Marked on every line, so that no part of the details looks like a line of this form.
+    ...(preview.details === undefined ? [] : [escapeLines(preview.details).replaceAll(/^/gm, '> ')]),
     '',
     'Arguments:',
     escapeJson(args),

@@ -3,8 +3,8 @@
 
 /** Controls, line separators, formatting, direction marks and invisible characters. */
 const hidden = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]|(?! )\p{Zs}/gu
-/** Beginnings of HTML, code and links of Markdown. */
-const markup = /[<>`]|\](?=\()/g
+/** Beginnings of HTML, of its character references, and of code and links of Markdown. */
+const markup = /[<>`]|\](?=\()|&(?=#?\w{1,32};)/g
 
 const escapeUnit = (text: string): string =>
   Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join('')

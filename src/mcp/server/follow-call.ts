@@ -56,8 +56,15 @@ export function holdCall(parts: ServerParts, { cancelled, caller }: OpenRequest,
   const entry = parts.openCalls.remember(caller.tenant, followed.call)
   entry.waiting++
   const stop = new AbortController()
+  let isWaiting = true
+  const leave = (): void => {
+    if (isWaiting) entry.waiting--
+    isWaiting = false
+  }
   const cancel = (): void => {
-    if (entry.waiting > 1) return
+    // A cancelled request may still be open when the next one is cancelled.
+    leave()
+    if (entry.waiting > 0) return
     stop.abort(cancelled.reason)
     forget(parts, caller, followed)
   }
@@ -66,7 +73,7 @@ export function holdCall(parts: ServerParts, { cancelled, caller }: OpenRequest,
   return {
     stop: stop.signal,
     release() {
-      entry.waiting--
+      leave()
       cancelled.removeEventListener('abort', cancel)
     },
   }
@@ -92,14 +99,18 @@ export async function deliver(
   followed: Followed,
   outcome: CallOutcome,
 ): Promise<CallToolResult> {
-  onDelivered(() => forget(parts, caller, followed))
+  onDelivered(() => {
+    const { tool, call } = followed
+    parts.openCalls.forget(caller.tenant, call.id)
+    parts.identities.delivered(caller, tool, { id: call.id, content: call.meta.mcp })
+  })
   return resultOf(followed.session, followed.tool, outcome)
 }
 
-/** The client has the result or does not want it: the same request is a new call from now on. */
-export function forget({ openCalls, identities }: ServerParts, caller: McpCaller, { tool, call }: Followed): void {
+/** The client cancelled the call: the same request is a new call from now on, also of a tool with `dedupe`. */
+export function forget({ openCalls, identities }: ServerParts, caller: McpCaller, { call }: Followed): void {
   openCalls.forget(caller.tenant, call.id)
-  identities.forget(caller, tool, { id: call.id, content: call.meta.mcp })
+  identities.forget(caller, { id: call.id, content: call.meta.mcp })
 }
 
 export const isSettled = (found: CallOutcome | OpenCall): found is CallOutcome =>

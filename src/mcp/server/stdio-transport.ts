@@ -1,12 +1,14 @@
 // The transport of stdio, which also reports what the client cancels and which responses were written. Wraps the one of
 // the SDK.
 
-import type { JSONRPCMessage, ProtocolError, RequestId, Transport } from '@modelcontextprotocol/server'
+import { type JSONRPCMessage, ProtocolError, type RequestId, type Transport } from '@modelcontextprotocol/server'
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
 import { type Exchange, type McpCaller, OpenRequests, reporterOf, type Ticket } from './exchange.ts'
 
 /** A longer message closes the connection. */
 const maxMessageBytes = 10 * 1024 * 1024
+
+const invalidRequest = -32_600
 
 /** Methods whose handlers open their request. */
 const handled = /^(?:tools|tasks|resources|prompts)\//
@@ -50,11 +52,15 @@ export class StdioTransport implements Transport, Exchange {
     if ('id' in message) {
       if (!handled.test(message.method)) return true
       try {
+        // The tickets would be mixed up: one never closes, and its progress goes on for ever.
+        if (this.#open.has(message.id))
+          throw new ProtocolError(invalidRequest, 'A request with this id is open. Nothing was started for the second.')
         this.#open.set(message.id, this.#requests.add(message.id))
         return true
       } catch (error) {
         const { code, message: text } = error as ProtocolError
-        this.send({ jsonrpc: '2.0', id: message.id, error: { code, message: text } }).catch(() => {}) // it has left
+        // Not as the answer of the open request with this id.
+        this.#inner.send({ jsonrpc: '2.0', id: message.id, error: { code, message: text } }).catch(() => {}) // it has left
         return false
       }
     }

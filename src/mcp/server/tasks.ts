@@ -4,7 +4,7 @@ import { ProtocolError } from '@modelcontextprotocol/server'
 import type { CallDetails, CallOutcome, InboxItem } from '../../index.ts'
 import { sessionOf } from './caller-sessions.ts'
 import { decidableItem, decideByForm, formKey, formOf } from './decision-form.ts'
-import { deliver, follow, type Followed, recordedCall } from './follow-call.ts'
+import { deliver, follow, type Followed, forget, recordedCall } from './follow-call.ts'
 import type { ServerParts } from './server-parts.ts'
 import { invalidParams } from './tool-list.ts'
 import type { ToolRequest } from './tool-request.ts'
@@ -110,7 +110,9 @@ export async function cancelTask(
   request: TaskRequest,
   id: string,
 ): Promise<Record<string, unknown>> {
-  const { session } = await taskOf(parts, request, id)
-  await session.calls.cancel({ idempotencyKey: id }, { by: request.open.caller.principal })
+  const { open } = request
+  const followed = await taskOf(parts, request, id)
+  const { answer } = await followed.session.calls.cancel({ idempotencyKey: id }, { by: open.caller.principal })
+  if (answer !== 'already_settled') open.onDelivered(() => forget(parts, open.caller, followed))
   return {}
 }

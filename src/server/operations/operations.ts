@@ -3,7 +3,8 @@
 import type { OperationName } from '../endpoints.ts'
 import { background } from './background.ts'
 import { calls } from './calls.ts'
-import { type OperationContext, sessionOf } from './context.ts'
+import { isInternalSession } from '../../mcp/server/caller-sessions.ts'
+import { found, type OperationContext, sessionOf } from './context.ts'
 import { data } from './data.ts'
 import { people } from './people.ts'
 import { sessions } from './sessions.ts'
@@ -21,8 +22,10 @@ type Result = Response | AsyncIterable<unknown> | object
  */
 export async function runOperation(name: OperationName, context: OperationContext, input: object): Promise<Result> {
   const run = operations[name] as (context: OperationContext, input: object) => Result | Promise<Result>
-  const result = await run(context, input)
   const { session } = input as { session?: unknown }
+  // It is missing, as a session of another tenant would be.
+  if (typeof session === 'string' && isInternalSession(session)) found(null, 'session')
+  const result = await run(context, input)
   if (typeof session !== 'string' || isStream(result)) return result
   return sessionOf(context, { session }).redact(result)
 }

@@ -19,6 +19,7 @@ const runtime = await createRuntime({
   commit: 'process',
   lease,
   tools: mcpServerTools(folder),
+  logger: { debug() {}, info() {}, warn() {}, error() {} },
 })
 const mcp = createMcpServer(runtime, server)
 await mcp.serveStdio({ principal, tenant: 'default' })

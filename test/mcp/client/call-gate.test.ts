@@ -52,6 +52,9 @@ test('MCP-2: a message is limited in bytes, values and depth while it arrives', 
     () =>
       new MessageMeter(end).push(Buffer.from(text))
   expect(feed('['.repeat(200))).toThrow(MessageTooLarge)
+  expect(feed(`${'['.repeat(200)}${']'.repeat(200)}`)).toThrow('128 levels')
+  expect(feed(`${'['.repeat(200)}${']'.repeat(200)}\n{}\n`)).toThrow('128 levels')
+  expect(feed(`id: ${']'.repeat(500)}\ndata: ${'['.repeat(200)}`, 'event')).toThrow('128 levels')
   expect(feed('[0'.concat(',0'.repeat(250_000)))).toThrow('200000 values')
   expect(feed('x'.repeat(9_000_000))).toThrow('8 MiB')
   expect(feed(JSON.stringify({ text: ',[{'.repeat(400_000) }))).not.toThrow()
@@ -60,6 +63,18 @@ test('MCP-2: a message is limited in bytes, values and depth while it arrives', 
   expect(feed('data: [1,2]\n\n'.repeat(300_000), 'event')).not.toThrow()
   expect(feed('data: [1,2]\n'.repeat(300_000), 'event')).toThrow(MessageTooLarge)
   expect(feed('[1,2]\n'.repeat(300_000), 'body')).toThrow(MessageTooLarge)
+})
+
+test('MCP-2: a secret in stderr is not shown in part where the kept text begins', () => {
+  const secret = `begin-${'0123456789'.repeat(20)}-end-of-it`
+  const tail = new StderrTail([secret])
+  tail.push(Buffer.from(`{"config":"${secret}"`))
+  tail.push(Buffer.from('x'.repeat(8_192 - 60)))
+  expect(tail.shown).not.toContain('end-of-it')
+  tail.push(Buffer.from(`\n${secret.slice(0, 50)}`))
+  tail.push(Buffer.from(`${secret.slice(50)}\n`))
+  expect(tail.shown).toContain('[redacted]')
+  expect(tail.shown).not.toContain('0123456789')
 })
 
 test('MCP-2: the end of stderr is kept, without secrets and invisible characters', () => {

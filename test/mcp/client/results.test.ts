@@ -103,3 +103,14 @@ test('MCP-2: titles and descriptions reach the inbox as one line of visible text
   expect(item?.title).toBe('Harmless<U+001B>[2J<U+202E> <b>Approve</b> this')
   expect(item?.effect).toBe("It comes from 'h', which is not trusted.")
 })
+
+test('MCP-2: damaged base64 of any length is recognized in linear time', { timeout: 60_000 }, async () => {
+  const content = [
+    { type: 'image', data: `${' '.repeat(4_000_000)}!`, mimeType: 'image/png' },
+    { type: 'image', data: `${'='.repeat(2_000_000)}!`, mimeType: 'image/png' },
+    { type: 'image', data: ` ${png}\n`, mimeType: 'image/png' },
+  ]
+  const outcome = await resultOf({ result: { content } })
+  expect(outcome.value).toContain('2 files')
+  expect(outcome.attachments).toHaveLength(1)
+})

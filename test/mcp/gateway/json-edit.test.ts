@@ -13,6 +13,14 @@ describe('reading', () => {
     expect(valueOf(parseJsonText(text))).toEqual({ a: [1, 2], b: { c: 'ä' } })
   })
 
+  test('MCP-2: strings and comments of many megabytes are read', () => {
+    const long = 'a'.repeat(20_000_000)
+    const text = `${'// no\n'.repeat(3_000_000)}{ "history": "${long}", "end": "\\"\\\\" }`
+    expect(valueOf(parseJsonText(text))).toEqual({ history: long, end: '"\\' })
+    for (const broken of ['"a', '"a\\', '"a\\"', '"a\nb"', '"a\\\nb"'])
+      expect(() => parseJsonText(broken), JSON.stringify(broken)).toThrow('line 1: a string has')
+  })
+
   test('MCP-2: every JSON value is read as JSON.parse reads it', () => {
     fc.assert(
       fc.property(fc.jsonValue(), fc.constantFrom(undefined, 2, '\t'), (value, indent) => {

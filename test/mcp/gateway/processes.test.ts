@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { gatewayFolder, startHost, textOf, until } from '../../kit/mcp/gateway-host.ts'
@@ -122,6 +123,16 @@ describe('servers that are missing, disabled or changed', { timeout: 60_000 }, (
     expect([code, out]).toEqual([1, expect.stringMatching(/broken\s+unavailable[^]*no-such-program-anywhere/)])
   })
 
+  test('MCP-2: the reason of an address that cannot be reached is shown', async () => {
+    const free = createServer().listen(0, '127.0.0.1')
+    await once(free, 'listening')
+    const { port } = free.address() as AddressInfo
+    await new Promise((resolve) => free.close(resolve))
+    const cwd = gatewayFolder({ away: { url: `http://127.0.0.1:${port}/mcp` } })
+    const { code, out } = await pawl({ cwd }, 'mcp', 'servers', '--config', 'servers.json')
+    expect([code, out]).toEqual([1, expect.stringContaining('It cannot be reached: connect ECONNREFUSED 127.0.0.1')])
+  })
+
   test('POL-9: a changed definition is not run until a person has read the difference', async () => {
     const cwd = ledgerFolder({ trusted: true })
     const run = (...args: string[]) => pawl({ cwd }, 'mcp', ...args)
@@ -138,6 +149,8 @@ describe('servers that are missing, disabled or changed', { timeout: 60_000 }, (
     const { client } = await startHost(cwd, ['--config', 'servers.json'])
     const names = (await client.listTools()).tools.map(({ name }) => name)
     expect(names.filter((name) => name.startsWith('ledger'))).toEqual([])
+    const refused = await client.callTool({ name: 'ledger__peek', arguments: { line: 'x' } })
+    expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringContaining('until a person accepts it')])
     const shown = await run('servers', '--config', 'servers.json')
     expect([shown.code, shown.out]).toEqual([1, expect.stringMatching(/quarantined[^]*Reads/)])
     expect(shown.out).not.toContain('\u001b[2J')

@@ -1,6 +1,7 @@
 // The servers file: what it accepts, and messages that name the file, the server and the key.
 
 import { describe, expect, test } from 'vitest'
+import type { Hints } from 'pawl'
 import { gatewayPolicy } from '../../../src/mcp/gateway/gateway-policy.ts'
 import { missingVariables, readServersFile } from '../../../src/mcp/gateway/servers-file.ts'
 import { nameOfCommand, wrappedServer } from '../../../src/mcp/gateway/wrapped-server.ts'
@@ -82,10 +83,23 @@ describe('the servers file', () => {
 })
 
 describe('the policy', () => {
-  test('POL-9: rules of the file come first, and everything asks that no rule allows', () => {
+  test('TOOL-2: only trusted tools that read, and reach nothing else, run without a rule', () => {
     const rule = { tool: 'x', then: 'deny' } as const
-    expect(gatewayPolicy({ rules: [rule] })).toMatchObject({ rules: [rule, { class: 'readOnly', then: 'allow' }] })
-    expect(gatewayPolicy({}).default).toBe('careful')
+    const { rules, decide, default: mode } = gatewayPolicy({ rules: [rule] })
+    expect([rules, mode]).toEqual([[rule], 'careful'])
+    const effect = (trusted: boolean, hints: Hints): unknown =>
+      decide?.({
+        tenant: 'a',
+        session: 's',
+        principal: null,
+        tool: { name: 'x', id: 'x', hints, remote: true, trusted },
+        args: {},
+      })
+    expect(effect(true, { readOnly: true })).toMatchObject({ effect: 'allow' })
+    expect(effect(false, { readOnly: true })).toBeUndefined()
+    expect(effect(true, { readOnly: true, openWorld: true })).toBeUndefined()
+    expect(effect(true, { readOnly: true, destructive: true })).toBeUndefined()
+    expect(effect(true, {})).toBeUndefined()
   })
 })
 

@@ -134,3 +134,25 @@ test('MCP-1: without content no resources and prompts are declared', async () =>
   expect(client.getServerCapabilities()).not.toHaveProperty('resources')
   expect(client.getServerCapabilities()).not.toHaveProperty('prompts')
 }, 60_000)
+
+test('MCP-3: no route reads or writes the secrets and the bookkeeping of the MCP server', async () => {
+  const { url } = await httpServer()
+  const client = await connect('modern', { url })
+  await client.callTool({ name: 'add', arguments: { a: 1, b: 2 } })
+  const of = (path: string, method = 'GET', body?: string): Promise<Response> =>
+    fetch(new URL(path, url), {
+      method,
+      headers: { ...bearer(tokenOf('user:ada')), 'content-type': 'application/json' },
+      ...(body === undefined ? {} : { body }),
+    })
+  const secret = '/v1/sessions/pawl:mcp-server/values/secret'
+  expect((await of(secret)).status).toBe(404)
+  expect((await of(secret, 'PUT', '{"value":"known"}')).status).toBe(404)
+  expect((await of(secret, 'DELETE')).status).toBe(404)
+  expect((await of('/v1/sessions/pawl:mcp-undelivered:user:ada:1/values')).status).toBe(404)
+  expect((await of('/v1/sessions/pawl:mcp-server/export')).status).toBe(404)
+  const sessions = await (await of('/v1/sessions')).text()
+  expect(sessions).toContain('mcp:user:ada')
+  expect(sessions).not.toContain('pawl:mcp')
+  expect((await of('/v1/sessions/mcp:user:ada')).status).toBe(200)
+}, 60_000)

@@ -36,8 +36,8 @@ export function findServersFile({ file }: Settings, { servers }: ServersFlags): 
   if (found[0] !== undefined) return found[0]
   throw new CliError(
     exitCodes.notFound,
-    `There is no servers file ${join(folder, serversFileNames[0])}. \`pawl mcp import claude-code\` makes one of the ` +
-      'servers of a host; `pawl mcp wrap -- <command>` runs one server without a file.',
+    `There is no servers file ${join(folder, serversFileNames[0])}. \`pawl mcp import claude-code\` writes it with ` +
+      'the servers of a host; `pawl mcp wrap -- <command>` runs one server without a file.',
   )
 }
 

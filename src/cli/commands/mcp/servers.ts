@@ -22,8 +22,8 @@ interface ServerRow {
   readonly quarantine: readonly QuarantinedTool[]
 }
 
-/** What its server says that it does. */
-type ToolState = 'reads' | 'writes' | 'destructive' | 'quarantined' | 'unavailable'
+/** What a trusted server says that its tool does, or why it does not run. */
+type ToolState = 'reads' | 'writes' | 'destructive' | 'unverified' | 'quarantined' | 'unavailable'
 
 export const servers: Run<ServersFlags> = async (cli, _, flags): Promise<ExitCode> => {
   const { output } = cli
@@ -37,7 +37,7 @@ export const servers: Run<ServersFlags> = async (cli, _, flags): Promise<ExitCod
   const rows = await Promise.all(configured.servers.map((server) => rowOf(server, open, quarantine)))
   output.list(rows, () => {
     output.line(dim('file   '), file)
-    if (rows.length === 0) output.note(dim('It names no servers. `pawl mcp import <host>` copies those of a host.'))
+    if (rows.length === 0) output.note(dim('It names no servers. `pawl mcp import <host>` moves those of a host here.'))
     for (const row of rows) showServer(cli, row)
   })
   return rows.some(({ state, quarantine: changed }) => state === 'unavailable' || changed.length > 0)
@@ -45,9 +45,10 @@ export const servers: Run<ServersFlags> = async (cli, _, flags): Promise<ExitCod
     : exitCodes.ok
 }
 
-function stateOfTool({ available, quarantined, hints }: ToolListing): ToolState {
+function stateOfTool({ available, quarantined, hints }: ToolListing, trusted: boolean): ToolState {
   if (quarantined) return 'quarantined'
   if (!available) return 'unavailable'
+  if (!trusted) return 'unverified'
   if (hints?.readOnly === true) return 'reads'
   return hints?.destructive === false ? 'writes' : 'destructive'
 }
@@ -67,7 +68,7 @@ async function rowOf(
     tools: runtime.tools
       .list()
       .filter(({ provider }) => provider === name)
-      .map((tool) => ({ name: tool.name, state: stateOfTool(tool) })),
+      .map((tool) => ({ name: tool.name, state: stateOfTool(tool, trusted) })),
     quarantine: quarantine.filter(({ provider }) => provider === name),
   }
   const skipped = gateway.skipped.find((each) => each.name === name)
@@ -86,6 +87,10 @@ function showServer({ output }: Cli, { name, state, message, trusted, target, to
   output.fitted(bold(name), '  ', stateOf(state), trusted ? green('  trusted') : '', dim(`  ${target}`))
   if (message !== null) output.block(message, dim('  '))
   for (const tool of tools) output.line('  ', toolState(tool.state), '  ', tool.name)
+  if (!trusted && tools.length > 0)
+    output.line(
+      dim('  What it says about its tools is not believed, so all of them ask. "trusted": true changes that.'),
+    )
   for (const { tool, difference, now } of quarantine) {
     output.line()
     output.line(

@@ -2,8 +2,8 @@
 // stops: temporary file, fsync, rename, fsync of the folder.
 
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, fchmodSync, fsyncSync, lstatSync, mkdirSync, openSync, readFileSync } from 'node:fs'
-import { readlinkSync, realpathSync, renameSync, rmSync, statSync, writeSync } from 'node:fs'
+import { closeSync, existsSync, fchmodSync, fsyncSync, lstatSync, mkdirSync, openSync } from 'node:fs'
+import { readFileSync, readlinkSync, realpathSync, renameSync, rmSync, statSync, symlinkSync, writeSync } from 'node:fs'
 import { basename, dirname, join, resolve } from 'node:path'
 
 /** A file of text, as it was read. */
@@ -52,10 +52,14 @@ function isLink(path: string): boolean {
 }
 
 /** Refuses if the file changed since it was read: the host may write it at any time. */
-export function replaceTextFile({ path, text: before, mode }: TextFile, text: string): void {
-  mkdirSync(dirname(path), { recursive: true })
+export function replaceTextFile(file: TextFile, text: string): void {
+  mkdirSync(dirname(file.path), { recursive: true })
+  withLock(file.path, () => replaceLocked(file, text))
+}
+
+function replaceLocked({ path, text: before, mode }: TextFile, text: string): void {
   const temporary = temporaryName(path)
-  discardTemporary(path)
+  rmSync(temporary, { force: true })
   const file = openSync(temporary, 'wx', 0o600)
   try {
     let rest = Buffer.from(text, 'utf8')
@@ -84,7 +88,58 @@ const changedText = (path: string): string =>
 const temporaryName = (path: string): string => join(dirname(path), `.${basename(path)}.pawl-new`)
 
 /** Removes what a run left that was killed. It may contain secrets. */
-export const discardTemporary = (path: string): void => rmSync(temporaryName(path), { force: true })
+export function discardTemporary(path: string): void {
+  if (existsSync(dirname(path))) withLock(path, () => rmSync(temporaryName(path), { force: true }))
+}
+
+/** Two imports at the same time would write one temporary file, and each would undo the change of the other. */
+function withLock(path: string, work: () => void): void {
+  const lock = join(dirname(path), `.${basename(path)}.pawl-lock`)
+  const isLocked = tryLock(lock, path)
+  try {
+    work()
+  } finally {
+    if (isLocked) rmSync(lock, { force: true })
+  }
+}
+
+/** The lock is a symbolic link to the process id, which exists with its content or not at all. */
+function tryLock(lock: string, path: string): boolean {
+  for (let tries = 0; tries < 3; tries++) {
+    try {
+      symlinkSync(String(process.pid), lock)
+      return true
+    } catch (error) {
+      // Without links, such as on Windows, only the comparison before the rename protects the file.
+      if ((error as { code?: string }).code !== 'EEXIST') return false
+    }
+    const owner = lockOwner(lock)
+    if (owner === null) continue // released in this moment
+    if (isOtherProcess(owner)) break
+    rmSync(lock, { force: true }) // its process was killed
+  }
+  throw new HostFileError(
+    `${path} is being written by another import, so it was left as it is. Try again. If none runs, delete ${lock}.`,
+  )
+}
+
+function lockOwner(lock: string): number | null {
+  try {
+    return Number(readlinkSync(lock))
+  } catch {
+    return null
+  }
+}
+
+function isOtherProcess(pid: number): boolean {
+  if (!Number.isSafeInteger(pid) || pid <= 0 || pid === process.pid) return false
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return (error as { code?: string }).code === 'EPERM'
+  }
+}
 
 export function removeTextFile(path: string): void {
   rmSync(path, { force: true })

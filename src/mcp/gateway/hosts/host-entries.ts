@@ -80,13 +80,21 @@ export function maskedEntry({ env, headers, url, args, ...rest }: McpServerConfi
 }
 
 const secretFlag = /^--?[\w-]*(?:key|token|secret|pass|auth|header)[\w-]*/i
+/** An assignment such as that of `docker run -e`, a header, or both in the command line of a shell. */
+const secretAssignment =
+  /([\w-]{0,64}(?:key|token|secret|pass|auth|credential|cookie)[\w-]{0,64}\s{0,9}[=:]\s{0,9})\S.*/gis
+/** A variable that is set for a program: its name does not say what it is. */
+const variableFlag = /^(?:-e|--env)$/
+
 function maskedArguments(args: readonly string[]): string[] {
   return args.map((arg, index) => {
     const [flag = '', value] = arg.split('=', 2)
     if (secretFlag.test(arg) && value !== undefined) return `${flag}=****`
+    if (variableFlag.test(flag) && value !== undefined) return `${flag}=${value}=****`
+    if (value !== undefined && variableFlag.test(args[index - 1] ?? '')) return `${flag}=****`
     const before = args[index - 1] ?? ''
     if (secretFlag.test(before) && !before.includes('=') && !arg.startsWith('-')) return '****'
-    return /^\w+:\/\//.test(arg) ? maskedAddress(arg) : arg
+    return /^\w+:\/\//.test(arg) ? maskedAddress(arg) : arg.replace(secretAssignment, '$1****')
   })
 }
 
@@ -94,6 +102,9 @@ function maskedAddress(address: string): string {
   if (!URL.canParse(address)) return '****'
   const url = new URL(address)
   if (url.password !== '') url.password = '****'
-  for (const name of url.searchParams.keys()) url.searchParams.set(name, '****')
+  if (url.username !== '') url.username = '****'
+  // Also a query that is nothing but a secret.
+  if (url.search !== '') url.search = url.search.replaceAll(/(?<=[?&])([^=&]*=)?[^&]*/g, '$1****')
+  if (url.hash !== '') url.hash = '****'
   return url.href
 }
