@@ -8,9 +8,10 @@ const reporting = ['--', ...reporters.map((name) => `--reporter=${name}`)]
 const slow = process.argv.includes('--slow')
 
 const steps = [
-  ['format', 'oxfmt', ['--check', 'src', 'test', 'examples', 'bench', 'scripts']],
-  ['lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'test', 'examples', 'bench']],
+  ['format', 'oxfmt', ['--check', 'src', 'console', 'test', 'examples', 'bench', 'scripts']],
+  ['lint', 'oxlint', ['--type-aware', '--deny-warnings', 'src', 'console', 'test', 'examples', 'bench']],
   ['types', 'tsc', ['--noEmit']],
+  ['types of the console', 'tsc', ['--noEmit', '-p', 'console']],
   ['dead code', 'knip', []],
   ['build', 'npm', ['run', '--silent', 'build']],
   ['package', 'publint', ['--strict']],

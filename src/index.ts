@@ -15,6 +15,10 @@ export type {
   GetCallOptions,
 } from './sessions/session-calls.ts'
 export type { RuntimeSessions, SessionsQuery, SessionSummary } from './sessions/list-sessions.ts'
+export type { PolicyRule, PolicyRulesQuery } from './policy/list-rules.ts'
+export type { ProviderState } from './tools/tool-provider-connection.ts'
+export type { RuntimeSchedules, UpcomingPage, UpcomingQuery, UpcomingSchedule } from './schedules/upcoming-schedules.ts'
+export type { RecentCall, RecentCallPage, RecentCallsOptions } from './sessions/recent-calls.ts'
 export type { RuntimeCall, RuntimeCallOptions, RuntimeCalls } from './sessions/runtime-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
 export type { FeedEvent } from './feed/event-feed.ts'

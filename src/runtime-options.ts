@@ -16,6 +16,7 @@ import type { ResolveAnswer } from './engine/engine.ts'
 import type { EmittedEvent } from './schedules/emit-event.ts'
 import { type ScheduleLimits, scheduleLimitsOption } from './schedules/schedule-limits.ts'
 import type { Emit } from './schedules/triggers.ts'
+import type { RuntimeSchedules } from './schedules/upcoming-schedules.ts'
 import type { ReadFeed } from './feed/event-feed.ts'
 import type { RuntimeReadOptions } from './feed/read-options.ts'
 import type { HealthReport } from './maintenance/health.ts'
@@ -32,6 +33,7 @@ import { type Capability, capabilitiesOption } from './sessions/define-capabilit
 import { type Model, checkModel } from './models/model.ts'
 import type { Compaction, Frame } from './models/turn-interface.ts'
 import type { Budgets } from './policy/budgets.ts'
+import type { PolicyRule, PolicyRulesQuery } from './policy/list-rules.ts'
 import type { PolicyDefinition } from './policy/rules.ts'
 import type { Connections } from './approvals/account-connections.ts'
 import type { DecideAnswer } from './approvals/decide.ts'
@@ -206,6 +208,13 @@ export interface Runtime {
   readonly links: DecisionLinks
   /** Explains the policy decision about a call. Runs nothing. */
   explain(call: ExplainCall): Promise<Explained>
+  /**
+   * The rules of the configured policies, in the order in which explain() numbers them. Without the policies of
+   * sessions, and without policy functions.
+   */
+  policyRules(query?: PolicyRulesQuery): readonly PolicyRule[]
+  /** The schedules of all sessions. */
+  readonly schedules: RuntimeSchedules
   /**
    * Internal error details of a call, by its uid or by its session and the `callId` of its outcome; undefined if there
    * are none. For operators: models and the feed never see them.

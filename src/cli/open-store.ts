@@ -71,7 +71,7 @@ function prepareFile(store: string, create: boolean): void {
 }
 
 /** Warnings and errors of the runtime on stderr, without the control characters of what they quote. */
-function loggerOf(output: Output): Logger {
+export function loggerOf(output: Output): Logger {
   const write = (message: string, fields: Record<string, unknown> = {}): void => {
     const { error, causes, ...rest } = fields
     const shown = Object.entries(rest).flatMap(([name, value]) =>

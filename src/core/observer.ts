@@ -177,7 +177,7 @@ interface SafeObserver {
 export class Observers {
   /** Passes an event to all observers; null if there is none. */
   current: ((event: ObservedEvent) => void) | null = null
-  /** Of the first observer that makes spans. */
+  /** The tracing of the first observer that makes spans. */
   tracing: Tracing | null = null
   readonly #logger: ErrorLogger
   #all: readonly SafeObserver[] = []

@@ -206,7 +206,7 @@ export function retry(options: RetryOptions = {}): ToolFailure {
 /** The error made by effectUnknown(). */
 export class EffectUnknown extends Error {
   override readonly name = 'EffectUnknown'
-  /** What is recorded. */
+  /** The recorded object. */
   readonly unknown: Unknown
   constructor(unknown: Unknown) {
     super(unknown.message)

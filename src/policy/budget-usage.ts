@@ -4,7 +4,7 @@
 // (charge) and stores the text again (serializeUsage). Pure: the same facts in the same order give the same usage on
 // every worker.
 
-import type { Glob } from './rules.ts'
+import type { Glob } from './glob.ts'
 import { collections } from '../store/collections.ts'
 
 export type UsageFact =

@@ -12,7 +12,8 @@
 import { option, type OptionTable } from '../core/check-options.ts'
 import { type Duration, milliseconds } from '../core/duration.ts'
 import { checkKeys, refuseAt } from './conditions.ts'
-import { compileToolGlobs, type Glob } from './rules.ts'
+import type { Glob } from './glob.ts'
+import { compileToolGlobs } from './rules.ts'
 import { consecutiveRounds, type Usage } from './budget-usage.ts'
 
 /** Limits on the use of tools. Absent limits do not apply. */

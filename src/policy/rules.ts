@@ -20,6 +20,7 @@ import {
   refuseAt,
   type Truth,
 } from './conditions.ts'
+import { type Glob, glob } from './glob.ts'
 
 export type Effect = 'allow' | 'ask' | 'deny'
 export type ToolClass = 'readOnly' | 'destructive' | 'idempotent' | 'openWorld' | 'remote'
@@ -133,8 +134,6 @@ export interface RuleMatch {
   /** The path of the argument that could not be compared. */
   readonly unsurePath?: string
 }
-
-export type Glob = (text: string) => boolean
 
 const effects = ['allow', 'ask', 'deny'] as const satisfies Effect[]
 const classes = ['readOnly', 'destructive', 'idempotent', 'openWorld', 'remote'] satisfies ToolClass[]
@@ -315,22 +314,3 @@ export function compileGlobs(value: unknown, field: string, refuse: Refuse, shap
 
 export const compileToolGlobs = (value: unknown, field: string, refuse: Refuse): Glob | undefined =>
   compileGlobs(value, field, refuse, toolGlobShape)
-
-/** Finds the pieces between the stars from left to right: no backtracking, so no input makes it slow. */
-function glob(pattern: string): Glob {
-  const pieces = pattern.split('*')
-  const first = pieces[0] as string
-  const last = pieces.at(-1) as string
-  const middle = pieces.slice(1, -1)
-  return (text) => {
-    if (text.length < first.length + last.length || !text.startsWith(first) || !text.endsWith(last)) return false
-    const end = text.length - last.length
-    let at = first.length
-    for (const piece of middle) {
-      const found = text.indexOf(piece, at)
-      if (found === -1 || found + piece.length > end) return false
-      at = found + piece.length
-    }
-    return true
-  }
-}

@@ -57,7 +57,7 @@ export function jsonLogger(options: JsonLoggerOptions = {}): Logger {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') }
 }
 
-/** Of the code that logs; a field of the same name, which may be about another call, wins. */
+/** Fields of the code that logs; a field of the same name, which may be about another call, wins. */
 function idsOf(fields: Record<string, unknown>): Record<string, string> {
   const ids: Record<string, string> = {}
   const running = scope.getStore()

@@ -12,9 +12,11 @@ import type { DeployPorts } from '../maintenance/deploy-check.ts'
 import { checkHealth } from '../maintenance/health.ts'
 import { unmatchedPolicyRules } from '../maintenance/unmatched-policy-rules.ts'
 import { erase, prune } from '../maintenance/retention.ts'
+import { listPolicyRules } from '../policy/list-rules.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Runtime } from '../runtime-options.ts'
 import { emit, runtimeEmitOptions } from '../schedules/emit-event.ts'
+import { upcomingSchedules } from '../schedules/upcoming-schedules.ts'
 import { openSession, type SessionHost } from '../sessions/session.ts'
 import { parseAnswer } from '../store/records/wait-resolution.ts'
 
@@ -40,6 +42,7 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
       list: () => registry.list(),
       provide: (provider) => registry.provide(provider),
       withdraw: (provider) => registry.withdraw(provider),
+      providers: () => parts.redact.deep(registry.providers()),
       onChange: (listener) => registry.onChange(listener),
     },
     quarantine: { list: () => pins.list(), accept: (change) => pins.accept(change) },
@@ -58,6 +61,8 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     tokens: openTokens(parts),
     links: openDecisionLinks(parts),
     explain: (call) => explainCall(parts, call),
+    policyRules: (query) => listPolicyRules(parts.policies, query),
+    schedules: { upcoming: (query) => upcomingSchedules(parts, query) },
     async diagnostics(call) {
       if (typeof call !== 'string') checkRequiredOptions(call, diagnosedCallOptions, 'diagnostics()', 'call_invalid')
       const { trouble = null } = (await (typeof call === 'string' ? store.call(call) : callAt(call))) ?? {}

@@ -5,6 +5,7 @@ export const endpoints = {
   // Tools.
   'tools.list': 'GET /v1/tools',
   'tools.get': 'GET /v1/tools/:tool',
+  'providers.list': 'GET /v1/providers',
   'quarantine.list': 'GET /v1/quarantine',
   'quarantine.accept': 'POST /v1/quarantine/accept',
 
@@ -21,7 +22,9 @@ export const endpoints = {
   'calls.list': 'GET /v1/sessions/:session/calls',
   'calls.get': 'GET /v1/sessions/:session/calls/:call',
   'calls.cancel': 'POST /v1/sessions/:session/calls/:call/cancel',
+  'calls.recent': 'GET /v1/calls',
   'calls.find': 'GET /v1/calls/:call',
+  'calls.timeline': 'GET /v1/calls/:call/timeline',
   'calls.diagnostics': 'GET /v1/calls/:call/diagnostics',
   'batches.run': 'POST /v1/sessions/:session/batches',
   'outputs.read': 'GET /v1/sessions/:session/outputs/:handle',
@@ -46,9 +49,11 @@ export const endpoints = {
   // People.
   'inbox.list': 'GET /v1/inbox',
   'inbox.get': 'GET /v1/inbox/:item',
+  'inbox.context': 'GET /v1/inbox/:item/context',
   'inbox.decide': 'POST /v1/inbox/:item/decision',
   'rules.list': 'GET /v1/rules',
   'rules.revoke': 'DELETE /v1/rules/:rule',
+  'policy.rules': 'GET /v1/policy/rules',
   'policy.explain': 'POST /v1/policy/explain',
   'connections.list': 'GET /v1/connections',
   'connections.set': 'PUT /v1/connections/:provider',
@@ -56,6 +61,7 @@ export const endpoints = {
   'waits.resolve': 'POST /v1/waits/resolve',
 
   // Background work.
+  'tasks.recent': 'GET /v1/tasks',
   'tasks.list': 'GET /v1/sessions/:session/tasks',
   'tasks.start': 'POST /v1/sessions/:session/tasks',
   'tasks.get': 'GET /v1/sessions/:session/tasks/:task',
@@ -65,6 +71,7 @@ export const endpoints = {
   'tasks.message': 'POST /v1/sessions/:session/tasks/:task/messages',
   'tasks.messages': 'GET /v1/sessions/:session/tasks/:task/messages',
   'tasks.events': 'GET /v1/sessions/:session/tasks/:task/events',
+  'schedules.upcoming': 'GET /v1/schedules',
   'schedules.list': 'GET /v1/sessions/:session/schedules',
   'schedules.create': 'POST /v1/sessions/:session/schedules',
   'schedules.get': 'GET /v1/sessions/:session/schedules/:schedule',

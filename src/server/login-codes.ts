@@ -48,11 +48,16 @@ export class LoginCodes {
       expiresIn,
       by: principal,
     })
-    const path = basePath === '' ? '/' : basePath
-    const secure = url.protocol === 'https:' ? '; Secure' : ''
-    const cookie = `${cookieName}=${token}; Path=${path}; Max-Age=${cookieHours * 3600}; HttpOnly; SameSite=Strict${secure}`
-    return new Response(null, { status: 303, headers: { location: `${basePath}/`, 'set-cookie': cookie } })
+    const headers = { location: `${basePath}/`, 'set-cookie': loginCookie(token, url, basePath) }
+    return new Response(null, { status: 303, headers })
   }
+}
+
+/** Scripts cannot read it, and pages of other sites cannot make the browser send it. */
+export function loginCookie(token: string, { protocol }: URL, basePath: string): string {
+  const path = basePath === '' ? '/' : basePath
+  const secure = protocol === 'https:' ? '; Secure' : ''
+  return `${cookieName}=${token}; Path=${path}; Max-Age=${cookieHours * 3600}; HttpOnly; SameSite=Strict${secure}`
 }
 
 const expired = (): Response =>

@@ -54,6 +54,11 @@ export interface ServerOptions {
   readonly allowedOrigins?: readonly string[]
   /** The path under which the host mounts the server, such as '/pawl'. Default: ''. */
   readonly basePath?: string
+  /**
+   * The console, a web page for people, at `/`. A string: the folder of a console that was built elsewhere. `false`: no
+   * console. Default: the console of the package.
+   */
+  readonly console?: boolean | string
   /** Model, frame and instructions of turns whose request names neither model nor frame. */
   readonly turn?: Pick<StartTurn, 'model' | 'frame' | 'instructions'>
   /** The endpoint `/mcp`, with the tools of the runtime for MCP clients. False: there is none. Default: there is one. */
@@ -110,6 +115,7 @@ export const serverOptions = {
     expected: "a path such as '/pawl', without a slash at its end",
     valid: (value) => value === '' || (typeof value === 'string' && /^(\/[\w.~-]+)+$/.test(value)),
   },
+  console: option.either(option.boolean, option.nonEmptyString),
   turn: option.nested({ model: nameOrObject, frame: nameOrObject, instructions: option.string }),
   mcp: option.either(option.boolean, option.nested(mcp)),
   limits: option.nested(limits),
@@ -126,6 +132,8 @@ export interface ServerSettings {
   readonly allowedHosts: AllowedHosts
   readonly allowedOrigins: readonly string[]
   readonly basePath: string
+  /** Null: no console. */
+  readonly console: { readonly folder?: string } | null
   readonly turnDefaults: Pick<StartTurn, 'model' | 'frame' | 'instructions'>
   readonly mcp: false | (McpEndpointOptions & { readonly authorizationServers: readonly string[] })
   readonly limits: Required<ServerLimits>
@@ -143,6 +151,7 @@ export function readServerOptions(options: ServerOptions = {}, defaultHosts: All
     allowedHosts: allowedHosts ?? defaultHosts,
     allowedOrigins,
     basePath,
+    console: options.console === false ? null : typeof options.console === 'string' ? { folder: options.console } : {},
     turnDefaults: turn,
     mcp: options.mcp === false ? false : { authorizationServers: [], ...(options.mcp === true ? {} : options.mcp) },
     limits: {

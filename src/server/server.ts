@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Runtime } from '../index.ts'
+import { ConsoleFiles } from './console/console-files.ts'
 import {
   type Answered,
   handleOperation,
@@ -21,7 +22,7 @@ import { RateLimit } from './http/rate-limits.ts'
 import { isProblem, readBytes } from './http/read-body.ts'
 import { type Reply, replyOf, toResponse } from './http/reply.ts'
 import { type AllowedHosts, isAllowedHost, isAllowedOrigin, withSecurityHeaders } from './http/security-headers.ts'
-import { LoginCodes } from './login-codes.ts'
+import { loginCookie, LoginCodes } from './login-codes.ts'
 import { McpEndpoint } from './mcp-endpoint.ts'
 import { Metrics } from './metrics/metrics.ts'
 import { readServerOptions, type ServerOptions, type ServerSettings } from './options.ts'
@@ -92,6 +93,7 @@ export function openServer(
   const mcp = new McpEndpoint(parts)
   const metrics = new Metrics(runtime, clock)
   const logins = new LoginCodes(clock)
+  const console = settings.console && ConsoleFiles.open(settings.console.folder)
   let isClosing = false
 
   /** Pages and documents that are no operations, by path. */
@@ -105,7 +107,7 @@ export function openServer(
     },
     '/docs': async () => (await import('./pages/docs-page.ts')).docsPage(),
     '/metrics': (incoming) => renderMetrics(parts, metrics, incoming),
-    '/login': ({ url, request }) => logins.use(runtime, url, request, settings.basePath),
+    '/login': (incoming) => login(parts, incoming, logins),
     '/logout': (incoming) => logout(runtime, incoming, settings.basePath),
   }
 
@@ -118,16 +120,21 @@ export function openServer(
     const isInside = basePath === '' || url.pathname === basePath || url.pathname.startsWith(`${basePath}/`)
     if (!isInside) return { operation: 'none', answered: problem('not_found', 'There is no such path.') }
     const path = url.pathname.slice(basePath.length) || '/'
+    if (console && !isClosing && isRead(request)) {
+      const response = await console.respond(request, path, basePath)
+      if (response) return { operation: 'console', answered: response }
+    }
     const page = pages[path]
     if (page && Object.hasOwn(pages, path)) {
       if (isClosing && path !== '/healthz' && path !== '/readyz') return { operation: path, answered: closing() }
-      const isRead = request.method === 'GET' || request.method === 'HEAD' || path === '/logout'
-      return { operation: path, answered: isRead ? await page(incoming) : methodNotAllowed(['GET', 'HEAD']) }
+      const mayRun = isRead(request) || path === '/logout' || path === '/login'
+      return { operation: path, answered: mayRun ? await page(incoming) : methodNotAllowed(['GET', 'HEAD']) }
     }
     if (isClosing) return { operation: 'closing', answered: closing() }
     const serveMcp = mcp.handlerOf(path, url.pathname)
     if (serveMcp) return { operation: '/mcp', answered: await serveMcp(incoming) }
-    if (path.startsWith('/decide/')) return { operation: '/decide', answered: await decision(parts, incoming, path) }
+    if (path.startsWith('/decide/'))
+      return { operation: '/decide', answered: await decision(parts, incoming, path, console ? basePath : null) }
     const match = matchRoute(request.method, path)
     if (!match) return { operation: 'none', answered: problem('not_found', 'There is no such path.') }
     if ('allow' in match) return { operation: 'none', answered: methodNotAllowed(match.allow) }
@@ -183,6 +190,8 @@ const closing = (): Problem =>
 
 const methodNotAllowed = (allow: readonly string[]): Problem =>
   problem('method_not_allowed', undefined, { headers: { allow: allow.join(', ') } })
+
+const isRead = ({ method }: Request): boolean => method === 'GET' || method === 'HEAD'
 
 /** Ready: the store answers, and the server is not closing. */
 async function readiness(runtime: Runtime, isClosing: boolean): Promise<Response> {
@@ -246,16 +255,39 @@ async function start(parts: ServerParts, incoming: Incoming): Promise<Response |
 /** The longest form that the decision page posts. */
 const maxFormBytes = 64 * 1024
 
-async function decision(parts: ServerParts, { request, address }: Incoming, path: string): Promise<Response | Problem> {
+/** `console`: the path under which the console is served; null if it is not. */
+async function decision(
+  parts: ServerParts,
+  { request, address }: Incoming,
+  path: string,
+  console: string | null,
+): Promise<Response | Problem> {
   const wait = parts.requests.take(address)
   if (wait > 0) return problem('too_many_requests', undefined, { headers: { 'retry-after': String(wait) } })
   const { showDecision, postDecision } = await import('./pages/decision-page.ts')
   const link = path.slice('/decide/'.length)
-  if (request.method === 'GET' || request.method === 'HEAD') return showDecision(parts.runtime, link)
+  if (request.method === 'GET' || request.method === 'HEAD') return showDecision(parts.runtime, link, console)
   if (request.method !== 'POST') return methodNotAllowed(['GET', 'HEAD', 'POST'])
   const bytes = await readBytes(request, maxFormBytes)
   if (isProblem(bytes)) return bytes
   return postDecision(parts.runtime, link, new URLSearchParams(new TextDecoder().decode(bytes)))
+}
+
+/** GET: with a code of the start. POST: with a token, which becomes the cookie, so that it works until it is revoked. */
+async function login(parts: ServerParts, incoming: Incoming, logins: LoginCodes): Promise<Response | Problem> {
+  const { url, request } = incoming
+  const { basePath } = parts.settings
+  if (isRead(request)) return logins.use(parts.runtime, url, request, basePath)
+  if (request.method !== 'POST') return methodNotAllowed(['GET', 'HEAD', 'POST'])
+  // Otherwise the cookie would be the proof, and a page could renew it for ever.
+  if (!request.headers.has('authorization')) return problem('unauthorized')
+  const identity = await identify(parts, incoming)
+  if (isProblem(identity)) return identity
+  const token = presentedToken(request) ?? ''
+  // The host's own authentication may accept requests whose token is no token.
+  if (!/^[^;]+$/.test(token)) return problem('unauthorized')
+  const cookie = loginCookie(token, url, basePath)
+  return new Response(null, { status: 204, headers: { 'set-cookie': cookie } })
 }
 
 /** Also the token ends, so that a copy of the cookie is of no use. */

@@ -57,7 +57,10 @@ export class RecordReader {
   /** The calls of all sessions. */
   allCalls(): RuntimeCalls {
     const calls = callsOfRuntime(this.#host)
-    return { get: (uid, options) => readStore(() => calls.get(uid, options)) }
+    return {
+      get: (uid, options) => readStore(() => calls.get(uid, options)),
+      recent: (options) => readStore(() => calls.recent(options)),
+    }
   }
 
   /** The sessions that have calls. */

@@ -1,10 +1,10 @@
-// runtime.calls: reads a recorded call of any session by its uid, for operators and servers. Called by
-// read-call-records.ts.
+// runtime.calls: reads recorded calls of all sessions, for operators and servers. Called by read-call-records.ts.
 
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { formatValue } from '../core/format-value.ts'
 import { type CallDetails, type CallReader, detailsOf } from './session-calls.ts'
+import { listRecentCalls, recentCallsOptions, type RecentCallPage, type RecentCallsOptions } from './recent-calls.ts'
 
 /** A call of any session, for operators. */
 export interface RuntimeCall extends CallDetails {
@@ -32,6 +32,14 @@ export interface RuntimeCalls {
    * const call = await runtime.calls.get(event.call, { tenant: 'acme' })
    */
   get(uid: string, options?: RuntimeCallOptions): Promise<RuntimeCall | undefined>
+  /**
+   * The newest calls of all sessions, newest first, without arguments and results. A page looks at no more than 5,000
+   * calls, so it may have fewer than `limit`, or none, although `next` is set.
+   *
+   * @example
+   * const { calls, next } = await runtime.calls.recent({ tenant: 'acme', status: 'failure' })
+   */
+  recent(options?: RecentCallsOptions): Promise<RecentCallPage>
 }
 
 export const runtimeCallOptions = {
@@ -50,6 +58,10 @@ export function callsOfRuntime(host: CallReader): RuntimeCalls {
       if (!record || (options?.tenant ?? record.position.tenant) !== record.position.tenant) return undefined
       const { tenant, session } = record.position
       return { ...(await detailsOf(host, record, options?.redacted)), tenant, session }
+    },
+    async recent(options = {}) {
+      checkOptions(options, recentCallsOptions, 'calls.recent()')
+      return listRecentCalls(host, options)
     },
   }
 }

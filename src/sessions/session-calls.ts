@@ -14,7 +14,10 @@ import {
   parseCallOptions,
   parseCallTerms,
   recordedMeta,
+  type Resolution,
+  waitTermsOf,
 } from '../store/records/call-record.ts'
+import { decisionOf, type DecisionRecord, type Vote } from '../store/records/approval-request.ts'
 import { type Outcome, type OutcomeStatus, outcomeStatuses, revealsSecrets } from '../core/outcome.ts'
 import { spawnName } from '../core/task-state.ts'
 import { decode, type Json } from '../core/tool-value.ts'
@@ -82,6 +85,11 @@ export interface CallDetails extends CallSummary {
     readonly deadline: number
     /** 'open', or the kind of its resolution. */
     readonly state: 'open' | ResolutionKind
+    /** What people decided, if a person answered it: 'edit' approves with other arguments. */
+    readonly decision?: {
+      readonly verb: 'approve' | 'deny' | 'edit' | 'answer'
+      readonly votes: readonly Vote[]
+    }
   }[]
   /**
    * Model usage of its body (ctx.complete) or of the turn; null if there is none. A turn's usage is known when it has
@@ -199,7 +207,7 @@ export function callsOf(host: CallReader, of: Scope): Omit<Calls, 'cancel'> {
         const records = await store.callsOf(of, { after: from, limit: pageSize })
         await knownSecrets.refresh(of)
         for (const record of records) {
-          const item = summary(record, redact)
+          const item = summaryOf(record, redact)
           if (tool !== undefined && item.name !== tool && record.tool !== tool) continue
           if (status !== undefined && item.state !== status && item.outcome?.status !== status) continue
           if (found.push(redacted ? redactSummary(item, redact) : item) === limit) return found
@@ -226,7 +234,7 @@ export async function detailsOf(host: CallReader, record: CallRecord, redacted =
   ])
   await knownSecrets.refresh(of) // after the record was read: its secrets were set before it was written
   const details = {
-    ...summary(record, redact),
+    ...summaryOf(record, redact),
     input: decode(record.args ?? record.input),
     steps: stepDetails(steps),
     waits: waitDetails(waits),
@@ -284,7 +292,7 @@ async function findCall(
   return store.callAt({ tenant, session, batch: keyBatch, id: idempotencyKey as string, occurrence: 0 })
 }
 
-function summary(record: CallRecord, redact: Redactor): CallSummary {
+export function summaryOf(record: CallRecord, redact: Redactor): CallSummary {
   const { uid, principal, state, attempt: attempts, createdAt, startedAt, settledAt, outcome, options } = record
   const { batch, id, occurrence } = record.position
   const { callId = id, name = record.tool } = parseCallOptions(options)
@@ -315,11 +323,22 @@ const stepDetails = (steps: readonly StepRecord[]): CallDetails['steps'] =>
 
 const waitDetails = (waits: readonly WaitRecord[]): CallDetails['waits'] =>
   waits
-    .map(({ id, name, createdAt, deadline, resolution }) => ({
-      id,
-      name,
-      createdAt,
-      deadline,
-      state: resolution === null ? ('open' as const) : resolutionKind(decodeResolution(resolution)),
-    }))
+    .map((wait) => {
+      const { id, name, createdAt, deadline } = wait
+      const resolution = wait.resolution === null ? null : decodeResolution(wait.resolution)
+      const state = resolution === null ? ('open' as const) : resolutionKind(resolution)
+      return { id, name, createdAt, deadline, state, ...decisionDetails(wait, resolution) }
+    })
     .toSorted((a, b) => a.createdAt - b.createdAt || (a.name < b.name ? -1 : 1))
+
+/** Without the answer itself, which may be a secret. Clients and outside services answer waits without a decision. */
+function decisionDetails(
+  wait: WaitRecord,
+  resolution: Resolution | null,
+): Pick<CallDetails['waits'][number], 'decision'> {
+  const { asks } = waitTermsOf(wait)
+  if (!asks || asks.kind === 'client') return {}
+  // A question that timed out has a value without votes.
+  const { decision: verb, votes }: Partial<DecisionRecord> = decisionOf(resolution) ?? {}
+  return verb === undefined || votes === undefined ? {} : { decision: { verb, votes } }
+}

@@ -59,6 +59,7 @@ export function encryptedStore(store: Store, { seal, logger }: EncryptionOptions
     callAt: (position) => chain(store.callAt(position), maybeCall),
     call: (uid) => chain(store.call(uid), maybeCall),
     callsOf: (of, page) => chain(store.callsOf(of, page), calls),
+    recentCalls: (query) => chain(store.recentCalls(query), (found) => ({ ...found, calls: calls(found.calls) })),
     sessions: (page) => store.sessions(page),
     steps: (call) => chain(store.steps(call), (steps) => steps.map((step) => sealer.openStep(step))),
     waitsOf: (call) => chain(store.waitsOf(call), waits),

@@ -176,6 +176,23 @@ export interface CallPage {
   readonly limit: number
 }
 
+/** A window of the calls of all tenants, newest first. */
+export interface RecentCallsQuery {
+  /** Only calls of this tenant. Default: all. */
+  readonly tenant?: string
+  /** The window starts below this uid; null: at the newest call. */
+  readonly before: string | null
+  /** How many calls of all tenants the store may look at. */
+  readonly scan: number
+}
+
+export interface RecentCalls {
+  /** Those of the tenant, newest first. */
+  readonly calls: readonly CallRecord[]
+  /** The lowest uid of the window, where the next one starts; null if there are no older calls. */
+  readonly next: string | null
+}
+
 export interface SessionPage {
   /** Default: all tenants. */
   readonly tenant?: string
@@ -279,6 +296,11 @@ export interface Store {
   call(uid: string): MaybePromise<CallRecord | undefined>
   /** Calls of a session with uid greater than `after`, ordered by uid. The cost does not depend on other sessions. */
   callsOf(of: Scope, page: CallPage): MaybePromise<CallRecord[]>
+  /**
+   * The newest calls of a tenant within a window of the calls of all tenants. The cost depends on the window only, so
+   * there is no index by tenant, which every new call would have to write.
+   */
+  recentCalls(query: RecentCallsQuery): MaybePromise<RecentCalls>
   /**
    * Sessions with at least one recorded call, in an order of the store's choice, which never changes; session '' is
    * left out. A page is shorter than its limit only at the end. The cost depends on the sessions, not on their calls; a

@@ -7,7 +7,7 @@ import { lengthPrefixed } from '../core/ids.ts'
 import type { Scope } from '../core/scope.ts'
 import type { Hints } from './tool-hints.ts'
 import type { Provider } from './tool-provider.ts'
-import { ProviderConnection, type ProviderPorts } from './tool-provider-connection.ts'
+import { ProviderConnection, type ProviderPorts, type ProviderState } from './tool-provider-connection.ts'
 import type { Tool } from './tool.ts'
 import { type Entry, combineLayers, createLayer, type Toolset } from './toolset.ts'
 
@@ -53,6 +53,8 @@ export interface RuntimeTools {
   provide(provider: Provider): Promise<void>
   /** Removes and closes a provider, by name. Returns false if there is none. */
   withdraw(provider: string): Promise<boolean>
+  /** The providers and their state, in the order in which they were added. */
+  providers(): readonly ProviderState[]
   /** Calls the listener when tools may have been added, removed or changed. Returns a function that stops it. */
   onChange(listener: () => void): () => void
 }
@@ -194,6 +196,10 @@ export class Registry implements RuntimeTools {
     this.#rebuild()
     await connection.close()
     return true
+  }
+
+  providers(): readonly ProviderState[] {
+    return [...this.#providers.values()].map(({ state }) => state)
   }
 
   /** Names of providers that are unavailable. */

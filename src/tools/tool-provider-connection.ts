@@ -13,6 +13,24 @@ import { isTool, toolNamePattern, type Tool } from './tool.ts'
 import { remoteTool } from './derive-tool.ts'
 import type { Entry, RemoteEntry } from './toolset.ts'
 
+/** A provider of the runtime and what became of its last listing. */
+export interface ProviderState {
+  /** Name of the provider. */
+  readonly name: string
+  /** The operator trusts its hints. */
+  readonly trusted: boolean
+  /** False: its calls fail until it answers again. It is retried with backoff. */
+  readonly available: boolean
+  /** Why it is not available; null if it is. */
+  readonly problem: string | null
+  /** Since when it has been available or not, in milliseconds since 1970. */
+  readonly since: number
+  /** Tools of its last listing. */
+  readonly tools: number
+  /** Those of them that are known to be in quarantine. */
+  readonly quarantined: number
+}
+
 /** How long a provider may take to answer. */
 const answerTimeoutMs = 10_000
 /**
@@ -41,6 +59,7 @@ export class ProviderConnection {
   readonly trusted: boolean
   entries: readonly Entry[] = []
   away = true
+  #since: number
   readonly #provider: Provider
   readonly #host: ProviderPorts
   #manifests: readonly Manifest[] = []
@@ -66,6 +85,20 @@ export class ProviderConnection {
     this.name = name
     this.trusted = trusted
     host.learnSecrets(secretsOf(provider))
+    this.#since = host.clock.now()
+  }
+
+  get state(): ProviderState {
+    const { name, trusted, away, entries } = this
+    return {
+      name,
+      trusted,
+      available: !away,
+      problem: away ? this.#reason : null,
+      since: this.#since,
+      tools: entries.length,
+      quarantined: entries.filter(({ remote }) => remote?.quarantined() ?? false).length,
+    }
   }
 
   /** Resolves when the provider has listed its tools, or is known to be unavailable. */
@@ -127,6 +160,7 @@ export class ProviderConnection {
     this.#refreshRequested = false
     this.#lastRefreshAt = this.#host.clock.now()
     let problems: readonly string[] = []
+    const wasAway = this.away
     try {
       const read = readManifests(await this.#withTimeout(() => this.#provider.list()))
       this.#manifests = read.manifests
@@ -137,8 +171,9 @@ export class ProviderConnection {
       // Keep the last list, so that a call gets "provider unavailable" and not "no such tool".
       this.away = true
       this.#reason = errorText(error)
-      problems = [`it is unavailable and will be retried: ${this.#reason}`]
+      problems = [`it will be tried again. ${this.#reason}`]
     }
+    if (this.away !== wasAway) this.#since = this.#host.clock.now()
     if (this.#closed) return
     this.#warnOnce(problems)
     // New entries resolve their tools again: any of them may have changed.

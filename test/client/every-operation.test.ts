@@ -97,6 +97,7 @@ describe('every operation', () => {
     expect(await client.health.get()).toMatchObject({ findings: [] })
     await client.workers.list()
     expect(await client.policy.explain({ session, tool: 'pay' })).toMatchObject({ would: 'ask' })
+    expect(await client.policy.rules()).toMatchObject([{ layer: 0, index: 0, rule: { then: 'ask' } }, { index: 1 }])
   })
 
   test('DOOR-1: calls, batches and their results', async () => {
@@ -106,6 +107,8 @@ describe('every operation', () => {
     const call = one?.uid ?? ''
     expect(await client.calls.get({ session, call })).toMatchObject({ callId: 'c1' })
     expect(await client.calls.find({ call })).toMatchObject({ session, tenant: 'default' })
+    expect(await client.calls.recent({ session, tool: 'echo', limit: 5 })).toMatchObject({ calls: [{ uid: call }] })
+    expect(await client.calls.timeline({ call })).toMatchObject({ rows: [{ uid: call, isOpen: false }], omitted: 0 })
     expect(await client.calls.diagnostics({ call })).toBeNull()
     expect(await client.calls.cancel({ session, call })).toEqual({ answer: 'already_settled' })
     const batch = {
@@ -129,6 +132,7 @@ describe('every operation', () => {
     const [item] = await client.inbox.list({ session })
     const { id, fingerprint } = item ?? expect.unreachable()
     expect(await client.inbox.get({ item: id })).toEqual(item)
+    expect(await client.inbox.context({ item: id })).toMatchObject({ explained: { would: 'ask' }, earlier: [] })
     const decision = { item: id, approve: true, remember: true } as const
     expect(await client.inbox.decide({ ...decision, fingerprint: 'x' })).toMatchObject({ answer: 'refused' })
     expect(await client.inbox.decide({ ...decision, fingerprint })).toMatchObject({ status: 'approved' })
@@ -176,6 +180,10 @@ describe('every operation', () => {
     expect(await client.tasks.get({ session, task, wait: '10s' })).toMatchObject({ state: 'succeeded' })
     expect((await client.tasks.result({ session, task })).result).toContain('x')
     expect(await client.tasks.list({ session })).toHaveLength(1)
+    expect(await client.tasks.recent()).toMatchObject({
+      tasks: [{ id: task, session, state: 'succeeded' }],
+      next: null,
+    })
     expect(await client.tasks.events({ session, task })).toEqual([])
     const ids = (await client.notices.list({ session })).map(({ id }) => id)
     expect(await client.notices.acknowledge({ session, ids })).toEqual({ acknowledged: 1 })
@@ -192,6 +200,7 @@ describe('every operation', () => {
   test('DOOR-1: schedules and triggers', async () => {
     const { id: schedule } = await client.schedules.create({ session, tool: 'echo', cron: '0 8 * * *', id: 'daily' })
     expect(await client.schedules.list({ session })).toHaveLength(1)
+    expect(await client.schedules.upcoming()).toMatchObject({ schedules: [{ id: schedule, session }], next: null })
     expect((await client.schedules.get({ session, schedule, count: 3 })).nextTimes).toHaveLength(3)
     await client.schedules.pause({ session, schedule })
     await client.schedules.resume({ session, schedule })
@@ -257,6 +266,7 @@ describe('every operation', () => {
     await client.calls.run({ session, name: 'mail' })
     provider.tools = [mail(changed)]
     const listed = await client.quarantine.list()
+    expect(await client.providers.list()).toMatchObject([{ name: 'post', available: true }])
     const error = await failure(client.quarantine.accept({ provider: 'post', tool: 'none', fingerprint: 'f' }))
     expect(error).toMatchObject({ code: 'quarantine_unknown' })
     expect(listed).toEqual([])

@@ -40,10 +40,14 @@ export class Changing implements Provider {
     this.#listeners.add(listener)
     return () => void this.#listeners.delete(listener)
   }
+  /** Announces a change. */
+  change(): void {
+    for (const each of this.#listeners) each()
+  }
   async become(clock: ManualClock, ...tools: readonly Tool[]): Promise<void> {
     this.tools = tools
     await clock.advance('1s')
-    for (const each of this.#listeners) each()
+    this.change()
     await clock.advance('1s')
   }
 }

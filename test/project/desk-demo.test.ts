@@ -63,6 +63,16 @@ test('SESS-1: pawl demo --yes survives two kills, and each effect happens once',
   expect(code).toBe(0)
 })
 
+test('SESS-1: pawl demo --chaos kills at random moments, and effects happen once', { timeout: 180_000 }, async () => {
+  const { shown, code } = await desk({ args: ['--chaos', '4'] })
+  expect(code, shown).toBe(0)
+  expect(shown.match(/kill -9 \d+/g)?.length).toBeGreaterThanOrEqual(4)
+  expect(shown).toMatch(/every effect exactly once, although \d+ processes were killed/)
+  const customers = shown.match(/^ {2}ada /gm)?.length ?? 0
+  expect(times(shown).slice(0, 2)).toEqual([`${customers}×`, `${customers}×`])
+  expect((await desk({ args: ['--chaos', 'many'] })).shown).toContain("--chaos is 'many'")
+})
+
 test.for([
   { said: 'y\n', ends: 'Done: 42.00 €', books: ['1×', '1×', '2×', '8×'], kills: 2, nobody: false },
   { said: 'n\n', ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: false },

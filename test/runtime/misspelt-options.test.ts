@@ -62,6 +62,7 @@ import { feedOptions, runtimeFeedOptions } from '../../src/feed/read-options.ts'
 import { eraseOptions, pruneOptions } from '../../src/maintenance/retention.ts'
 import { budgetOptions } from '../../src/policy/budgets.ts'
 import { modelFailureOptions } from '../../src/models/model.ts'
+import { policyRulesOptions } from '../../src/policy/list-rules.ts'
 import { policyOptions, ruleOptions } from '../../src/policy/rules.ts'
 import { closeOptions, type Runtime, runtimeOptions } from '../../src/runtime-options.ts'
 import { jsonLoggerOptions } from '../../src/runtime/json-logger.ts'
@@ -69,9 +70,11 @@ import { telemetryOptions } from '../../src/otel/telemetry-options.ts'
 import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.ts'
 import { scheduleOptions } from '../../src/schedules/schedules.ts'
 import { subscribeOptions } from '../../src/schedules/triggers.ts'
+import { upcomingOptions } from '../../src/schedules/upcoming-schedules.ts'
 import { outputPageOptions } from '../../src/sessions/read-call-records.ts'
 import { cancelCallOptions } from '../../src/sessions/cancel-call.ts'
 import { sessionsQueryOptions } from '../../src/sessions/list-sessions.ts'
+import { recentCallsOptions } from '../../src/sessions/recent-calls.ts'
 import { runtimeCallOptions } from '../../src/sessions/runtime-calls.ts'
 import { callsQueryOptions } from '../../src/sessions/session-calls.ts'
 import { endOptions } from '../../src/sessions/session-end.ts'
@@ -162,7 +165,10 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['runtime.inbox', inboxOptions, (how) => runtime.inbox(how)],
   ['runtime.sessions.list', sessionsQueryOptions, (how) => runtime.sessions.list(how)],
   ['runtime.calls.get', runtimeCallOptions, (how) => runtime.calls.get('x', how)],
+  ['runtime.calls.recent', recentCallsOptions, (how) => runtime.calls.recent(how)],
   ['runtime.explain', explainOptions, (how: object) => runtime.explain({ tool: 'work', session: 's', ...how })],
+  ['runtime.policyRules', policyRulesOptions, (how) => runtime.policyRules(how)],
+  ['runtime.schedules.upcoming', upcomingOptions, (how) => runtime.schedules.upcoming(how)],
   ['runtime.prune', pruneOptions, (how) => runtime.prune(how)],
   ['runtime.erase', eraseOptions, (how) => runtime.erase(how)],
   ['runtime.close', closeOptions, (how) => runtime.close(how)],
@@ -370,7 +376,7 @@ const others = `session.loadTools session.recording session.usage session.cancel
   session.triggers.get session.triggers.list session.triggers.pause session.triggers.resume session.notices.list
   session.notices.acknowledge session.attachments.read runtime.diagnostics runtime.cursor
   runtime.health runtime.observe runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
-  runtime.tools.withdraw runtime.tools.onChange runtime.quarantine.list runtime.connections.list runtime.tokens.verify
+  runtime.tools.withdraw runtime.tools.providers runtime.tools.onChange runtime.quarantine.list runtime.connections.list runtime.tokens.verify
   runtime.links.verify`.split(/\s+/)
 
 test('CALL-12: this file tests every function of the runtime and of a session', () => {

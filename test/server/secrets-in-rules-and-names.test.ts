@@ -58,3 +58,16 @@ test('DUR-12 FEED-1: a secret in the name of a tool or the id of a call is in no
   expect(events.filter(({ callId }) => callId === 'id [redacted]').length).toBeGreaterThan(1)
   expectNoSecret(JSON.stringify(events).replaceAll('\\', ''))
 })
+
+test('DUR-12 DOOR-1: a secret of a session in a task or a schedule is in no list of all sessions', async () => {
+  const task = await chat.tasks.start({ tool: 'report', title: `Task ${secret} ${base64}` })
+  const at = '2999-01-01T00:00:00Z'
+  await chat.schedules.create({ tool: 'report', at, title: `Schedule ${secret} ${base64}` })
+  const tasks = await send('/v1/tasks')
+  expect(tasks).toContain('Task [redacted] [redacted]')
+  expect(tasks).toContain(task.call)
+  expectNoSecret(tasks)
+  const schedules = await send('/v1/schedules')
+  expect(schedules).toContain('Schedule [redacted] [redacted]')
+  expectNoSecret(schedules)
+})

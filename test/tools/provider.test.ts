@@ -189,7 +189,7 @@ onEachStore('providers', (bench: Bench) => {
     fake.changed()
     await clock.advance('100ms')
     expect(await ask(runtime, 'a')).toBe('a')
-    expect(warnings().filter((each) => each.includes('is unavailable'))).toHaveLength(2)
+    expect(warnings().filter((each) => each.includes('will be tried again'))).toHaveLength(2)
   })
 
   test('TOOL-5 TOOL-4: a change refetches definitions, and a running batch keeps its own', async () => {

@@ -4,13 +4,16 @@
 // over. At the end the ledger of the external services is checked; the exit code is 1 if an effect is missing or
 // happened twice.
 //
-// `pawl demo --yes` approves without asking. With OPENAI_API_KEY a real model answers (OPENAI_BASE_URL, OPENAI_MODEL).
+// `pawl demo --yes` approves without asking. `--chaos 20` goes on until 20 worker processes were killed, at random
+// moments, one customer after the other. With OPENAI_API_KEY a real model answers (OPENAI_BASE_URL, OPENAI_MODEL).
 
 import { fork } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { extname, join } from 'node:path'
 import { styleText } from 'node:util'
+import { systemClock } from '../../core/clock.ts'
 import { CliError, type ExitCode, exitCodes } from '../exit-codes.ts'
 import { safeLine } from '../output/terminal-safe.ts'
 import { problems } from './check-ledger.ts'
@@ -30,13 +33,17 @@ const moments: Record<Moment, string> = {
   refund: 'the money has moved, but this is not recorded',
 }
 
-export async function runDemo({
-  yes,
-  signal,
-}: {
+/** Random moments of `--chaos`, after the start of a worker process. Most of them hit it in the middle of the work. */
+const chaosPauseMs = (): number => randomInt(300, 2_500)
+
+interface DemoOptions {
   readonly yes: boolean
+  /** Worker processes to kill at random moments. */
+  readonly chaos: number
   readonly signal: AbortSignal
-}): Promise<ExitCode> {
+}
+
+export async function runDemo({ yes, chaos, signal }: DemoOptions): Promise<ExitCode> {
   await deskModel() // says what is missing before anything is shown
   const dir = mkdtempSync(join(tmpdir(), 'pawl-desk-'))
   process.env.LEDGER = join(dir, 'outside.ledger')
@@ -73,13 +80,21 @@ export async function runDemo({
 
   /** Runs one worker process until it exits or is killed. */
   let cursor = ''
-  function work(): Promise<{ end: End | null; signal: NodeJS.Signals | null; pid: number | undefined }> {
+  let customer = 1
+  let randomKills = 0
+  const kills = (): number => randomKills + deaths(deathsFile).length
+  function work(): Promise<{ end: End | null; killedBy: NodeJS.Signals | null; pid: number | undefined }> {
+    const env = { STORE: join(dir, 'agent.db'), DESK_AFTER: cursor, DESK_DEATHS: deathsFile }
     const child = fork(workerFile, [], {
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      env: { ...process.env, STORE: join(dir, 'agent.db'), DESK_AFTER: cursor, DESK_DEATHS: deathsFile },
+      env: { ...process.env, ...env, DESK_CUSTOMER: String(customer), DESK_POISON_AFTER: String(chaos + 3) },
       signal,
       killSignal: 'SIGKILL',
     })
+    const stopKill =
+      kills() < chaos
+        ? systemClock.timer(chaosPauseMs(), () => void (child.kill('SIGKILL') && randomKills++))
+        : (): void => {}
     let end: End | null = null
     child.once('error', () => {}) // the signal ended it; `close` follows
     child.on('message', (message: WorkerMessage) => {
@@ -92,20 +107,45 @@ export async function runDemo({
         )
       } else end = message
     })
-    return new Promise((resolve) => child.once('close', (_, signal) => resolve({ end, signal, pid: child.pid })))
+    return new Promise((resolve) =>
+      child.once('close', (_, killedBy) => {
+        stopKill()
+        resolve({ end, killedBy, pid: child.pid })
+      }),
+    )
   }
 
   /** Starts one worker process after the other until one of them completes the turn. */
   async function runToEnd(): Promise<End> {
-    for (let before = 0; ; before++) {
-      const { end, signal: killedBy, pid } = await work()
+    for (;;) {
+      const before = deaths(deathsFile).length
+      const killsBefore = kills()
+      const { end, killedBy, pid } = await work()
       if (end) return end
-      const moment = deaths(deathsFile)[before]
-      if (killedBy !== 'SIGKILL' || moment === undefined)
+      if (killedBy !== 'SIGKILL' || kills() === killsBefore)
         throw new CliError(exitCodes.failed, 'A worker process ended without a result.')
-      screen.line(`\n${margin}${styleText('red', `✗ kill -9 ${pid}`)}: ${moments[moment]}`)
+      const moment = deaths(deathsFile)[before]
+      const why = moment ? moments[moment] : `a random moment, ${kills()} of ${chaos}`
+      screen.line(`\n${margin}${styleText('red', `✗ kill -9 ${pid}`)}: ${why}`)
       screen.line(`${margin}${styleText('green', '▶')} another process opens the same store and continues`)
     }
+  }
+
+  /** One customer after the other, until enough processes were killed. */
+  async function serveCustomers(): Promise<End> {
+    let all = await serveCustomer()
+    while (kills() < chaos && all.outcome === 'success') {
+      customer++
+      cursor = ''
+      const end = await serveCustomer()
+      all = { ...end, done: [...all.done, ...end.done] }
+    }
+    return all
+  }
+
+  function serveCustomer(): Promise<End> {
+    screen.line(`${styleText('bold', '  ada   ')}Order A1 arrived broken. Please refund it, and send me my orders.`)
+    return runToEnd()
   }
 
   function show({ outcome, said, done }: End): ExitCode {
@@ -122,16 +162,17 @@ export async function runDemo({
     row('mails sent', 'mail', '')
     row('warehouse requests', 'asked', 'busy at the first request')
     row('pages exported', 'page', '')
-    const killed = deaths(deathsFile).length
+    const killed = kills()
     const wrong = problems({ entries: ledger, done, decided })
     if (outcome !== 'success') wrong.unshift(`The turn ended as ${outcome}: ${safeLine(said)}`)
     for (const each of wrong) screen.line(`    ${styleText('red', '✗')} ${each}`)
     if (wrong.length === 0) {
-      const despite = [
-        'and no process was killed: nothing was started',
-        'although a process was killed',
-        'although two processes were killed',
-      ][killed]
+      const despite =
+        [
+          'and no process was killed: nothing was started',
+          'although a process was killed',
+          'although two processes were killed',
+        ][killed] ?? `although ${killed} processes were killed`
       const paid = ledger.some(({ what }) => what === 'refund')
       if (!paid) screen.line(`    ${styleText('green', '✓')} no refund without approval`)
       screen.line(
@@ -144,8 +185,7 @@ export async function runDemo({
 
   try {
     screen.line(`\n  ${styleText('bold', 'A support desk that survives kill -9')}\n`)
-    screen.line(`${styleText('bold', '  ada   ')}Order A1 arrived broken. Please refund it, and send me my orders.`)
-    const end = await runToEnd()
+    const end = await serveCustomers()
     screen.close() // closes a question that was not answered in time
     await last
     return show(end)

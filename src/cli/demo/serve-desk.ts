@@ -1,26 +1,47 @@
 // The support desk behind `pawl serve --demo`: its tools and model on a store of its own, and a customer whose refund
-// waits for the approval of a person.
+// waits for the approval of a person. The worker is a process of its own, which is killed once while it pays the refund.
 
 import { randomUUID } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { InboxItem, Runtime, RuntimeOptions } from '../../index.ts'
 import { fileOf } from '../open-store.ts'
-import { bold, cyan, dim, green, type Output, yellow } from '../output/output.ts'
+import { bold, cyan, dim, green, type Output, red, yellow } from '../output/output.ts'
+import { armDeaths, deaths } from './kill-points.ts'
+import { type ServeWorkerStart, type Supervisor, superviseWorkers, type WorkerEnd } from './supervise-workers.ts'
 
 /** From a checkout there is no `pawl` on the path. */
 const command = import.meta.url.endsWith('.ts') ? 'npm run -s pawl --' : 'pawl'
+
+/** The needs of a process of the desk that runs its calls. */
+export async function deskParts(): Promise<Pick<RuntimeOptions, 'tools' | 'models'>> {
+  const [{ deskModel }, { exportOrders, lookUp, refund }] = await Promise.all([
+    import('./model.ts'),
+    import('./tools.ts'),
+  ])
+  return { tools: [lookUp, refund, exportOrders], models: [await deskModel()] }
+}
 
 /** The options of the desk's runtime. Its services keep their ledger beside the store. */
 export async function deskOptions(store: string): Promise<Partial<RuntimeOptions>> {
   const file = fileOf(store) ?? 'demo.db'
   mkdirSync(dirname(file), { recursive: true })
   process.env.LEDGER = `${file}.ledger`
-  const [{ deskModel }, { exportOrders, lookUp, refund }] = await Promise.all([
-    import('./model.ts'),
-    import('./tools.ts'),
-  ])
-  return { store, tools: [lookUp, refund, exportOrders], models: [await deskModel()] }
+  process.env.DESK_DEATHS = `${file}.deaths`
+  return { store, ...(await deskParts()) }
+}
+
+/** Starts the worker process. The one that is killed in the middle of the refund is replaced. */
+export function startDeskWorker(output: Output, start: ServeWorkerStart): Supervisor {
+  const onEnd = ({ pid, code, signal }: WorkerEnd): void => {
+    output.note()
+    if (signal === 'SIGKILL' && deaths(process.env.DESK_DEATHS).includes('refund'))
+      output.note(red(`✗ kill -9 ${pid}`), '  The worker died: the money has moved, but this is not recorded.')
+    else output.note(red('✗ '), `The worker process ${pid} ended with ${signal ?? `code ${code}`}.`)
+  }
+  const onReplaced = (pid: number): void =>
+    output.note(green('▶ '), `Another worker, process ${pid}, takes over when the lease has expired.`)
+  return superviseWorkers({ ...start, onEnd, onReplaced })
 }
 
 /** A customer writes, unless a request of an earlier start still waits; then what happens is shown until the end. */
@@ -45,12 +66,17 @@ export async function runDesk(
     // A parked call is narrated with its present tense, as if the refund ran without the approval.
     else if (event.type !== 'call.parked' && event.narration !== undefined && event.narration !== shown)
       output.note(dim(`  ${(shown = event.narration)}`))
+    if (event.type === 'call.settled' && event.tool === refundName && event.outcome?.status === 'success')
+      output.note('  Its story, with the crash: ', cyan(`${server.url}/calls/${event.call}`))
   }
 }
+
+const refundName = 'refund'
 
 const textOf = (value: unknown): string => (value as { text?: string } | null)?.text ?? ''
 
 async function writeToDesk(runtime: Runtime): Promise<void> {
+  armDeaths(process.env.DESK_DEATHS ?? '', ['refund'])
   const { deskModel, instructions } = await import('./model.ts')
   const session = runtime.session(`desk-${randomUUID().slice(0, 8)}`, { principal: 'user:ada' })
   const message = 'Hi, order A1 arrived broken. Please refund the 42 €, and send me an export of all my orders.'

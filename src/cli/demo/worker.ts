@@ -22,9 +22,11 @@ const runtime = await createRuntime({
   tools: [lookUp, refund, exportOrders],
   models: [model],
   lease: '2s',
+  poisonAfter: Number(process.env.DESK_POISON_AFTER ?? 3),
   logger: { debug() {}, info() {}, warn: logLine, error: logLine },
 })
-const session = runtime.session('desk-1', { principal: 'user:ada' })
+const id = `desk-${process.env.DESK_CUSTOMER ?? 1}`
+const session = runtime.session(id, { principal: 'user:ada' })
 // Without the parent there is no terminal: exit.
 process.once('disconnect', () => process.exit())
 
@@ -58,9 +60,9 @@ async function unshownAnswer(number: number): Promise<string> {
 /** Sends each approval request once. The answer may have been given to the previous process. */
 const requestIds = new Map<string, string>()
 async function ask(): Promise<void> {
-  for (const { id, call, preview } of await runtime.inbox({ tenant: 'default', session: 'desk-1' })) {
+  for (const { id: item, call, preview } of await runtime.inbox({ tenant: 'default', session: id })) {
     if (requestIds.has(call)) continue
-    requestIds.set(call, id)
+    requestIds.set(call, item)
     send({ ask: `${safeLine(preview.summary)} Approve? [y/N]`, call })
   }
 }

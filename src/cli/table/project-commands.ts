@@ -7,8 +7,11 @@ export const projectCommands: readonly CommandSpec[] = [
     name: 'demo',
     summary: 'A support desk that survives kill -9, in this terminal.',
     more: 'Runs on a temporary store. Its worker process is killed twice, another one continues, and the ledger of the external services shows that every effect happened once. With OPENAI_API_KEY a real model answers.',
-    options: [['-y, --yes', 'approve without asking']],
-    examples: ['pawl demo', 'pawl demo --yes'],
+    options: [
+      ['-y, --yes', 'approve without asking'],
+      ['--chaos <kills>', 'kill this many workers, at random moments too; approves without asking'],
+    ],
+    examples: ['pawl demo', 'pawl demo --yes', 'pawl demo --chaos 20'],
     load: async () => (await import('../commands/demo.ts')).demo,
   },
   {
@@ -33,7 +36,8 @@ export const projectCommands: readonly CommandSpec[] = [
       ['--grace <duration>', 'how long running tools may take to finish; default: 25s'],
       ['--no-worker', 'only record calls; other workers run them'],
       ['--log <format>', 'json: log lines as JSON on stderr, and nothing else there', ['json']],
-      ['--demo', 'with the tools of the support desk, and a refund that waits for approval'],
+      ['--demo', 'with the support desk: a refund waits for approval, and its worker is killed while it pays'],
+      ['--no-open', 'with --demo: do not open the browser'],
     ],
     examples: ['pawl serve', 'pawl serve --demo', 'pawl serve --port 8080 --store postgres://localhost/agents'],
     load: async () => (await import('../commands/serve.ts')).serve,

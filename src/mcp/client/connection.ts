@@ -10,7 +10,7 @@ import type { ServerSettings } from './server-config.ts'
 import { StderrTail } from './stderr-tail.ts'
 import { StdioTransport } from './stdio-transport.ts'
 
-/** What has changed. `tools` also stands for a lost connection, which the next listing notices. */
+/** The list that changed. `tools` also stands for a lost connection, which the next listing notices. */
 export type ServerChange = 'tools' | 'resources' | 'prompts'
 
 /** The server cannot be reached now. Nothing was sent. */
@@ -240,7 +240,7 @@ export class ServerConnection {
   }
 }
 
-/** What to do about an HTTP status that a server answers to the first request with. */
+/** The advice for an HTTP status that a server answers to the first request with. */
 function statusText(error: unknown): string | undefined {
   if (!(error instanceof SdkHttpError) || typeof error.status !== 'number') return undefined
   const text = `It answered with HTTP status ${error.status}`

@@ -17,7 +17,7 @@ const maxDescriptionLength = 16_000
 const waitFactor = 3
 
 /**
- * What the server says about a tool. `false` is left out: it would lower the risk of a tool that changes something,
+ * The server's hints about a tool. `false` is left out: it would lower the risk of a tool that changes something,
  * and only `readOnly` may do that, if the server is trusted.
  */
 export function hintsOf(annotations: unknown): NonNullable<Manifest['hints']> {

@@ -9,7 +9,7 @@ const headerTypes: readonly unknown[] = ['string', 'integer', 'boolean']
 /** Keywords whose values are no schemas. */
 const valueKeywords: readonly string[] = ['enum', 'const', 'default', 'examples', 'required', annotation]
 
-/** What is wrong with the header annotations of a schema; null if nothing is. */
+/** The fault in the header annotations of a schema; null if there is none. */
 export function headerProblem(inputSchema: unknown): string | null {
   const names = new Set<string>()
   // A list instead of recursion: a server may nest a schema as deep as a message allows.

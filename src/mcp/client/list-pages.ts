@@ -11,7 +11,7 @@ const maxListSize = 16 * 1024 * 1024
 
 export interface Listed {
   readonly entries: readonly Readonly<Record<string, unknown>>[]
-  /** What was left out, for the log. */
+  /** Entries that were left out, for the log. */
   readonly problems: readonly string[]
 }
 

@@ -1,4 +1,4 @@
-// What the gateway allows by default: tools of trusted servers that only read run, everything else asks a person. Rules
+// The default policy of the gateway: tools of trusted servers that only read run, everything else asks a person. Rules
 // of the project and remembered rules allow more, or less: deny beats ask beats allow.
 
 import type { PolicyDefinition } from '../../index.ts'

@@ -8,7 +8,7 @@ interface Edit {
   readonly text: string
 }
 
-/** What happens to the members of one object: `null` removes one, a text replaces or adds it. */
+/** Changes of the members of one object: `null` removes one, a text replaces or adds it. */
 export interface ObjectChange {
   /** Keys from the root to the object. Missing objects are created. */
   readonly path: readonly string[]

@@ -76,7 +76,7 @@ export function checkServer(name: string, config: unknown, file: string): McpSer
   )
 }
 
-/** What is wrong with an entry, without a full stop. */
+/** The fault of an entry, without a full stop. */
 export function serverProblem(name: string, config: unknown): string | undefined {
   if (!serverName.test(name))
     return 'the name must be 1 to 40 characters of A-Z a-z 0-9 _ -, beginning with a letter or digit'

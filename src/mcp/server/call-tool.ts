@@ -91,6 +91,16 @@ function idempotencyKeyOf({ _meta }: ToolRequest['mcp']): string | undefined {
   )
 }
 
+/** Only a key of the client can name a call with other content. */
+const isConflict = (found: CallOutcome | OpenCall): boolean =>
+  found.status === 'failure' && found.failure.source === 'runtime' && found.failure.code === 'call_conflict'
+
+const keyInUse = (): CallToolResult =>
+  textResult(
+    `The idempotency key in \`_meta["${idempotencyKeyField}"]\` belongs to a call of another tool or with other arguments. Nothing was started. Use a new key for a new call.`,
+    true,
+  )
+
 const noSuchCall = (): CallToolResult =>
   textResult('There is no call with this id. Use the id that the pending result named.', true)
 
@@ -134,6 +144,7 @@ async function answerCall(parts: ServerParts, request: ToolRequest, followed: Fo
         found = await patience.until(follow(parts, followed, hold.stop, 'settled'))
       }
     }
+    if (found && isConflict(found)) return keyInUse()
     if (found && isSettled(found)) return await deliver(parts, open, followed, found)
     if (client.tasks) return await createdTask(parts, followed)
     return pendingResult(followed, found ? `It waits for ${waitingText(found)}.` : 'It is still running.')

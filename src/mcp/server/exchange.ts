@@ -4,7 +4,7 @@
 import { ProtocolError, type RequestId } from '@modelcontextprotocol/server'
 import type { ProgressReporter } from './progress-reporter.ts'
 
-/** Who makes a request; the host has authenticated it. */
+/** The sender of a request; the host has authenticated it. */
 export interface McpCaller {
   /** The person or service. It is the principal of the calls, and no other principal can see them. */
   readonly principal: string

@@ -1,4 +1,4 @@
-// What the handlers of the server share.
+// Parts that the handlers of the server share.
 
 import type { Clock } from '../../core/clock.ts'
 import type { CallAsk, Json, Logger, Runtime } from '../../index.ts'

@@ -4,7 +4,7 @@ import type { ServerContext } from '@modelcontextprotocol/server'
 import type { Json } from '../../index.ts'
 import type { OpenRequest } from './exchange.ts'
 
-/** What the client declared with the request. */
+/** The capabilities that the client declared with the request. */
 export interface ClientFacts {
   /** The tasks extension. */
   readonly tasks: boolean

@@ -36,7 +36,7 @@ async function structuredOf(
   const { value, reveals } = outcome
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
   const plain = containsAttachment(value) ? (JSON.parse(JSON.stringify(value)) as typeof value) : value
-  // What a tool reveals on purpose is for the model, and only for it.
+  // A value that a tool reveals on purpose is for the model, and only for it.
   return reveals ? plain : session.redact(plain)
 }
 

@@ -5,6 +5,29 @@ import { found, type Operation, sessionOf, waitMs, within, without } from './con
 const listTasks: Operation<'tasks.list'> = (context, input) =>
   sessionOf(context, input).tasks.list(without(input, 'session'))
 
+/** The texts of a task may contain secrets of its session only, so each row is redacted with those. */
+const recentTasks: Operation<'tasks.recent'> = async (context, { limit = 50, ...page }) => {
+  const { runtime, caller } = context
+  const { calls, next } = await runtime.calls.recent({ ...page, tenant: caller.tenant, tasks: true, limit })
+  const rows = await Promise.all(
+    calls.map(async ({ tenant, session: id, callId, uid, createdAt }) => {
+      const session = sessionOf(context, { session: id })
+      const task = await session.tasks.get(callId)
+      if (!task) return []
+      const { title, tool, state, status, summary, progress, inputRequest, finishedAt } = task
+      const row = { tenant, session: id, id: callId, title, tool, state, status, summary }
+      const asks = inputRequest?.prompt ?? null
+      return [
+        await session.redact({ ...row, progress: progress && { ...progress }, asks, call: uid, createdAt, finishedAt }),
+      ]
+    }),
+  )
+  return { tasks: rows.flat(), next }
+}
+
+const upcoming: Operation<'schedules.upcoming'> = ({ runtime, caller }, input) =>
+  runtime.schedules.upcoming({ ...input, tenant: caller.tenant })
+
 const startTask: Operation<'tasks.start'> = (context, input) =>
   sessionOf(context, input).tasks.start(without(input, 'session'))
 
@@ -94,6 +117,7 @@ const emit: Operation<'triggers.emit'> = ({ runtime, caller }, { event, payload 
   runtime.emit(event, payload, { tenant: caller.tenant, ...how })
 
 export const background = {
+  'tasks.recent': recentTasks,
   'tasks.list': listTasks,
   'tasks.start': startTask,
   'tasks.get': getTask,
@@ -103,6 +127,7 @@ export const background = {
   'tasks.message': message,
   'tasks.messages': taskMessages,
   'tasks.events': taskEvents,
+  'schedules.upcoming': upcoming,
   'schedules.list': listSchedules,
   'schedules.create': createSchedule,
   'schedules.get': getSchedule,

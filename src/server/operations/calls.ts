@@ -63,6 +63,32 @@ const cancel: Operation<'calls.cancel'> = async (context, { session, call, ...ho
 const find: Operation<'calls.find'> = async ({ runtime, caller }, { call }) =>
   found(await runtime.calls.get(call, { tenant: caller.tenant, redacted: true }), 'call')
 
+const recent: Operation<'calls.recent'> = ({ runtime, caller }, input) =>
+  runtime.calls.recent({ ...input, tenant: caller.tenant })
+
+/** A page shows no more; the export of the call has everything. */
+const timelineLimits = { message: 0, call: 200, task: 0, schedule: 0, inbox: 0, event: 2_000, characters: 4_000_000 }
+
+const timeline: Operation<'calls.timeline'> = async (context, { call }) => {
+  const { session } = await find(context, { call })
+  const { runtime, caller, clock } = context
+  const now = clock.now()
+  const request = { tenant: caller.tenant, session, call, now, limits: timelineLimits }
+  const [{ collectExport }, { callRows }] = await Promise.all([
+    import('../export/collect-export.ts'),
+    import('../export/call-view.ts'),
+  ])
+  const { calls, events, omitted } = found(await collectExport(runtime, request), 'call')
+  const rows = callRows(calls, events, now).map(({ call, line, depth }) => {
+    const { from, to, isOpen, segments, marks } = line
+    const { uid, name, state, outcome } = call
+    const status = outcome?.status ?? null
+    return { uid, name, depth, state, status, from, to, isOpen, segments: [...segments], marks: [...marks] }
+  })
+  const shown = events.map(({ type, call, at, body }) => ({ type, call, at, body: { ...body } }))
+  return { rows, events: shown, omitted: omitted.call + omitted.event }
+}
+
 const diagnostics: Operation<'calls.diagnostics'> = async (context, input) => {
   await find(context, input)
   return (await context.runtime.diagnostics(input.call)) ?? null
@@ -89,7 +115,9 @@ export const calls = {
   'calls.list': list,
   'calls.get': get,
   'calls.cancel': cancel,
+  'calls.recent': recent,
   'calls.find': find,
+  'calls.timeline': timeline,
   'calls.diagnostics': diagnostics,
   'batches.run': runBatch,
   'outputs.read': readOutput,

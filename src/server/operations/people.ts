@@ -3,6 +3,7 @@
 import { PawlError } from '../../core/errors.ts'
 import type { Answer, InboxDecision } from '../../index.ts'
 import { found, type Operation, type OperationContext, without } from './context.ts'
+import { inboxContext } from './inbox-context.ts'
 
 const list: Operation<'inbox.list'> = ({ runtime, caller }, input) => runtime.inbox({ tenant: caller.tenant, ...input })
 
@@ -26,6 +27,8 @@ const revokeRule: Operation<'rules.revoke'> = async ({ runtime, caller }, { rule
   const { principal: by, tenant, door } = caller
   return { changed: await runtime.rules.revoke(rule, { by, tenant, door, ...how }) }
 }
+
+const policyRules: Operation<'policy.rules'> = ({ runtime, caller: { tenant } }) => [...runtime.policyRules({ tenant })]
 
 const explain: Operation<'policy.explain'> = ({ runtime, caller }, input) =>
   runtime.explain({ ...input, tenant: caller.tenant, principal: caller.principal })
@@ -58,9 +61,11 @@ const resolve: Operation<'waits.resolve'> = ({ runtime }, input) =>
 export const people = {
   'inbox.list': list,
   'inbox.get': get,
+  'inbox.context': inboxContext,
   'inbox.decide': decide,
   'rules.list': listRules,
   'rules.revoke': revokeRule,
+  'policy.rules': policyRules,
   'policy.explain': explain,
   'connections.list': listConnections,
   'connections.set': setConnection,

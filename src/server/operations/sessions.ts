@@ -25,6 +25,8 @@ const getTool: Operation<'tools.get'> = async (context, { tool: wanted, session 
   }
 }
 
+const listProviders: Operation<'providers.list'> = ({ runtime }) => [...runtime.tools.providers()]
+
 const listQuarantined: Operation<'quarantine.list'> = async ({ runtime }) => [...(await runtime.quarantine.list())]
 
 const acceptDefinition: Operation<'quarantine.accept'> = async ({ runtime, caller }, change) => {
@@ -80,6 +82,7 @@ const erase: Operation<'sessions.erase'> = ({ runtime, caller }, input) =>
 export const sessions = {
   'tools.list': listTools,
   'tools.get': getTool,
+  'providers.list': listProviders,
   'quarantine.list': listQuarantined,
   'quarantine.accept': acceptDefinition,
   'sessions.list': list,

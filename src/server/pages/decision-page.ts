@@ -59,7 +59,7 @@ function consequences({ kind, verbs }: InboxItem, expires: string): string {
 const effectOf = ({ reason, effect }: InboxItem): string =>
   reason.includes(effect.replace(/^It |\.$/g, '')) ? '' : effect
 
-function itemPage(item: InboxItem, by: string): Response {
+function itemPage(item: InboxItem, by: string, console: string | null): Response {
   const expires = `${new Date(item.expiresAt).toISOString().slice(0, 16).replace('T', ' ')} UTC`
   const canApprove = item.verbs.includes('approve')
   const buttons = [
@@ -79,11 +79,19 @@ ${argumentRows(item.args)}
 <p>${consequences(item, expires)}</p>
 <p class="soft">${effectOf(item)} Asked for ${item.principal ?? 'no one in particular'} in session
 ${item.session}. You decide as ${by}.</p>
+${consoleLink(item, console)}
 <form method="post">${item.question ? answerField(item.question) : ''}
 <label for="reason">Reason (optional; the model reads it)</label><textarea id="reason" name="reason" rows="2"></textarea>
 ${buttons}</form>`,
   )
 }
+
+/** The console needs a login, which may be of another person than the link. */
+const consoleLink = ({ id }: InboxItem, console: string | null): Html | '' =>
+  console === null
+    ? ''
+    : markup`<p class="soft"><a href="${console}/inbox/${encodeURIComponent(id)}">What led here, and earlier decisions</a>
+(in the console, with your own login)</p>`
 
 async function openItem(runtime: Runtime, text: string): Promise<{ link: Link; item: InboxItem } | null> {
   const link = await runtime.links.verify(text)
@@ -92,9 +100,10 @@ async function openItem(runtime: Runtime, text: string): Promise<{ link: Link; i
   return item ? { link, item } : null
 }
 
-export async function showDecision(runtime: Runtime, text: string): Promise<Response> {
+/** `console`: the path under which the console is served; null if it is not. */
+export async function showDecision(runtime: Runtime, text: string, console: string | null): Promise<Response> {
   const open = await openItem(runtime, text)
-  return open ? itemPage(open.item, open.link.by) : gone()
+  return open ? itemPage(open.item, open.link.by, console) : gone()
 }
 
 /** `form`: the posted fields. */

@@ -3,6 +3,7 @@
 import { z } from 'zod'
 import {
   emittedEvent,
+  recentTasks,
   schedule,
   scheduleSlot,
   signalAnswer,
@@ -10,6 +11,7 @@ import {
   task,
   taskEvent,
   taskMessage,
+  upcomingSchedules,
 } from '../schemas/background.ts'
 import {
   changed,
@@ -45,6 +47,15 @@ const ofSchedule = { ...inSession, schedule: name }
 const ofTrigger = { ...inSession, trigger: name }
 
 export const background = {
+  'tasks.recent': route({
+    needs: 'read',
+    summary: 'Lists the newest tasks of all sessions, newest first, without arguments and results.',
+    input: z.strictObject({
+      before: name.exactOptional().describe('`next` of the previous page'),
+      limit: limit(200).exactOptional(),
+    }),
+    output: recentTasks,
+  }),
   'tasks.list': route({
     needs: 'read',
     summary: 'Lists the tasks of a session, newest first.',
@@ -128,6 +139,15 @@ export const background = {
     summary: 'Lists events that a task emitted, oldest first.',
     input: z.strictObject({ ...inTask, after: wholeNumber(0).exactOptional(), limit: limit().exactOptional() }),
     output: z.array(taskEvent),
+  }),
+  'schedules.upcoming': route({
+    needs: 'read',
+    summary: 'Lists the schedules of all sessions that have a next slot, earliest first.',
+    input: z.strictObject({
+      after: name.exactOptional().describe('`next` of the previous page'),
+      limit: limit(200).exactOptional(),
+    }),
+    output: upcomingSchedules,
   }),
   'schedules.list': route({
     needs: 'read',

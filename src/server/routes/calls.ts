@@ -8,7 +8,9 @@ import {
   clientCall,
   diagnostics,
   foundCall,
+  recentCalls,
   resolveAnswer,
+  timeline,
 } from '../schemas/calls.ts'
 import {
   duration,
@@ -35,6 +37,10 @@ const timeouts = z.union([
     grace: duration.exactOptional(),
   }),
 ])
+
+const status = z
+  .enum(['received', 'queued', 'running', 'parked', 'settled', 'success', 'failure', 'cancelled', 'unknown'])
+  .exactOptional()
 
 /** How long the request waits: until the calls are settled, until they wait for people, or for a time. */
 const until = z.union([z.enum(['accepted', 'settled', 'waiting']), waitTime])
@@ -74,9 +80,7 @@ export const calls = {
     input: z.strictObject({
       ...inSession,
       ...page,
-      status: z
-        .enum(['received', 'queued', 'running', 'parked', 'settled', 'success', 'failure', 'cancelled', 'unknown'])
-        .exactOptional(),
+      status,
       tool: name.exactOptional(),
     }),
     output: z.array(callSummary),
@@ -98,6 +102,26 @@ export const calls = {
     summary: 'Reads a call by its uid alone.',
     input: z.strictObject({ call: name }),
     output: foundCall,
+  }),
+  'calls.recent': route({
+    needs: 'read',
+    summary: 'Lists the newest calls of all sessions, newest first, without arguments and results.',
+    input: z.strictObject({
+      session: name.exactOptional(),
+      status,
+      tool: name.exactOptional(),
+      since: wholeNumber(0).exactOptional().describe('Milliseconds since 1970, inclusive'),
+      until: wholeNumber(0).exactOptional().describe('Milliseconds since 1970, exclusive'),
+      before: name.exactOptional().describe('`next` of the previous page'),
+      limit: limit().exactOptional(),
+    }),
+    output: recentCalls,
+  }),
+  'calls.timeline': route({
+    needs: 'read',
+    summary: 'Shows how the time of a call passed: queued, waiting, running, with the calls under it and its events.',
+    input: z.strictObject({ call: name }),
+    output: timeline,
   }),
   'calls.diagnostics': route({
     needs: 'operate',

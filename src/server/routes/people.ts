@@ -3,7 +3,15 @@
 import { z } from 'zod'
 import { changed, duration, flag, instant, json, jsonObject, name, page, reason, text } from '../schemas/fields.ts'
 import { resolveAnswer } from '../schemas/calls.ts'
-import { connection, decideAnswer, explained, inboxItem, rememberedRule } from '../schemas/people.ts'
+import {
+  connection,
+  decideAnswer,
+  explained,
+  inboxContext,
+  inboxItem,
+  policyRule,
+  rememberedRule,
+} from '../schemas/people.ts'
 import { answer } from './calls.ts'
 import { route } from './route.ts'
 
@@ -29,6 +37,12 @@ export const people = {
     summary: 'Shows one item. Its ETag is the fingerprint of what would run.',
     input: z.strictObject({ item: name }),
     output: inboxItem,
+  }),
+  'inbox.context': route({
+    needs: 'read',
+    summary: 'Shows what led to an item, why it asks, and the earlier decisions about its tool.',
+    input: z.strictObject({ item: name }),
+    output: inboxContext,
   }),
   'inbox.decide': route({
     needs: 'decide',
@@ -57,6 +71,12 @@ export const people = {
     summary: 'Revokes a remembered rule.',
     input: z.strictObject({ rule: name, reason: reason.exactOptional() }),
     output: changed,
+  }),
+  'policy.rules': route({
+    needs: 'operate',
+    summary: 'Lists the rules of the configured policy that can match calls of the tenant.',
+    input: z.strictObject({}),
+    output: z.array(policyRule),
   }),
   'policy.explain': route({
     needs: 'read',

@@ -3,7 +3,7 @@
 import { z } from 'zod'
 import { changed, inSession, instant, jsonObject, name, page, reason, text } from '../schemas/fields.ts'
 import { eraseResult, sessionUsage, toolListing } from '../schemas/data.ts'
-import { quarantinedTool } from '../schemas/people.ts'
+import { providerState, quarantinedTool } from '../schemas/people.ts'
 import { noJson, route } from './route.ts'
 
 export const sessions = {
@@ -25,6 +25,13 @@ export const sessions = {
       hints: z.looseObject({}),
       available: z.boolean(),
     }),
+  }),
+  'providers.list': route({
+    needs: 'operate',
+    wholeStore: true,
+    summary: 'Lists the providers of tools, such as MCP servers, with their state.',
+    input: z.strictObject({}),
+    output: z.array(providerState),
   }),
   'quarantine.list': route({
     needs: 'operate',

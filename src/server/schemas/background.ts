@@ -10,6 +10,7 @@ import type {
   Task,
   TaskEventRecord,
   TaskMessage,
+  UpcomingPage,
 } from '../../index.ts'
 import { outcome } from './calls.ts'
 import { anyJson, describes, instant } from './fields.ts'
@@ -42,6 +43,28 @@ export const task = describes<Task>(
   }),
 )
 
+/** Rows of tasks, without what they produced. */
+export const recentTasks = z.strictObject({
+  tasks: z.array(
+    z.strictObject({
+      tenant: z.string(),
+      session: z.string(),
+      id: z.string(),
+      title: z.string(),
+      tool: z.string(),
+      state: z.string(),
+      status: z.string().nullable(),
+      summary: z.string().nullable(),
+      progress: z.looseObject({}).nullable(),
+      asks: z.string().nullable().describe('What it asks its session'),
+      call: z.string(),
+      createdAt: instant,
+      finishedAt: instant.nullable(),
+    }),
+  ),
+  next: z.string().nullable(),
+})
+
 export const taskMessage = describes<TaskMessage>(
   z.strictObject({
     id: z.string(),
@@ -72,6 +95,23 @@ export const schedule = describes<Schedule>(
     state: z.enum(['active', 'paused', 'ended']),
     nextAt: instant.nullable(),
     lastAt: instant.nullable(),
+  }),
+)
+
+export const upcomingSchedules = describes<UpcomingPage>(
+  z.strictObject({
+    schedules: z.array(
+      z.looseObject({
+        tenant: z.string(),
+        session: z.string(),
+        id: z.string(),
+        title: z.string(),
+        state: z.string(),
+        nextAt: instant.nullable(),
+        lastAt: instant.nullable(),
+      }),
+    ),
+    next: z.string().nullable(),
   }),
 )
 

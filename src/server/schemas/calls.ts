@@ -8,11 +8,12 @@ import type {
   ClientCall,
   Diagnostics,
   OpenCall,
+  RecentCallPage,
   Outcome,
   ResolveAnswer,
   TurnOutcome,
 } from '../../index.ts'
-import { anyJson, describes, instant } from './fields.ts'
+import { anyJson, describes, instant, vote } from './fields.ts'
 
 const retryAdvice = z.union([
   z.strictObject({ when: z.literal('never') }),
@@ -122,12 +123,21 @@ export const usage = z.strictObject({
   times: z.number().exactOptional(),
 })
 
+const decision = z.strictObject({ verb: z.enum(['approve', 'deny', 'edit', 'answer']), votes: z.array(vote) })
+
 const details = {
   ...summary,
   input: anyJson,
   steps: z.array(z.strictObject({ id: z.string(), state: z.string(), at: instant, round: z.number() })),
   waits: z.array(
-    z.strictObject({ id: z.string(), name: z.string(), createdAt: instant, deadline: instant, state: z.string() }),
+    z.strictObject({
+      id: z.string(),
+      name: z.string(),
+      createdAt: instant,
+      deadline: instant,
+      state: z.string(),
+      decision: decision.exactOptional(),
+    }),
   ),
   usage: usage.nullable(),
 }
@@ -135,6 +145,62 @@ export const callDetails = describes<CallDetails>(z.strictObject(details))
 export const foundCall = describes<CallDetails & { readonly tenant: string; readonly session: string }>(
   z.strictObject({ ...details, tenant: z.string(), session: z.string() }),
 )
+
+export const recentCalls = describes<RecentCallPage>(
+  z.strictObject({
+    calls: z.array(
+      z.strictObject({
+        uid: z.string(),
+        tenant: z.string(),
+        session: z.string(),
+        callId: z.string(),
+        batch: z.string(),
+        name: z.string(),
+        principal: z.string().nullable(),
+        state: z.string(),
+        status: z.string().nullable(),
+        message: z.string().nullable(),
+        attempts: z.number(),
+        createdAt: instant,
+        startedAt: instant.nullable(),
+        settledAt: instant.nullable(),
+      }),
+    ),
+    next: z.string().nullable(),
+  }),
+)
+
+const segment = z.strictObject({
+  kind: z.enum(['queued', 'person', 'external', 'running', 'backoff', 'lost']),
+  from: instant,
+  to: instant,
+  attempt: z.number().exactOptional(),
+})
+const mark = z.strictObject({
+  kind: z.enum(['takeover', 'lost', 'cancelling', 'late']),
+  at: instant,
+  text: z.string(),
+})
+
+/** A call and the calls under it, in the order of their creation, with how their time passed. */
+export const timeline = z.strictObject({
+  rows: z.array(
+    z.strictObject({
+      uid: z.string(),
+      name: z.string(),
+      depth: z.number(),
+      state: z.string(),
+      status: z.string().nullable(),
+      from: instant,
+      to: instant.describe('Now, while the call is open'),
+      isOpen: z.boolean(),
+      segments: z.array(segment),
+      marks: z.array(mark),
+    }),
+  ),
+  events: z.array(z.strictObject({ type: z.string(), call: z.string(), at: instant, body: z.looseObject({}) })),
+  omitted: z.number().describe('Calls and events beyond the limits'),
+})
 
 export const clientCall = describes<ClientCall>(
   z.strictObject({

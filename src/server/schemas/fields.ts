@@ -55,6 +55,14 @@ export const jsonObject = z.record(z.string(), z.unknown())
 /** Milliseconds since 1970. */
 export const instant = z.number().describe('Milliseconds since 1970')
 
+/** The decision of one person. */
+export const vote = z.strictObject({
+  by: z.string(),
+  door: z.string(),
+  at: instant,
+  reason: z.string().exactOptional(),
+})
+
 export const session = name.describe('Id of the session')
 export const inSession = { session }
 

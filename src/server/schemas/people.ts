@@ -6,12 +6,13 @@ import type {
   DecideAnswer,
   Explained,
   InboxItem,
+  PolicyRule,
+  ProviderState,
   QuarantinedTool,
   RememberedRule,
 } from '../../index.ts'
-import { anyJson, describes, instant } from './fields.ts'
-
-const vote = z.strictObject({ by: z.string(), door: z.string(), at: instant, reason: z.string().exactOptional() })
+import { storedMessage } from './data.ts'
+import { anyJson, describes, instant, vote } from './fields.ts'
 
 export const inboxItem = describes<InboxItem>(
   z.strictObject({
@@ -78,9 +79,56 @@ export const rememberedRule = describes<RememberedRule>(
   }),
 )
 
+export const policyRule = describes<PolicyRule>(
+  z.strictObject({
+    layer: z.number(),
+    index: z.number(),
+    rule: z.looseObject({ then: z.enum(['allow', 'ask', 'deny']) }),
+  }),
+)
+
+export const providerState = describes<ProviderState>(
+  z.strictObject({
+    name: z.string(),
+    trusted: z.boolean(),
+    available: z.boolean(),
+    problem: z.string().nullable(),
+    since: instant,
+    tools: z.number(),
+    quarantined: z.number(),
+  }),
+)
+
 export const explained = describes<Explained>(
   z.looseObject({ would: z.enum(['run', 'ask', 'be denied', 'be refused']), why: z.string() }),
 )
+
+export const inboxContext = z.strictObject({
+  above: z
+    .array(
+      z.strictObject({
+        uid: z.string(),
+        name: z.string(),
+        session: z.string(),
+        isTurn: z.boolean(),
+      }),
+    )
+    .describe('The turn and the calls above the call, outermost first'),
+  messages: z.array(storedMessage).describe('The last messages of the turn'),
+  explained: explained.nullable().describe('What the policy of now says; null if no policy is involved'),
+  earlier: z
+    .array(
+      z.strictObject({
+        call: z.string(),
+        session: z.string(),
+        args: anyJson,
+        verb: z.enum(['approve', 'deny', 'edit', 'answer']),
+        votes: z.array(vote),
+        status: z.string().nullable(),
+      }),
+    )
+    .describe('Decisions about the last calls of the tool, newest first'),
+})
 
 export const connection = describes<ConnectionListed>(
   z.strictObject({

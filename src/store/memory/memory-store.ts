@@ -30,6 +30,7 @@ import type {
   ScopeFilter,
   Store,
 } from '../store.ts'
+import { recentCallsOf } from '../recent-calls.ts'
 
 /** A call. The mutable part is separate, so that a write replaces one reference. */
 interface Row {
@@ -273,6 +274,15 @@ export function memoryStore(options: { clock?: Clock } = {}): Store {
         .toSorted((a, b) => (a.inserted.uid < b.inserted.uid ? -1 : 1))
         .slice(0, limit)
         .map((row) => recordOf(row) as CallRecord),
+    recentCalls: (query) => {
+      const { before, scan } = query
+      const window = [...calls.keys()]
+        .filter((uid) => before === null || uid < before)
+        .toSorted((a, b) => (a < b ? 1 : -1))
+        .slice(0, scan)
+        .map((uid) => recordOf(calls.get(uid)) as CallRecord)
+      return recentCallsOf(window, query)
+    },
     sessions: ({ tenant, after = { tenant: tenant ?? '', session: '' }, exceptPrefix, limit }) =>
       (tenant === undefined ? positions.tenants().toSorted() : [tenant])
         .filter((each) => each >= after.tenant)

@@ -43,6 +43,7 @@ import type { HeartbeatRequest, HeartbeatSetup } from './heartbeat-thread.ts'
 import { BatchReader } from './batch-reads.ts'
 import { wrapErrors } from './errors.ts'
 import { bigintsAsNumbers } from './bigint-parser.ts'
+import { recentCallsOf } from '../recent-calls.ts'
 
 /** The options of postgresStore(). */
 export interface PostgresOptions {
@@ -223,6 +224,17 @@ export async function postgresStore(options: PostgresOptions): Promise<Store> {
         escapeName(after),
         limit,
       ]),
+    recentCalls: async (query) => {
+      const { before, scan } = query
+      const window =
+        before === null
+          ? await all(callOf, 'SELECT * FROM calls ORDER BY uid DESC LIMIT $1', [scan])
+          : await all(callOf, 'SELECT * FROM calls WHERE uid < $1 ORDER BY uid DESC LIMIT $2', [
+              escapeName(before),
+              scan,
+            ])
+      return recentCallsOf(window, query)
+    },
     sessions: (page) => listSessions((text, values) => all((row: StepRow) => row, text, values), page),
     steps: (call) => stepsByCall.all(escapeName(call)),
     waitsOf: (call) => waitsByCall.all(escapeName(call)),

@@ -44,6 +44,7 @@ import { callOf } from './rows.ts'
 import { migrate } from './schema.ts'
 import { wrapErrors, withSqliteErrors, sqliteError } from './errors.ts'
 import { GroupWriter, type WriterPath } from './group-writer.ts'
+import { recentCallsOf } from '../recent-calls.ts'
 
 export interface SqliteOptions {
   readonly file: string
@@ -118,6 +119,7 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
       `SELECT * FROM calls WHERE uid IN (
          SELECT uid FROM calls INDEXED BY calls_place WHERE tenant = ? AND session = ? AND uid > ? ORDER BY uid LIMIT ?) ORDER BY uid`,
     ),
+    callsBefore: db.prepare('SELECT * FROM calls WHERE uid < ? ORDER BY uid DESC LIMIT ?'),
     steps: db.prepare('SELECT * FROM steps WHERE call = ?'),
     waitsOf: db.prepare('SELECT * FROM waits WHERE call = ?'),
     wait: db.prepare('SELECT * FROM waits WHERE id = ?'),
@@ -186,6 +188,14 @@ export function sqliteStore({ file, clock, commit, writer }: SqliteOptions): Sto
     call: (uid) => oneCall(q.call.get(uid)),
     callsOf: ({ tenant, session }, { after, limit }) =>
       q.callsOf.all(tenant, session, after, limit).map((row) => callOf(row as never)),
+    recentCalls: (query) => {
+      // In the order of SQLite, every BLOB is above every text.
+      const rows = q.callsBefore.all(query.before ?? new Uint8Array(), query.scan)
+      return recentCallsOf(
+        rows.map((row) => callOf(row as never)),
+        query,
+      )
+    },
     sessions: (page) => sessions.list(page),
     steps: (call) => q.steps.all(call) as unknown as StepRecord[],
     waitsOf: (call) => q.waitsOf.all(call) as unknown as WaitRecord[],

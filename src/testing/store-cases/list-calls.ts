@@ -73,4 +73,26 @@ export const listCases: readonly StoreCase[] = [
       assert.deepEqual(await store.callsOf({ tenant: 't', session: 'none' }, { after: '', limit: 9 }), [])
     },
   },
+  {
+    topic: 'list',
+    name: 'recent calls are those of the tenant in a window of all, newest first, and the next window continues',
+    async run(open) {
+      const { store } = await open(manualClock())
+      const at = (uid: string, tenant: string): r.Call =>
+        r.callRecord(uid, { position: r.callPosition({ id: uid, tenant, session: `s-${uid}` }) })
+      await r.insert(store, at('b', 't'), at('d', 'other'), at('a', 't'), at('e', 't'), at('c', 't'))
+      const read = async (before: string | null, scan: number, tenant?: string): Promise<unknown> => {
+        const found = await store.recentCalls({ before, scan, ...(tenant === undefined ? {} : { tenant }) })
+        return [uids(found.calls), found.next]
+      }
+      assert.deepEqual(await read(null, 3, 't'), [['e', 'c'], 'c'])
+      assert.deepEqual(await read('c', 3, 't'), [['b', 'a'], null])
+      assert.deepEqual(await read('c', 2, 't'), [['b', 'a'], 'a'])
+      assert.deepEqual(await read('a', 2, 't'), [[], null])
+      assert.deepEqual(await read(null, 9), [['e', 'd', 'c', 'b', 'a'], null])
+      assert.deepEqual(await read(null, 9, 'none'), [[], null])
+      const { calls } = await store.recentCalls({ before: null, scan: 1 })
+      assert.deepEqual(calls[0], await store.call('e'))
+    },
+  },
 ]

@@ -10,7 +10,7 @@ export interface HostileScript {
   readonly cursor?: 'same' | 'new'
   /** Written to stdout instead of the answer to tools/list. */
   readonly rawList?: string
-  /** What a call of each tool does. Default: it takes effect and answers with the text 'done'. */
+  /** The behaviour of each tool. Default: it takes effect and answers with the text 'done'. */
   readonly calls?: Readonly<Record<string, HostileCall>>
   /** Exit at the probe for the newest revision, as some servers of older ones do. */
   readonly exitOnDiscover?: boolean
@@ -40,7 +40,7 @@ export interface HostileCall {
   readonly parts?: { readonly part: unknown; readonly times: number }
   /** Bytes written to stderr, then the answer. */
   readonly stderrBytes?: number
-  /** So many messages that nobody asked for, then the answer. */
+  /** So many unrequested messages, then the answer. */
   readonly notifications?: number
   readonly delayMs?: number
   /** Exits right after the answer. */

@@ -16,7 +16,7 @@ interface Scenario {
   readonly context: { readonly toolCalls?: readonly { readonly name: string; readonly arguments: object }[] }
 }
 
-/** What the client did in a scenario, for the message of a failed test. */
+/** The client's actions in a scenario, for the message of a failed test. */
 type Report = Readonly<Record<string, unknown>>
 
 export interface ClientRunner {

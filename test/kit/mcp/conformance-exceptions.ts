@@ -1,4 +1,4 @@
-// What the conformance suites may report as failed, with the reason. A test fails when a listed check passes.
+// Checks of the conformance suites that may fail, with the reason. A test fails when a listed check passes.
 
 import type { Exceptions } from './conformance-suite.ts'
 

@@ -89,8 +89,8 @@ export function requiredScenarios(revision: string, side: 'server' | 'client'): 
 export type Exceptions = Readonly<Record<string, string>>
 
 /**
- * What contradicts the list of exceptions: failed checks that are not listed, scenarios without a successful check, and
- * listed ones that passed. Empty if all is as listed.
+ * Contradictions to the list of exceptions: failed checks that are not listed, scenarios without a successful check,
+ * and listed ones that passed. Empty if all is as listed.
  */
 export function contradictions(results: SuiteResults, exceptions: Exceptions): readonly string[] {
   const found: string[] = []

@@ -43,7 +43,7 @@ export interface HostOptions {
 export interface Host {
   readonly client: AnyClient
   readonly pid: number
-  /** What the gateway printed for people. */
+  /** Text that the gateway printed for people. */
   stderr(): string
 }
 

@@ -100,7 +100,7 @@ export const stdioOf = (folder: string, options: object) => ({
 
 const bearer = (principal: string) => ({ requestInit: { headers: { authorization: `Bearer ${tokenOf(principal)}` } } })
 
-/** What both client packages have in common. */
+/** The common part of both client packages. */
 export type AnyClient = Pick<Client, 'listTools' | 'callTool' | 'close'> & Client
 
 /** Where a client connects: the folder of a server that is started for it, or a running server. */

@@ -34,6 +34,7 @@ const digest = `sha256:${'0'.repeat(64)}`
 export const samples: Readonly<Record<OperationName, Sample>> = {
   'tools.list': plain(),
   'tools.get': plain({ tool: 'lookup' }),
+  'providers.list': plain(),
   'quarantine.list': plain(),
   'quarantine.accept': { ...plain({ provider: 'none', tool: 'none', fingerprint: digest }), status: 404, missing: 404 },
 
@@ -48,6 +49,8 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
   'calls.list': of(() => ({ limit: 1_000 }), {}),
   'calls.get': of(({ call }) => ({ call })),
   'calls.cancel': of(async (data) => ({ call: (await data.approval()).call })),
+  'calls.recent': plain({ since: 1, until: 2_000_000_000_000, limit: 1_000 }),
+  'calls.timeline': { fields: ({ call }) => ({ call }), missing: 404 },
   'calls.find': { fields: ({ call }) => ({ call }), missing: 404 },
   'calls.diagnostics': { fields: ({ call }) => ({ call }), missing: 404 },
   'batches.run': of(
@@ -81,6 +84,7 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
 
   'inbox.list': plain({ limit: 1_000 }),
   'inbox.get': { fields: async (data) => ({ item: (await data.approval()).id }), missing: 404 },
+  'inbox.context': { fields: async (data) => ({ item: (await data.approval()).id }), missing: 404 },
   'inbox.decide': {
     fields: async (data) => {
       const { id: item, fingerprint } = await data.approval()
@@ -90,12 +94,14 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
   },
   'rules.list': plain(),
   'rules.revoke': { fields: async (data) => ({ rule: await data.newRule(), reason: 'Too wide' }) },
+  'policy.rules': plain(),
   'policy.explain': of(() => ({ tool: 'refund', input: { order: 'A1', cents: 1 } }), {}),
   'connections.list': plain(),
   'connections.set': plain({ provider: 'gitlab', token: 'token-of-an-account' }),
   'connections.remove': plain({ provider: 'bitbucket' }),
   'waits.resolve': { fields: async (data) => ({ key: await data.waitKey(), value: true }), missing: 404 },
 
+  'tasks.recent': plain({ limit: 200 }),
   'tasks.list': list,
   'tasks.start': of(() => ({ tool: 'report', id: randomUUID() }), {}),
   'tasks.get': of(({ task }) => ({ task })),
@@ -105,6 +111,7 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
   'tasks.message': of(({ openTask }) => ({ task: openTask, text: 'Hello', key: randomUUID() })),
   'tasks.messages': of(({ task }) => ({ task })),
   'tasks.events': of(({ task }) => ({ task })),
+  'schedules.upcoming': plain({ limit: 200 }),
   'schedules.list': list,
   'schedules.create': of(() => ({ tool: 'report', cron: '0 0 1 1 *', id: randomUUID() }), {}),
   'schedules.get': of(({ schedule }) => ({ schedule })),

@@ -120,6 +120,8 @@ export async function openServerApp(options: ServerAppOptions = {}): Promise<Ser
     clock,
     logger: { debug() {}, info() {}, warn: log, error: log },
     turn: { model: 'scripted' },
+    // Whether dist has a console depends on what was built before.
+    console: false,
     ...options.server,
     limits: { requestsPerSecond: 1e9, refusalsPerMinute: 1e9, ...options.server?.limits },
     tokens: [

@@ -17,7 +17,7 @@ const run = promisify(execFile)
 const guide = readFileSync(join(root, 'docs/guide/mcp.md'), 'utf8')
 const [, wrapCommand = ''] = /^(npx --no-install pawl mcp wrap -- .*)$/m.exec(guide) ?? []
 
-/** What a person has: their home with its npm settings, and the Node of the project. */
+/** The environment of a person: their home with its npm settings, and the Node of the project. */
 const { HOME = '', TMPDIR = '', NODE_EXTRA_CA_CERTS = '', SSL_CERT_FILE = '' } = process.env
 const env: Record<string, string> = {
   ...Object.fromEntries(

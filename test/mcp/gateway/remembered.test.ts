@@ -1,4 +1,4 @@
-// What a person does in a terminal beside a running gateway: remembered approvals, the feed, and a gateway that ended.
+// Commands in a terminal beside a running gateway: remembered approvals, the feed, and a gateway that ended.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

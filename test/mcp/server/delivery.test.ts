@@ -65,7 +65,10 @@ test('MCP-3: an idempotency key identifies the call, also after its delivery', a
     expect((await client.request('tools/call', write('keyed'), key)).result).toMatchObject({
       content: [{ text: 'written' }],
     })
-  expect((await client.request('tools/call', write('other'), key)).result).toMatchObject({ isError: true })
+  expect((await client.request('tools/call', write('other'), key)).result).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining('Nothing was started. Use a new key') }],
+  })
   await rawClient(url, { principal: 'user:bob' }).request('tools/call', write('keyed'), key)
   await rawClient(url, { principal: 'user:eve' }).request('tools/call', write('keyed'), key)
   expect(effectsIn(folder)).toEqual(['keyed', 'keyed', 'keyed'])

@@ -204,7 +204,10 @@ test('POL-9: a tool whose definition has changed is not listed, and calls of it 
   await runtime.tools.withdraw('post')
   await runtime.tools.provide(new Changing([mail(changed)]))
   const sent = await client.request('tools/call', { name: 'mail', arguments: { to: 'Ada' } })
-  expect(sent.result).toMatchObject({ isError: true, content: [{ text: expect.stringContaining('not available') }] })
+  expect(sent.result).toMatchObject({
+    isError: true,
+    content: [{ text: expect.stringContaining('does not run until a person accepts it') }],
+  })
   expect(await listed()).not.toContain('mail')
   expect(await runtime.session('mcp:user:ada').calls.list()).toEqual([])
 }, 60_000)

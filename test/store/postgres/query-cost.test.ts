@@ -83,6 +83,8 @@ async function day(n: number): Promise<void> {
     }),
   )
   await store.callsOf({ tenant: 't', session: 'today' }, { after: '', limit: 10 })
+  await store.recentCalls({ tenant: 't', before: null, scan: 10 })
+  await store.recentCalls({ tenant: 't', before: 'u3', scan: 10 })
   await store.sessions({ tenant: 't', limit: 10 })
   await store.sessions({ limit: 10 })
   await store.events({ after: 0, limit: 10, of: { tenant: 't', session: 'today' } })

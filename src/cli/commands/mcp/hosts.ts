@@ -131,7 +131,7 @@ function isCommitted(file: string): boolean {
   }
 }
 
-/** What a person has to change is a conflict, not a fault of Pawl. */
+/** A person has to change something: a conflict, not a fault of Pawl. */
 function planned<T>(make: () => T): T {
   try {
     return make()

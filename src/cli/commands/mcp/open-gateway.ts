@@ -59,7 +59,7 @@ interface OpenOptions {
   /** Run calls in this process. */
   readonly worker: boolean
   readonly commit?: 'power' | 'process'
-  /** Wait for servers that `npx` has to download first. A host is told of their tools later. */
+  /** Wait for servers that `npx` has to download first. A host hears of their tools later. */
   readonly patient?: boolean
 }
 

@@ -22,7 +22,7 @@ interface ServerRow {
   readonly quarantine: readonly QuarantinedTool[]
 }
 
-/** What a trusted server says that its tool does, or why it does not run. */
+/** The effect that a trusted server declares for its tool, or the reason why it does not run. */
 type ToolState = 'reads' | 'writes' | 'destructive' | 'unverified' | 'quarantined' | 'unavailable'
 
 export const servers: Run<ServersFlags> = async (cli, _, flags): Promise<ExitCode> => {

@@ -15,7 +15,7 @@ export interface TextFile {
   readonly mode: number
 }
 
-/** What a person must change before Pawl can go on. Nothing was written. */
+/** A person must change something before Pawl can continue. Nothing was written. */
 export class HostFileError extends Error {
   override readonly name = 'HostFileError'
 }

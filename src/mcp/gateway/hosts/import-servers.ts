@@ -21,7 +21,7 @@ import { type ImportRecord, readRecord, recordFiles, writeRecord } from './impor
 /** The name of the gateway among the servers of a host. */
 export const gatewayName = 'pawl'
 
-/** What an import would do. */
+/** The plan of an import. */
 export interface ImportPlan {
   readonly file: string
   readonly serversFile: string

@@ -1,0 +1,86 @@
+// The buttons and keys with which an item is decided. The list and the decision page share them.
+
+import { type ReactNode, useState } from 'react'
+import { useMay } from '../../shell/me.tsx'
+import { useKeys } from '../../ui/keys.ts'
+import { DecisionDialog, type DecisionVerb } from './decision-dialogs.tsx'
+import type { Item } from './item-words.ts'
+
+interface Verb {
+  readonly verb: DecisionVerb
+  readonly label: string
+  readonly key?: string
+  readonly style: string
+}
+
+/** Most likely first. */
+export function verbsOf(item: Item): readonly Verb[] {
+  const has = (verb: DecisionVerb): boolean => item.verbs.includes(verb)
+  const go = 'button-go'
+  const plain = ''
+  const all: readonly (Verb | false)[] =
+    item.kind === 'finding'
+      ? [
+          has('answer') && { verb: 'answer', label: 'It happened', key: 'e', style: plain },
+          has('approve') && { verb: 'approve', label: 'It did not: run again', key: 'a', style: plain },
+          has('deny') && { verb: 'deny', label: 'Leave it unknown', key: 'd', style: plain },
+        ]
+      : item.kind === 'question'
+        ? [
+            has('answer') && { verb: 'answer', label: 'Answer', key: 'a', style: go },
+            has('deny') && { verb: 'deny', label: 'Decline', key: 'd', style: plain },
+          ]
+        : [
+            has('approve') && {
+              verb: 'approve',
+              label: item.kind === 'connection' ? 'Connect' : 'Approve',
+              key: 'a',
+              style: go,
+            },
+            has('edit') && { verb: 'edit', label: 'Edit', key: 'e', style: plain },
+            has('deny') && { verb: 'deny', label: 'Deny', key: 'd', style: plain },
+            has('answer') && { verb: 'answer', label: 'Answer instead', style: plain },
+          ]
+  return all.filter((each) => each !== false)
+}
+
+interface ActionsProps {
+  readonly item: Item
+  readonly onDecided?: () => void
+}
+
+/** All buttons of an item, with its keys. */
+export function Actions({ item, onDecided }: ActionsProps): ReactNode {
+  const [verb, setVerb] = useState<DecisionVerb | null>(null)
+  const mayDecide = useMay('decide')
+  const verbs = mayDecide ? verbsOf(item) : []
+  useKeys(Object.fromEntries(verbs.flatMap(({ key, verb }) => (key === undefined ? [] : [[key, () => setVerb(verb)]]))))
+  if (!mayDecide) return <p className="text-soft">Your login may look, but not decide. It needs the role approver.</p>
+  return (
+    <div className="flex flex-wrap gap-2">
+      {verbs.map(({ verb, label, key, style }) => (
+        <button
+          key={verb}
+          type="button"
+          className={`button ${style}`}
+          aria-keyshortcuts={key}
+          onClick={() => setVerb(verb)}
+        >
+          {label}
+          {key !== undefined && <kbd className="text-xs opacity-80 max-md:hidden">{key}</kbd>}
+        </button>
+      ))}
+      {verb !== null && (
+        <DecisionDialog
+          item={item}
+          verb={verb}
+          onClose={() => setVerb(null)}
+          onDecided={() => {
+            setVerb(null)
+            onDecided?.()
+          }}
+        />
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,82 @@
+// The answer to a question (a text, a secret, one or several choices), or a result in place of the tool's.
+
+import { type FormEvent, type ReactNode, useState } from 'react'
+import { JsonField } from '../../forms/schema-form.tsx'
+import { shown } from '../../ui/shown.ts'
+import { jsonText } from '../../ui/values.tsx'
+import type { Item } from './item-words.ts'
+
+interface AnswerFormProps {
+  readonly item: Item
+  readonly onAnswer: (answer: unknown) => void
+  /** The problem and the buttons. */
+  readonly children: ReactNode
+}
+
+export function AnswerForm({ item, onAnswer, children }: AnswerFormProps): ReactNode {
+  const [result, setResult] = useState<unknown>({})
+  const [isUnreadable, setUnreadable] = useState(false)
+  const { question } = item
+  function submit(event: FormEvent<HTMLFormElement>): void {
+    event.preventDefault()
+    const data = new FormData(event.currentTarget)
+    if (!question) {
+      if (!isUnreadable) onAnswer(result)
+    } else if (question.kind === 'choice' && question.several) onAnswer(data.getAll('answer'))
+    else onAnswer(data.get('answer'))
+  }
+  return (
+    <form onSubmit={submit}>
+      {question ? (
+        <Question question={question} />
+      ) : (
+        <div className="mb-3">
+          <p className="mb-1 font-medium">Result as JSON</p>
+          <JsonField
+            label="Result as JSON"
+            value={result}
+            isRequired
+            onChange={setResult}
+            onUnreadable={setUnreadable}
+          />
+        </div>
+      )}
+      {children}
+    </form>
+  )
+}
+
+function Question({ question }: { readonly question: NonNullable<Item['question']> }): ReactNode {
+  const preset = question.default === undefined ? '' : jsonText(question.default)
+  if (question.kind === 'choice')
+    return (
+      <fieldset className="mb-3">
+        <legend className="sr-only">{question.text}</legend>
+        {question.choices.map((choice, index) => (
+          <label key={choice} className="flex items-center gap-2 py-1">
+            <input
+              type={question.several ? 'checkbox' : 'radio'}
+              name="answer"
+              value={choice}
+              required={!question.several}
+              defaultChecked={choice === preset}
+              data-autofocus={index === 0 || undefined}
+            />
+            <span className="any">{shown(choice)}</span>
+          </label>
+        ))}
+      </fieldset>
+    )
+  return (
+    <label className="mb-3 block">
+      <span className="mb-1 block font-medium">
+        {question.kind === 'secret' ? 'Only the tool gets it; the model does not' : 'Your answer'}
+      </span>
+      {question.kind === 'secret' ? (
+        <input name="answer" type="password" autoComplete="off" required className="field" data-autofocus />
+      ) : (
+        <textarea name="answer" rows={3} required defaultValue={preset} className="field" data-autofocus />
+      )}
+    </label>
+  )
+}

@@ -1,0 +1,198 @@
+// The first screen: what waits for a person, the earliest deadline first.
+
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { Link, useLocation } from 'wouter'
+import { onDecision } from '../../api/live.ts'
+import { inboxQuery } from '../../shell/frame.tsx'
+import { useMay } from '../../shell/me.tsx'
+import { useKeys } from '../../ui/keys.ts'
+import { notify } from '../../ui/notices.tsx'
+import { Badge, Empty, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { shown } from '../../ui/shown.ts'
+import { Ago, Left } from '../../ui/time.tsx'
+import { callCommand, useExampleCall } from '../tools/example-call.ts'
+import { verbsOf } from './actions.tsx'
+import { Bulk } from './bulk.tsx'
+import { ownDecisions } from './decide.ts'
+import { DecisionDialog, type DecisionVerb } from './decision-dialogs.tsx'
+import { JustDecided } from './just-decided.tsx'
+import { decidedWords, expiryText, type Item, kindWords } from './item-words.ts'
+
+const byDeadline = (a: Item, b: Item): number => a.expiresAt - b.expiresAt || a.askedAt - b.askedAt
+
+/** Says who decided an item that disappears from the list. */
+function useDecidedByOthers(items: readonly Item[]): void {
+  const shown = useRef(items)
+  shown.current = items
+  useEffect(
+    () =>
+      onDecision((id, { by, decision }) => {
+        const item = shown.current.find((each) => each.id === id)
+        if (item && !ownDecisions.has(id))
+          notify(`${by} ${decidedWords[decision] ?? 'decided'}: ${item.preview.summary}`)
+      }),
+    [],
+  )
+}
+
+export function InboxScreen(): ReactNode {
+  const query = useQuery(inboxQuery)
+  const items = (query.data ?? []).toSorted(byDeadline)
+  usePageTitle(items.length === 0 ? 'Inbox' : `(${items.length}) Inbox`)
+  useDecidedByOthers(items)
+  if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
+  if (!query.data) return <Loading />
+  return (
+    <>
+      <ScreenTitle>Inbox</ScreenTitle>
+      {items.length === 0 ? <NothingWaits /> : <List items={items} />}
+      <JustDecided />
+    </>
+  )
+}
+
+/** A destructive tool asks without any rule. */
+function NothingWaits(): ReactNode {
+  const example = useExampleCall(({ hints }) => hints?.destructive === true)
+  return (
+    <Empty title="Nothing waits for you" command={callCommand(example)}>
+      A request appears here when a tool needs an approval, asks a question, or stops in the middle of an effect.
+    </Empty>
+  )
+}
+
+function List({ items }: { readonly items: readonly Item[] }): ReactNode {
+  const [, navigate] = useLocation()
+  const mayDecide = useMay('decide')
+  const [currentId, setCurrentId] = useState<string | null>(null)
+  const [open, setOpen] = useState<{ readonly item: Item; readonly verb: DecisionVerb } | null>(null)
+  const rows = useRef(new Map<string, HTMLElement>())
+  const [selectedIds, select] = useState<ReadonlySet<string>>(new Set())
+  const selected = items.filter(({ id }) => selectedIds.has(id))
+  const maySelect = (item: Item): boolean =>
+    mayDecide && item.kind === 'approval' && (selected.length === 0 || selected[0]?.tool === item.tool)
+  const toggle = (item: Item): void => {
+    const next = new Set(selected.map(({ id }) => id))
+    if (!next.delete(item.id) && maySelect(item)) next.add(item.id)
+    select(next)
+  }
+  const index = Math.max(
+    0,
+    items.findIndex(({ id }) => id === currentId),
+  )
+  const current = items[index] as Item
+  const moveTo = (next: number): void => {
+    const item = items[Math.min(Math.max(next, 0), items.length - 1)]
+    if (!item) return
+    setCurrentId(item.id)
+    rows.current.get(item.id)?.focus()
+  }
+  const verbs = mayDecide ? verbsOf(current) : []
+  useKeys({
+    j: () => moveTo(currentId === null ? 0 : index + 1),
+    k: () => moveTo(index - 1),
+    x: () => toggle(current),
+    ...Object.fromEntries(
+      verbs.flatMap(({ key, verb }) => (key === undefined ? [] : [[key, () => setOpen({ item: current, verb })]])),
+    ),
+    Enter: document.activeElement?.closest('a, button') ? undefined : () => navigate(`/inbox/${current.id}`),
+  })
+  return (
+    <>
+      <ol className="flex flex-col gap-2">
+        {items.map((item) => (
+          <Row
+            key={item.id}
+            item={item}
+            isCurrent={item === current}
+            isSelected={selectedIds.has(item.id)}
+            onSelect={maySelect(item) ? () => toggle(item) : null}
+            onFocus={() => setCurrentId(item.id)}
+            onVerb={(verb) => setOpen({ item, verb })}
+            register={(element) => {
+              if (element) rows.current.set(item.id, element)
+              else rows.current.delete(item.id)
+            }}
+          />
+        ))}
+      </ol>
+      <Bulk items={selected} onDone={() => select(new Set())} />
+      {open && (
+        <DecisionDialog
+          item={open.item}
+          verb={open.verb}
+          onClose={() => setOpen(null)}
+          onDecided={() => setOpen(null)}
+        />
+      )}
+    </>
+  )
+}
+
+interface RowProps {
+  readonly item: Item
+  readonly isCurrent: boolean
+  readonly isSelected: boolean
+  /** Null: it cannot be decided together with the selected ones. */
+  readonly onSelect: (() => void) | null
+  readonly onFocus: () => void
+  readonly onVerb: (verb: DecisionVerb) => void
+  readonly register: (element: HTMLElement | null) => void
+}
+
+function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register }: RowProps): ReactNode {
+  const { label, tone } = kindWords[item.kind]
+  const mayDecide = useMay('decide')
+  return (
+    <li
+      className={`panel grid gap-x-4 gap-y-2 p-3 md:grid-cols-[1fr_auto] ${isCurrent ? 'border-l-4 border-l-accent' : ''}`}
+      onFocus={onFocus}
+    >
+      <div className="min-w-0">
+        <p className="mb-1 flex flex-wrap items-center gap-x-2">
+          {onSelect && (
+            <input
+              type="checkbox"
+              className="size-4"
+              checked={isSelected}
+              onChange={onSelect}
+              aria-label={`Select: ${item.preview.summary}`}
+            />
+          )}
+          <Badge tone={tone}>{label}</Badge>
+          <span className="any text-sm text-soft">
+            <code>{shown(item.tool)}</code> in {shown(item.session)}
+            {item.principal !== null && <> for {shown(item.principal)}</>}
+          </span>
+        </p>
+        <Link ref={register} href={`/inbox/${item.id}`} className="any font-medium underline-offset-2 hover:underline">
+          {item.preview.summary}
+        </Link>
+        {item.reason !== item.preview.summary && <p className="any text-sm text-soft">{item.reason}</p>}
+        <p className="text-sm text-soft">
+          Asked <Ago at={item.askedAt} />, <Left until={item.expiresAt} />; then {expiryText(item)}.
+          {item.quorum > 1 && ` ${item.approvals.length} of ${item.quorum} approvals.`}
+        </p>
+      </div>
+      {mayDecide && (
+        <div className="flex flex-wrap items-center gap-2">
+          {verbsOf(item)
+            .slice(0, 3)
+            .map(({ verb, label, style, key }) => (
+              <button
+                key={verb}
+                type="button"
+                className={`button ${style}`}
+                onClick={() => onVerb(verb)}
+                aria-label={`${label}: ${item.preview.summary}`}
+                aria-keyshortcuts={isCurrent ? key : undefined}
+              >
+                {label}
+              </button>
+            ))}
+        </div>
+      )}
+    </li>
+  )
+}

@@ -1,0 +1,65 @@
+// The words for an inbox item: what is asked, and what happens without an answer.
+
+import type { client } from '../../api/client.ts'
+import { shown } from '../../ui/shown.ts'
+import { jsonText } from '../../ui/values.tsx'
+import type { Tone } from '../../ui/parts.tsx'
+
+export type Item = Awaited<ReturnType<typeof client.inbox.list>>[number]
+type Kind = Item['kind']
+
+/** The item with its texts as people read them. Ids, arguments and choices stay as the server knows them. */
+export const shownItem = (item: Item): Item => ({
+  ...item,
+  preview: { ...item.preview, summary: shown(item.preview.summary) },
+  title: shown(item.title),
+  reason: shown(item.reason),
+  effect: shown(item.effect),
+  ...(item.question ? { question: { ...item.question, text: shown(item.question.text) } } : {}),
+})
+
+export const kindWords: Readonly<Record<Kind, { readonly label: string; readonly tone: Tone; readonly asks: string }>> =
+  {
+    approval: { label: 'Approve', tone: 'wait', asks: 'A call waits for approval' },
+    question: { label: 'Answer', tone: 'accent', asks: 'A tool asks a question' },
+    finding: { label: 'Resolve', tone: 'stop', asks: 'A worker stopped in the middle of a call' },
+    connection: { label: 'Connect', tone: 'accent', asks: 'A call needs an account' },
+  }
+
+/** The end of a request without a decision. */
+export function expiryText({ kind, question }: Item): string {
+  if (kind === 'approval') return 'the call is denied'
+  if (kind === 'finding') return 'the outcome stays unknown'
+  if (kind === 'question' && question?.default !== undefined)
+    return `the answer is ${jsonText(question.default).slice(0, 100)}`
+  return 'the call fails'
+}
+
+/** The consequence of each decision, shown before it is made. */
+export const consequence = {
+  approve: ({ kind, quorum, approvals }: Item): string => {
+    if (kind === 'finding') return 'The tool runs again. If the first attempt took effect, the effect happens twice.'
+    const missing = quorum - approvals.length
+    return missing > 1
+      ? `Your approval is one of ${quorum}; the call runs when ${missing - 1} more have approved.`
+      : 'The call runs now, with exactly the arguments shown.'
+  },
+  deny: ({ kind }: Item): string =>
+    kind === 'finding'
+      ? 'The call ends with an unknown outcome. The model reads your reason.'
+      : 'The call does not run. The model reads your reason.',
+  edit: 'The call runs now with your arguments. The model reads that a person changed them.',
+  answer: ({ kind }: Item): string =>
+    kind === 'approval'
+      ? 'The tool does not run. The model gets your result instead, and reads that a person gave it.'
+      : kind === 'finding'
+        ? 'The call ends as a success with this result. The tool does not run again.'
+        : 'The call continues with your answer.',
+} as const
+
+export const decidedWords: Readonly<Record<string, string>> = {
+  approve: 'approved',
+  deny: 'denied',
+  edit: 'edited and approved',
+  answer: 'answered',
+}

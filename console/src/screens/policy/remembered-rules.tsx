@@ -1,0 +1,94 @@
+// The rules that people added with "From now on", each with a button that revokes it.
+
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useState } from 'react'
+import { client, messageOf, queryClient } from '../../api/client.ts'
+import { useMay } from '../../shell/me.tsx'
+import { notify } from '../../ui/notices.tsx'
+import { Dialog, Failed, Section } from '../../ui/parts.tsx'
+import { deepShown, shown } from '../../ui/shown.ts'
+import { clockTime, Time } from '../../ui/time.tsx'
+
+type Rule = Awaited<ReturnType<typeof client.rules.list>>[number]
+
+export const rulesQuery = { queryKey: ['rules'], queryFn: () => client.rules.list() } as const
+
+export function RememberedRules(): ReactNode {
+  const mayDecide = useMay('decide')
+  const [revoked, setRevoked] = useState<Rule | null>(null)
+  const query = useQuery(rulesQuery)
+  const { data: rules } = query
+  if (query.error && !rules) return <Failed error={query.error} />
+  return (
+    <Section title="Rules that people added">
+      {rules?.length === 0 && (
+        <p className="text-soft">None. A rule is added with “From now on” when a person approves a call.</p>
+      )}
+      <ul className="divide-y divide-line">
+        {rules?.map((rule) => (
+          <li key={rule.id} className="flex flex-wrap items-center gap-x-4 gap-y-1 py-2">
+            <span className="any flex-1">
+              <RuleText rule={rule} />
+              <span className="block text-sm text-soft">
+                by {rule.votes.map(({ by }) => shown(by)).join(', ')}, until{' '}
+                <Time at={rule.until}>{clockTime(rule.until)}</Time>
+              </span>
+            </span>
+            {mayDecide && (
+              <button type="button" className="button button-small" onClick={() => setRevoked(rule)}>
+                Revoke
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {revoked && <Revoke rule={revoked} onClose={() => setRevoked(null)} />}
+    </Section>
+  )
+}
+
+export function RuleText({ rule }: { readonly rule: Rule }): ReactNode {
+  const { tool, then, session, principal } = deepShown(rule)
+  const { when } = rule as { readonly when?: unknown }
+  const scope = session !== null ? `in session ${session}` : principal !== null ? `of ${principal}` : 'of everyone'
+  return (
+    <>
+      {then === 'approve' ? 'Approve' : 'Deny'} <code>{tool}</code> {scope}
+      {when !== undefined && when !== null && (
+        <>
+          {' if '}
+          <code className="text-sm">{shown(JSON.stringify(when))}</code>
+        </>
+      )}
+    </>
+  )
+}
+
+function Revoke({ rule, onClose }: { readonly rule: Rule; readonly onClose: () => void }): ReactNode {
+  const revoke = async (): Promise<void> => {
+    try {
+      await client.rules.revoke({ rule: rule.id })
+      notify('The rule is revoked.')
+      void queryClient.invalidateQueries({ queryKey: ['rules'] })
+    } catch (error) {
+      notify(messageOf(error))
+    }
+    onClose()
+  }
+  return (
+    <Dialog title="Revoke the rule" onClose={onClose}>
+      <p className="any mb-3">
+        <RuleText rule={rule} />
+      </p>
+      <p className="mb-4 text-soft">From now on such calls ask again. Calls that have run stay as they are.</p>
+      <div className="flex gap-2">
+        <button type="button" className="button button-stop" data-autofocus onClick={() => void revoke()}>
+          Revoke
+        </button>
+        <button type="button" className="button" onClick={onClose}>
+          Close
+        </button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,53 @@
+// The answer of a model while it is written. It disappears when the recorded message takes its place.
+
+import type { StreamEvent } from 'pawl/client'
+import { type ReactNode, useEffect, useState } from 'react'
+import { useLiveSession } from '../../api/use-live-session.ts'
+import { shown } from '../../ui/shown.ts'
+
+interface Answer {
+  /** The turn, and the number of its request. */
+  readonly of: string
+  /** Pieces by their place: a reader that joins again gets some of them twice. */
+  readonly pieces: ReadonlyMap<number, string>
+}
+
+/** The end of a long answer is shown. */
+const maxShown = 20_000
+const maxPieces = 50_000
+
+type Delta = Extract<StreamEvent, { readonly type: 'turn.delta' }>['body']
+
+function withPiece(answer: Answer | null, { turn, step, offset, ...delta }: Delta): Answer | null {
+  if (delta.type !== 'text') return answer
+  const of = `${turn} ${step}`
+  const pieces = answer?.of === of ? answer.pieces : new Map<number, string>()
+  if (pieces.size >= maxPieces) return answer
+  return { of, pieces: new Map([...pieces, [offset, delta.delta]]) }
+}
+
+const textOf = ({ pieces }: Answer): string =>
+  [...pieces]
+    .toSorted(([a], [b]) => a - b)
+    .map(([, text]) => text)
+    .join('')
+    .slice(-maxShown)
+
+/** `recorded`: changes when the messages of the session do. */
+export function Streaming({ session, isOpen, recorded }: { session: string; isOpen: boolean; recorded: unknown }) {
+  const [answer, setAnswer] = useState<Answer | null>(null)
+  useLiveSession(session, isOpen, (event) => {
+    if (event.type === 'turn.delta') setAnswer((last) => withPiece(last, event.body))
+    if (event.type === 'turn.retracted') setAnswer(null)
+  })
+  useEffect(() => setAnswer(null), [recorded, isOpen])
+  if (answer === null || answer.pieces.size === 0) return null
+  return <Text text={textOf(answer)} />
+}
+
+const Text = ({ text }: { readonly text: string }): ReactNode => (
+  <section className="mb-3 rounded-lg border border-line p-3" aria-label="The model writes" aria-busy="true">
+    <p className="mb-1 text-sm text-soft">The model writes</p>
+    <p className="wrap">{shown(text)}</p>
+  </section>
+)

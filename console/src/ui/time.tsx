@@ -1,0 +1,56 @@
+// Times and durations for people: relative on the page, exact on hover.
+
+import { type ReactNode, useEffect, useState } from 'react'
+
+export { durationText } from '../../../src/server/export/escape-html.ts'
+
+/** The time, renewed every `ms`. */
+export function useNow(ms = 1_000): number {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), ms)
+    return () => clearInterval(timer)
+  }, [ms])
+  return now
+}
+
+const units: readonly (readonly [number, string])[] = [
+  [86_400_000, 'd'],
+  [3_600_000, 'h'],
+  [60_000, 'min'],
+  [1_000, 's'],
+]
+
+/** The largest unit alone. */
+const roughText = (ms: number): string => {
+  const [size, name] = units.find(([unit]) => ms >= unit) ?? [1_000, 's']
+  return `${Math.floor(Math.max(0, ms) / size)} ${name}`
+}
+
+export const exactTime = (at: number): string =>
+  new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+/** Such as 16:20, or with the date if it is another day. */
+export function clockTime(at: number): string {
+  const date = new Date(at)
+  const isToday = date.toDateString() === new Date().toDateString()
+  return date.toLocaleString(undefined, isToday ? { timeStyle: 'short' } : { dateStyle: 'medium', timeStyle: 'short' })
+}
+
+export const Time = ({ at, children }: { readonly at: number; readonly children: ReactNode }): ReactNode => (
+  <time dateTime={new Date(at).toISOString()} title={exactTime(at)}>
+    {children}
+  </time>
+)
+
+/** `3 min ago`. */
+export function Ago({ at }: { readonly at: number }): ReactNode {
+  const now = useNow(5_000)
+  return <Time at={at}>{now - at < 5_000 ? 'just now' : `${roughText(now - at)} ago`}</Time>
+}
+
+/** `12 min left`. */
+export function Left({ until }: { readonly until: number }): ReactNode {
+  const now = useNow(1_000)
+  return <Time at={until}>{until <= now ? 'expired' : `${roughText(until - now)} left`}</Time>
+}
