@@ -93,7 +93,7 @@ async function everyPath(): Promise<string[]> {
   const session = app.runtime.session(sessionId)
   const [tasks, schedules] = await Promise.all([session.tasks.list(), session.schedules.list()])
   const of = encodeURIComponent(sessionId)
-  const lists = ['', 'calls', 'sessions', 'tasks', 'schedules', 'policy', 'mcp', 'tools', 'system']
+  const lists = ['', 'calls', 'sessions', 'tasks', 'schedules', 'policy', 'mcp-servers', 'tools', 'system']
   return [
     ...lists.map((name) => `/${name}`),
     `/sessions/${of}`,

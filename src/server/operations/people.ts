@@ -3,7 +3,6 @@
 import { PawlError } from '../../core/errors.ts'
 import type { Answer, InboxDecision } from '../../index.ts'
 import { found, type Operation, type OperationContext, without } from './context.ts'
-import { inboxContext } from './inbox-context.ts'
 
 const list: Operation<'inbox.list'> = ({ runtime, caller }, input) => runtime.inbox({ tenant: caller.tenant, ...input })
 
@@ -58,10 +57,16 @@ const removeConnection: Operation<'connections.remove'> = async (context, { prov
 const resolve: Operation<'waits.resolve'> = ({ runtime }, input) =>
   runtime.resolve(input.key, without(input, 'key') as Answer)
 
+/** Loaded when it is asked for: a list on a local store starts without it. */
+const context: Operation<'inbox.context'> = async (operation, input) => {
+  const { inboxContext } = await import('./inbox-context.ts')
+  return inboxContext(operation, input)
+}
+
 export const people = {
   'inbox.list': list,
   'inbox.get': get,
-  'inbox.context': inboxContext,
+  'inbox.context': context,
   'inbox.decide': decide,
   'rules.list': listRules,
   'rules.revoke': revokeRule,
