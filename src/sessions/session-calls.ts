@@ -85,7 +85,7 @@ export interface CallDetails extends CallSummary {
     readonly deadline: number
     /** 'open', or the kind of its resolution. */
     readonly state: 'open' | ResolutionKind
-    /** What people decided, if a person answered it: 'edit' approves with other arguments. */
+    /** The decision, if a person answered it: 'edit' approves with other arguments. */
     readonly decision?: {
       readonly verb: 'approve' | 'deny' | 'edit' | 'answer'
       readonly votes: readonly Vote[]

@@ -1,5 +1,5 @@
-// What led to a request, why it asks, and the earlier decisions about its tool. The page decides without it, so a
-// failure to read it is shown below the decision.
+// The history of a request: the calls before it, why it asks, and earlier decisions about its tool. The page decides
+// without it, so a failure to read it is shown below the decision.
 
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'

@@ -1,4 +1,4 @@
-// What became of the last calls of a tool. Pure, so that it is tested without a browser.
+// Statistics of the last calls of a tool. Pure, so that it is tested without a browser.
 
 import { percentile } from '../calls/buckets.ts'
 import type { CallRow } from '../calls/call-words.ts'
