@@ -17,11 +17,18 @@ export type {
 export type { RuntimeSessions, SessionsQuery, SessionSummary } from './sessions/list-sessions.ts'
 export type { PolicyRule, PolicyRulesQuery } from './policy/list-rules.ts'
 export type { ProviderState } from './tools/tool-provider-connection.ts'
-export type { RuntimeSchedules, UpcomingPage, UpcomingQuery, UpcomingSchedule } from './schedules/upcoming-schedules.ts'
+export type {
+  ListedSchedule,
+  RuntimeSchedules,
+  SchedulePage,
+  SchedulesQuery,
+  StoppedSchedules,
+} from './schedules/schedules-of-all-sessions.ts'
 export type { RecentCall, RecentCallPage, RecentCallsOptions } from './sessions/recent-calls.ts'
 export type { RuntimeCall, RuntimeCallOptions, RuntimeCalls } from './sessions/runtime-calls.ts'
 export type { EventRecord, EventType } from './store/records/event.ts'
-export type { FeedEvent } from './feed/event-feed.ts'
+export type { FeedEvent, RecentEventPage } from './feed/event-feed.ts'
+export type { RecentEventsQuery } from './feed/read-options.ts'
 export type { LiveEvent } from './feed/live-events.ts'
 export type { ExplainCall, Explained } from './calls/authorization/explain-decision.ts'
 export type { AppFactory } from './calls/context/app-context.ts'
@@ -147,7 +154,7 @@ export {
   narrate,
   type Narration,
 } from './tools/narration/narration-templates.ts'
-export type { Manifest, Provider } from './tools/tool-provider.ts'
+export type { Manifest, Provider, ProviderDetails } from './tools/tool-provider.ts'
 export type { RuntimeTools, ToolListing } from './tools/registry.ts'
 export type { ApprovalFacts, ReconcileResult, Prepared, PreviewGiven, Tool, ToolDefinition } from './tools/tool.ts'
 export type { Timeouts, Rate, Retry, ToolLimits } from './tools/tool-options.ts'

@@ -16,9 +16,9 @@ import type { ResolveAnswer } from './engine/engine.ts'
 import type { EmittedEvent } from './schedules/emit-event.ts'
 import { type ScheduleLimits, scheduleLimitsOption } from './schedules/schedule-limits.ts'
 import type { Emit } from './schedules/triggers.ts'
-import type { RuntimeSchedules } from './schedules/upcoming-schedules.ts'
-import type { ReadFeed } from './feed/event-feed.ts'
-import type { RuntimeReadOptions } from './feed/read-options.ts'
+import type { RuntimeSchedules } from './schedules/schedules-of-all-sessions.ts'
+import type { ReadFeed, RecentEventPage } from './feed/event-feed.ts'
+import type { RecentEventsQuery, RuntimeReadOptions } from './feed/read-options.ts'
 import type { HealthReport } from './maintenance/health.ts'
 import type { Erased, EraseResult, EraseOptions, PruneOptions } from './maintenance/retention.ts'
 import type { Duration } from './core/duration.ts'
@@ -226,6 +226,14 @@ export interface Runtime {
   diagnostics(call: string | DiagnosedCall): Promise<Diagnostics | undefined>
   /** The events of all sessions, or of one tenant's with `{ tenant }`. */
   readonly events: ReadFeed<RuntimeReadOptions>
+  /**
+   * The newest events of some types, newest first, as they are recorded (`internal`). A page reads 20,000 events at
+   * most, so it may have fewer than `limit`, or none, although `next` is set.
+   *
+   * @example
+   * const { events } = await runtime.recentEvents({ types: ['decision.made'], limit: 20 })
+   */
+  recentEvents(query: RecentEventsQuery): Promise<RecentEventPage>
   /** The cursor of the newest event of the store: `events({ after: cursor })` reads what is recorded from now on. */
   cursor(): Promise<string>
   /** Deletes calls that settled long ago, with all their data. Sessions with open calls are skipped. */

@@ -10,9 +10,17 @@ import type { Foundation } from '../engine/foundation.ts'
 import { decode, fromRow, type Json, defined } from '../core/tool-value.ts'
 import type { EventRecord } from '../store/records/event.ts'
 import type { AnswerOf, LiveBodies, LiveEvent } from './live-events.ts'
+import { type Cursor, formatCursor, parseCursor } from './cursor.ts'
 import { type AnswerStream, LiveHub } from './live-hub.ts'
 import { endsLiveEvents, LiveQueue } from './live-queue.ts'
-import { feedOptions, type ReadOptions, runtimeFeedOptions, type RuntimeReadOptions } from './read-options.ts'
+import {
+  feedOptions,
+  type ReadOptions,
+  type RecentEventsQuery,
+  runtimeFeedOptions,
+  type RuntimeReadOptions,
+} from './read-options.ts'
+import { recentEvents } from './recent-events.ts'
 import { noEvents, pageSize, SharedReads } from './shared-reads.ts'
 import { isUnreadable } from '../security/seal.ts'
 import type { EventQuery } from '../store/store.ts'
@@ -58,6 +66,14 @@ export type FeedEvent = (EventRecord | TurnEvent) & {
   readonly live?: undefined
 } & EventNarration
 
+/** A page of recent events. */
+export interface RecentEventPage {
+  /** Newest first, as they are recorded. */
+  readonly events: readonly FeedEvent[]
+  /** Pass it as `before` for the next page, which has older events; null at the end. */
+  readonly next: string | null
+}
+
 interface FeedQuery {
   readonly of?: NonNullable<EventQuery['of']>
   readonly tenant?: string
@@ -70,14 +86,6 @@ interface FeedQuery {
   /** Language of the texts. */
   readonly narrate?: string
   readonly internal?: boolean
-}
-
-/**
- * A position in the feed, and the erasure count when its reader started: a reader may have missed events erased since.
- */
-interface Cursor {
-  readonly position: number
-  readonly erasures: number
 }
 
 /** Reads the events after the cursor, then new ones; with `live`, progress and output as well. */
@@ -143,6 +151,10 @@ export class Feed {
     return read as ReadFeed<RuntimeReadOptions>
   }
 
+  recent(query: RecentEventsQuery): Promise<RecentEventPage> {
+    return recentEvents(this.#host.store, query, (event) => this.#show(event, formatCursor(event.position, 0), true))
+  }
+
   #iterable(
     scope: Pick<FeedQuery, 'of' | 'tenant'>,
     { after, until, signal, live = false, narrate, internal = false }: ReadOptions & { live?: boolean },
@@ -153,7 +165,7 @@ export class Feed {
         "`until: 'now'` and `live` are both set: live events have no end. Pass one.",
       )
     const narration = narrate === undefined ? {} : { narrate }
-    const start = after === 'now' ? this.#now() : parseCursor(after)
+    const start = after === 'now' ? this.#now() : after === undefined ? undefined : parseCursor(after)
     const query = { ...scope, after: start, untilNow: until === 'now', live, internal, ...narration }
     return { [Symbol.asyncIterator]: () => this.#iterator(query, signal) }
   }
@@ -358,18 +370,4 @@ export class Feed {
       chain(store.erased(), ({ count }) => ({ position, erasures: count })),
     )
   }
-}
-
-const formatCursor = (position: number, erasures: number): string =>
-  erasures === 0 ? `p${position}` : `p${position}e${erasures}`
-
-function parseCursor(cursor: string | undefined): Cursor | undefined {
-  if (cursor === undefined) return undefined
-  const match = /^p(\d{1,15})(?:e(\d{1,15}))?$/.exec(cursor)
-  if (!match)
-    throw new PawlError(
-      'cursor_invalid',
-      `The cursor ${JSON.stringify(cursor)} was not issued by this feed. ${errorTable.cursor_invalid.next}`,
-    )
-  return { position: Number(match[1]), erasures: Number(match[2] ?? 0) }
 }

@@ -1,6 +1,7 @@
 // The options of events() of a session and of the runtime. Used by the feed and by call handles.
 
 import { option, type OptionTable } from '../core/check-options.ts'
+import type { EventType } from '../store/records/event.ts'
 
 /** Options of `events()`. */
 export interface ReadOptions {
@@ -41,3 +42,22 @@ export const runtimeFeedOptions = {
   ...feedOptions,
   tenant: option.string,
 } satisfies OptionTable<RuntimeReadOptions & { live?: boolean }>
+
+/** Which events runtime.recentEvents() returns. */
+export interface RecentEventsQuery {
+  /** Only events of these types. */
+  readonly types: readonly EventType[]
+  /** Only events of these tenants; `''` selects those of the store itself. Default: all tenants. */
+  readonly tenants?: readonly string[]
+  /** The page ends before this cursor; pass `next` of the previous page. Default: at the newest event. */
+  readonly before?: string
+  /** Maximum number of events; default 100, at most 1,000. */
+  readonly limit?: number
+}
+
+export const recentEventsOptions = {
+  types: option.required(option.listOf(option.string)),
+  tenants: option.listOf(option.string),
+  before: option.string,
+  limit: option.wholeNumber(1, 1_000),
+} satisfies OptionTable<RecentEventsQuery>

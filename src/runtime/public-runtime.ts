@@ -16,7 +16,7 @@ import { listPolicyRules } from '../policy/list-rules.ts'
 import type { Policy } from '../policy/rules.ts'
 import type { Runtime } from '../runtime-options.ts'
 import { emit, runtimeEmitOptions } from '../schedules/emit-event.ts'
-import { upcomingSchedules } from '../schedules/upcoming-schedules.ts'
+import { schedulesOfAllSessions } from '../schedules/schedules-of-all-sessions.ts'
 import { openSession, type SessionHost } from '../sessions/session.ts'
 import { parseAnswer } from '../store/records/wait-resolution.ts'
 
@@ -43,6 +43,7 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
       provide: (provider) => registry.provide(provider),
       withdraw: (provider) => registry.withdraw(provider),
       providers: () => parts.redact.deep(registry.providers()),
+      reconnect: (provider) => registry.reconnect(provider),
       onChange: (listener) => registry.onChange(listener),
     },
     quarantine: { list: () => pins.list(), accept: (change) => pins.accept(change) },
@@ -62,13 +63,14 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     links: openDecisionLinks(parts),
     explain: (call) => explainCall(parts, call),
     policyRules: (query) => listPolicyRules(parts.policies, query),
-    schedules: { upcoming: (query) => upcomingSchedules(parts, query) },
+    schedules: schedulesOfAllSessions(parts),
     async diagnostics(call) {
       if (typeof call !== 'string') checkRequiredOptions(call, diagnosedCallOptions, 'diagnostics()', 'call_invalid')
       const { trouble = null } = (await (typeof call === 'string' ? store.call(call) : callAt(call))) ?? {}
       return trouble === null ? undefined : parseDiagnostics(trouble)
     },
     events: parts.feed.readAll(),
+    recentEvents: (query) => parts.feed.recent(query),
     cursor: () => parts.feed.cursor(),
     prune: (query) => prune(parts, query),
     erase: (query) => erase(parts, query),

@@ -6,6 +6,7 @@ export const endpoints = {
   'tools.list': 'GET /v1/tools',
   'tools.get': 'GET /v1/tools/:tool',
   'providers.list': 'GET /v1/providers',
+  'providers.reconnect': 'POST /v1/providers/:provider/reconnect',
   'quarantine.list': 'GET /v1/quarantine',
   'quarantine.accept': 'POST /v1/quarantine/accept',
 
@@ -72,6 +73,7 @@ export const endpoints = {
   'tasks.messages': 'GET /v1/sessions/:session/tasks/:task/messages',
   'tasks.events': 'GET /v1/sessions/:session/tasks/:task/events',
   'schedules.upcoming': 'GET /v1/schedules',
+  'schedules.stopped': 'GET /v1/schedules/stopped',
   'schedules.list': 'GET /v1/sessions/:session/schedules',
   'schedules.create': 'POST /v1/sessions/:session/schedules',
   'schedules.get': 'GET /v1/sessions/:session/schedules/:schedule',

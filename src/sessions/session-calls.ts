@@ -32,7 +32,7 @@ import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/
 import { hiddenMark, maskArgs } from '../tools/hidden-arguments.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { collections } from '../store/collections.ts'
-import { stepPrefix, keyBatch } from '../store/journal-keys.ts'
+import { isBodySleep, keyBatch, stepPrefix } from '../store/journal-keys.ts'
 
 /** A recorded call. */
 export interface CallSummary {
@@ -77,6 +77,8 @@ export interface CallDetails extends CallSummary {
     readonly at: number
     readonly round: number
   }[]
+  /** Times for which `ctx.sleep` suspended the body, in milliseconds since 1970; a call that ends first wakes earlier. */
+  readonly sleeps: readonly { readonly from: number; readonly until: number }[]
   /** In the order in which they were opened. */
   readonly waits: readonly {
     readonly id: string
@@ -237,6 +239,7 @@ export async function detailsOf(host: CallReader, record: CallRecord, redacted =
     ...summaryOf(record, redact),
     input: decode(record.args ?? record.input),
     steps: stepDetails(steps),
+    sleeps: sleepDetails(steps),
     waits: waitDetails(waits),
     usage,
   }
@@ -320,6 +323,12 @@ const stepDetails = (steps: readonly StepRecord[]): CallDetails['steps'] =>
     .filter(({ key }) => key.startsWith(stepPrefix))
     .map(({ key, state, at, round }) => ({ id: key.slice(stepPrefix.length), state, at, round }))
     .toSorted((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+
+const sleepDetails = (steps: readonly StepRecord[]): CallDetails['sleeps'] =>
+  steps
+    .filter(({ key, state }) => isBodySleep(key) && state === 'done')
+    .map(({ at, value }) => ({ from: at, until: Number(value) }))
+    .toSorted((a, b) => a.from - b.from)
 
 const waitDetails = (waits: readonly WaitRecord[]): CallDetails['waits'] =>
   waits

@@ -43,6 +43,9 @@ export const stepKeys = {
   summary: (upTo: number) => `summary:${upTo}`,
 }
 
+/** Keys of ctx.sleep(). */
+export const isBodySleep = (key: string): boolean => /^sleep:\d+$/.test(key)
+
 /** Keys of ctx.step() begin with it. */
 export const stepPrefix = stepKeys.step('')
 

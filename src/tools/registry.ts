@@ -55,6 +55,11 @@ export interface RuntimeTools {
   withdraw(provider: string): Promise<boolean>
   /** The providers and their state, in the order in which they were added. */
   providers(): readonly ProviderState[]
+  /**
+   * Ends the connection of a provider, makes a new one and lists its tools. Returns false if there is none, or if it has
+   * no `reconnect`.
+   */
+  reconnect(provider: string): Promise<boolean>
   /** Calls the listener when tools may have been added, removed or changed. Returns a function that stops it. */
   onChange(listener: () => void): () => void
 }
@@ -200,6 +205,10 @@ export class Registry implements RuntimeTools {
 
   providers(): readonly ProviderState[] {
     return [...this.#providers.values()].map(({ state }) => state)
+  }
+
+  reconnect(provider: string): Promise<boolean> {
+    return this.#providers.get(provider)?.reconnect() ?? Promise.resolve(false)
   }
 
   /** Names of providers that are unavailable. */

@@ -8,7 +8,14 @@ import type { Clock } from '../core/clock.ts'
 import type { MaybePromise } from '../core/maybe-promise.ts'
 import type { Logger } from './context/tool-context.ts'
 import { definitionOf, type Pins, ToolQuarantined } from './pinned-definition.ts'
-import { type Manifest, type Provider, ProviderAway, readManifests, errorText } from './tool-provider.ts'
+import {
+  errorText,
+  type Manifest,
+  type Provider,
+  ProviderAway,
+  type ProviderDetails,
+  readManifests,
+} from './tool-provider.ts'
 import { isTool, toolNamePattern, type Tool } from './tool.ts'
 import { remoteTool } from './derive-tool.ts'
 import type { Entry, RemoteEntry } from './toolset.ts'
@@ -29,6 +36,10 @@ export interface ProviderState {
   readonly tools: number
   /** Those of them that are known to be in quarantine. */
   readonly quarantined: number
+  /** How it is reached, as far as it says so. */
+  readonly details: ProviderDetails
+  /** It can be reconnected with `runtime.tools.reconnect()`. */
+  readonly reconnectable: boolean
 }
 
 /** How long a provider may take to answer. */
@@ -98,6 +109,30 @@ export class ProviderConnection {
       since: this.#since,
       tools: entries.length,
       quarantined: entries.filter(({ remote }) => remote?.quarantined() ?? false).length,
+      details: this.#details(),
+      reconnectable: typeof this.#provider.reconnect === 'function',
+    }
+  }
+
+  /** Ends the connection of the provider and lists its tools again. False: it has no way to do so. */
+  async reconnect(): Promise<boolean> {
+    if (typeof this.#provider.reconnect !== 'function' || this.#closed) return false
+    await this.#withTimeout(() => this.#provider.reconnect?.())
+    await this.#refreshing
+    await this.#refresh()
+    return true
+  }
+
+  #details(): ProviderDetails {
+    try {
+      const { transport, protocol, latencyMs } = this.#contain(() => this.#provider.details?.()) ?? {}
+      return {
+        ...(typeof transport === 'string' ? { transport: transport.slice(0, 80) } : {}),
+        ...(typeof protocol === 'string' ? { protocol: protocol.slice(0, 80) } : {}),
+        ...(typeof latencyMs === 'number' && Number.isFinite(latencyMs) ? { latencyMs } : {}),
+      }
+    } catch {
+      return {}
     }
   }
 

@@ -20,6 +20,16 @@ export interface Manifest {
   readonly sensitive?: boolean
 }
 
+/** How a provider is reached. */
+export interface ProviderDetails {
+  /** Such as `stdio` or `http`. */
+  readonly transport?: string
+  /** The revision of the protocol that it speaks, if it is connected. */
+  readonly protocol?: string
+  /** How long it took to answer its last listing, in milliseconds. */
+  readonly latencyMs?: number
+}
+
 /** A live source of tools, such as an MCP server. */
 export interface Provider {
   /** Identifies the provider in records and logs. Must stay the same across restarts. */
@@ -40,6 +50,10 @@ export interface Provider {
    * function.
    */
   onChange?(listener: () => void): () => void
+  /** How it is reached, for operators. Called for each list of providers, so it must be cheap. */
+  details?(): ProviderDetails
+  /** Ends the connection, so that the next listing makes a new one. Called when an operator asks for it. */
+  reconnect?(): void | Promise<void>
   /** Releases resources. Called once, when the runtime closes or the provider is removed. */
   close?(): void | Promise<void>
 }

@@ -203,6 +203,7 @@ describe('every operation', () => {
     expect(await client.schedules.upcoming()).toMatchObject({ schedules: [{ id: schedule, session }], next: null })
     expect((await client.schedules.get({ session, schedule, count: 3 })).nextTimes).toHaveLength(3)
     await client.schedules.pause({ session, schedule })
+    expect(await client.schedules.stopped()).toMatchObject({ schedules: [{ id: schedule, session }], complete: true })
     await client.schedules.resume({ session, schedule })
     expect((await client.schedules.run({ session, schedule })).task).not.toBeNull()
     await client.schedules.history({ session, schedule })
@@ -267,6 +268,7 @@ describe('every operation', () => {
     provider.tools = [mail(changed)]
     const listed = await client.quarantine.list()
     expect(await client.providers.list()).toMatchObject([{ name: 'post', available: true }])
+    expect(await client.providers.reconnect({ provider: 'post' })).toEqual({ changed: false })
     const error = await failure(client.quarantine.accept({ provider: 'post', tool: 'none', fingerprint: 'f' }))
     expect(error).toMatchObject({ code: 'quarantine_unknown' })
     expect(listed).toEqual([])

@@ -49,12 +49,12 @@ const lookUp = async (session: string, order: string, count = 1): Promise<void> 
   await app.runtime.session(session, { principal: 'user:cem' }).run(calls)
 }
 
-test('DUR-1: the page of a call shows where a worker was killed and another one went on', { timeout }, async () => {
+test('DUR-1: the page of a call shows where a worker was killed and another one continued', { timeout }, async () => {
   const { calls } = await app.runtime.calls.recent({ session: 'chat-ada' })
   const page = await open(`/calls/${calls[0]?.uid}`)
   await page.getByText(/^Succeeded after .* and 2 attempts\.$/).waitFor()
-  await page.getByText(/The worker of attempt 1 stopped; another one went on/).waitFor()
-  await page.getByRole('img', { name: /No sign of the worker.*another one went on/ }).waitFor()
+  await page.getByText(/The worker of attempt 1 stopped; another one continued the call/).waitFor()
+  await page.getByRole('img', { name: /No sign of the worker.*another one continued/ }).waitFor()
   await page.getByText('page 3').first().waitFor()
 })
 

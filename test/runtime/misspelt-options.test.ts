@@ -58,7 +58,7 @@ import { explainOptions } from '../../src/calls/authorization/explain-decision.t
 import { option, type OptionTable } from '../../src/core/check-options.ts'
 import { systemClock } from '../../src/core/clock.ts'
 import { effectUnknownOptions, failOptions, retryOptions } from '../../src/core/outcome.ts'
-import { feedOptions, runtimeFeedOptions } from '../../src/feed/read-options.ts'
+import { feedOptions, recentEventsOptions, runtimeFeedOptions } from '../../src/feed/read-options.ts'
 import { eraseOptions, pruneOptions } from '../../src/maintenance/retention.ts'
 import { budgetOptions } from '../../src/policy/budgets.ts'
 import { modelFailureOptions } from '../../src/models/model.ts'
@@ -70,7 +70,7 @@ import { telemetryOptions } from '../../src/otel/telemetry-options.ts'
 import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.ts'
 import { scheduleOptions } from '../../src/schedules/schedules.ts'
 import { subscribeOptions } from '../../src/schedules/triggers.ts'
-import { upcomingOptions } from '../../src/schedules/upcoming-schedules.ts'
+import { schedulesQueryOptions, stoppedQueryOptions } from '../../src/schedules/schedules-of-all-sessions.ts'
 import { outputPageOptions } from '../../src/sessions/read-call-records.ts'
 import { cancelCallOptions } from '../../src/sessions/cancel-call.ts'
 import { sessionsQueryOptions } from '../../src/sessions/list-sessions.ts'
@@ -168,7 +168,9 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['runtime.calls.recent', recentCallsOptions, (how) => runtime.calls.recent(how)],
   ['runtime.explain', explainOptions, (how: object) => runtime.explain({ tool: 'work', session: 's', ...how })],
   ['runtime.policyRules', policyRulesOptions, (how) => runtime.policyRules(how)],
-  ['runtime.schedules.upcoming', upcomingOptions, (how) => runtime.schedules.upcoming(how)],
+  ['runtime.recentEvents', recentEventsOptions, (how: object) => runtime.recentEvents({ types: [], ...how })],
+  ['runtime.schedules.stopped', stoppedQueryOptions, (how) => runtime.schedules.stopped(how)],
+  ['runtime.schedules.upcoming', schedulesQueryOptions, (how) => runtime.schedules.upcoming(how)],
   ['runtime.prune', pruneOptions, (how) => runtime.prune(how)],
   ['runtime.erase', eraseOptions, (how) => runtime.erase(how)],
   ['runtime.close', closeOptions, (how) => runtime.close(how)],
@@ -376,7 +378,7 @@ const others = `session.loadTools session.recording session.usage session.cancel
   session.triggers.get session.triggers.list session.triggers.pause session.triggers.resume session.notices.list
   session.notices.acknowledge session.attachments.read runtime.diagnostics runtime.cursor
   runtime.health runtime.observe runtime.tools.add runtime.tools.remove runtime.tools.list runtime.tools.provide
-  runtime.tools.withdraw runtime.tools.providers runtime.tools.onChange runtime.quarantine.list runtime.connections.list runtime.tokens.verify
+  runtime.tools.withdraw runtime.tools.providers runtime.tools.reconnect runtime.tools.onChange runtime.quarantine.list runtime.connections.list runtime.tokens.verify
   runtime.links.verify`.split(/\s+/)
 
 test('CALL-12: this file tests every function of the runtime and of a session', () => {

@@ -90,6 +90,20 @@ export class ServerConnection {
     client.close().catch(() => {})
   }
 
+  /** The revision of the protocol, if the server is connected. */
+  get protocol(): string | undefined {
+    return this.#connected?.client.getNegotiatedProtocolVersion()
+  }
+
+  /** Ends the connection and forgets the pause before the next attempt. A stdio server is started again. */
+  reconnect(): void {
+    const client = this.#connected?.client
+    this.#verdict = undefined
+    if (client) this.drop(client, 'An operator ended the connection.')
+    this.#failures = 0
+    this.#retryAt = -Infinity
+  }
+
   async close(): Promise<void> {
     this.#closed = true
     this.#cancelRetry()

@@ -1,6 +1,6 @@
 // An MCP server as a provider of tools.
 
-import type { Logger, Manifest, Provider, Tool } from '../../index.ts'
+import type { Logger, Manifest, Provider, ProviderDetails, Tool } from '../../index.ts'
 import { checkOptions, option, type OptionTable } from '../../core/check-options.ts'
 import { systemClock } from '../../core/clock.ts'
 import type { ContentSource } from '../content-source.ts'
@@ -58,6 +58,8 @@ class ServerTools implements McpProvider {
   readonly #gate: CallGate
   readonly #logger: Logger | undefined
   #lastWarning = ''
+  /** Of the last listing. */
+  #latencyMs: number | undefined
   #tools: Listing['tools'] = new Map()
   #listing: Promise<Listing> | null = null
   /** A listing that finished after its caller had stopped waiting for it. */
@@ -91,6 +93,20 @@ class ServerTools implements McpProvider {
     return this.#connection.onChange((change) => (change === 'tools' ? listener() : undefined))
   }
 
+  details(): ProviderDetails {
+    const { protocol, settings } = this.#connection
+    const transport = 'url' in settings.target ? 'http' : 'stdio'
+    return {
+      transport,
+      ...(protocol === undefined ? {} : { protocol }),
+      ...(this.#latencyMs === undefined ? {} : { latencyMs: this.#latencyMs }),
+    }
+  }
+
+  reconnect(): void {
+    this.#connection.reconnect()
+  }
+
   close(): Promise<void> {
     return this.#connection.close()
   }
@@ -117,6 +133,7 @@ class ServerTools implements McpProvider {
     const { settings } = this.#connection
     const client = await this.#connection.connect()
     if (!client.getServerCapabilities()?.tools) return { manifests: [], tools: new Map() }
+    const startedAt = systemClock.monotonic()
     const { entries, problems } = await listPages(client, 'tools/list', 'tools', { timeout: settings.idleMs }).catch(
       (error: unknown) => {
         const why = this.#connection.describe(error)
@@ -124,6 +141,7 @@ class ServerTools implements McpProvider {
         throw new ServerUnavailable(`The MCP server '${this.name}' did not list its tools: ${why}`)
       },
     )
+    this.#latencyMs = Math.round(systemClock.monotonic() - startedAt)
     const byName = new Map<string, RemoteDefinition>()
     for (const entry of deepWithoutSecrets(entries, settings.secrets)) {
       const { name, execution } = entry

@@ -6,18 +6,19 @@ import type { ExportedCall, ExportedEvent } from './export-bundle.ts'
  * `lost`: the worker had died or stopped, and the call waited for another one. It begins with the last event of the
  * worker, because its end is not recorded.
  */
-export type SegmentKind = 'queued' | 'person' | 'external' | 'running' | 'backoff' | 'lost'
+export type SegmentKind = 'queued' | 'person' | 'external' | 'running' | 'sleeping' | 'backoff' | 'lost'
 
 export interface Segment {
   readonly kind: SegmentKind
   readonly from: number
   readonly to: number
-  /** Number of the attempt, for `running` and `lost`. */
+  /** Number of the attempt, for `running`, `sleeping` and `lost`. */
   readonly attempt?: number
 }
 
+/** `silent`: the last sign of a worker that stopped. `takeover`: another worker continued the call. */
 export interface Mark {
-  readonly kind: 'takeover' | 'lost' | 'cancelling' | 'late'
+  readonly kind: 'silent' | 'takeover' | 'lost' | 'cancelling' | 'late'
   readonly at: number
   readonly text: string
 }
@@ -100,7 +101,8 @@ class Line {
       this.#lose(to, outcome.unknown.startedAt)
       this.#marks.push({ kind: 'lost', at: to, text: 'The worker stopped; whether the call took effect is not known' })
     } else this.#move(null, to)
-    return { segments: this.#segments, marks: this.#marks, from: createdAt, to, isOpen }
+    const segments = this.#segments.flatMap((segment) => withSleeps(segment, call.sleeps))
+    return { segments, marks: this.#marks, from: createdAt, to, isOpen }
   }
 
   #takeOver(at: number): void {
@@ -109,13 +111,15 @@ class Line {
     this.#marks.push({
       kind: 'takeover',
       at,
-      text: `The worker of attempt ${before} stopped; another one went on`,
+      text: `The worker of attempt ${before} stopped; another one continued the call`,
     })
   }
 
   /** Ends the attempt at its last event: the worker stopped some time after it. */
   #lose(at: number, startedAt: number): void {
-    this.#move('lost', Math.min(Math.max(this.#lastSeen, startedAt, this.#from), at))
+    const silentAt = Math.min(Math.max(this.#lastSeen, startedAt, this.#from), at)
+    this.#marks.push({ kind: 'silent', at: silentAt, text: `Last sign of the worker of attempt ${this.#attempt}` })
+    this.#move('lost', silentAt)
     this.#move(null, at)
   }
 
@@ -128,4 +132,22 @@ class Line {
     this.#kind = kind
     this.#from = at
   }
+}
+
+/** Divides a running segment into its running and sleeping parts. */
+function withSleeps(segment: Segment, sleeps: ExportedCall['sleeps']): readonly Segment[] {
+  if (segment.kind !== 'running') return [segment]
+  const parts: Segment[] = []
+  let reached = segment.from
+  const add = (kind: SegmentKind, to: number): void => {
+    if (to > reached) parts.push({ ...segment, kind, from: reached, to })
+    reached = Math.max(reached, to)
+  }
+  for (const { from, until } of sleeps) {
+    if (until <= reached || from >= segment.to) continue
+    add('running', from)
+    add('sleeping', Math.min(until, segment.to))
+  }
+  add('running', segment.to)
+  return parts.length === 0 ? [segment] : parts
 }

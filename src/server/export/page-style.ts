@@ -6,12 +6,12 @@ export const pageStyle: Html = markup`
 :root { color-scheme: light dark; --paper: #fbfaf8; --card: #ffffff; --ink: #1d2127; --soft: #5a616b; --line: #e2dfd9;
   --code: #f4f2ee; --link: #1d5bbf; --success: #17703f; --failure: #b3261e; --cancelled: #5a616b; --unknown: #7a2fb0;
   --waiting: #8a5200; --open: #1d5bbf; --run: #3b7ddd; --queue: #868d97; --person: #c27c0e; --external: #f3d9a4;
-  --external-dot: #a8741a; --backoff: #8f97a3; --lost: #d9483b; --lost-ground: #fbe3e0; --gap: #eeebe5; }
+  --external-dot: #a8741a; --sleeping: #b9c3d3; --backoff: #8f97a3; --lost: #d9483b; --lost-ground: #fbe3e0; --gap: #eeebe5; }
 @media (prefers-color-scheme: dark) {
   :root { --paper: #15181c; --card: #1c2026; --ink: #e6e8eb; --soft: #a2a9b4; --line: #32383f; --code: #22272e;
     --link: #8ab8ff; --success: #62cf91; --failure: #ff9088; --cancelled: #a2a9b4; --unknown: #cfa0f5; --waiting:
     #edb95e; --open: #8ab8ff; --run: #4f8fe8; --queue: #757e8a; --person: #c98d24; --external: #4a3c1f;
-    --external-dot: #d9ab58; --backoff: #737c88; --lost: #f06a5e; --lost-ground: #45201e; --gap: #23282e; }
+    --external-dot: #d9ab58; --sleeping: #3d4758; --backoff: #737c88; --lost: #f06a5e; --lost-ground: #45201e; --gap: #23282e; }
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
@@ -86,6 +86,7 @@ pre { margin: .25rem 0; padding: .55rem .7rem; background: var(--code); border-r
 .bar.person { fill: var(--person); stroke: var(--person); }
 .bar.external { fill: url(#hatch-external); stroke: var(--external-dot); stroke-width: .5px; }
 .bar.backoff { fill: none; stroke: var(--backoff); stroke-dasharray: 3 3; }
+.bar.sleeping { fill: var(--sleeping); }
 .bar.lost { fill: url(#hatch-lost); stroke: var(--lost); stroke-width: .75px; }
 .lost-ground { fill: var(--lost-ground); }
 .lost-line { fill: var(--lost); }
@@ -94,12 +95,12 @@ pre { margin: .25rem 0; padding: .55rem .7rem; background: var(--code); border-r
 .gap { fill: var(--gap); y: -24px; height: 72px; }
 .axis .gap { y: 0; height: 20px; }
 .mark line { stroke: var(--ink); stroke-width: 2px; }
-.mark.lost line, .mark.takeover line { stroke: var(--lost); }
+.mark.lost line, .mark.silent line, .mark.takeover line { stroke: var(--lost); }
 .end { fill: currentColor; stroke: var(--card); stroke-width: 1.5px; }
 .body { padding: .25rem 1.85rem 1.25rem; border-top: 1px dashed var(--line); }
 .body > h4:first-child { margin-top: .6rem; }
 .marked { margin-top: .7rem; padding-left: .6rem; border-left: 3px solid var(--soft); font-size: .9rem; }
-.marked.lost, .marked.takeover { border-color: var(--lost); }
+.marked.lost, .marked.silent, .marked.takeover { border-color: var(--lost); }
 .decisions li { margin: .3rem 0; overflow-wrap: anywhere; }
 .approve, .answer, .edit { color: var(--success); }
 .deny { color: var(--failure); }

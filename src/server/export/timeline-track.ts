@@ -10,6 +10,7 @@ const labels: Readonly<Record<SegmentKind, string>> = {
   person: 'Waiting for a person or client',
   external: 'Waiting for a result',
   running: 'Running',
+  sleeping: 'Sleeping',
   backoff: 'Waiting to retry',
   lost: 'No sign of the worker',
 }

@@ -28,6 +28,9 @@ const recentTasks: Operation<'tasks.recent'> = async (context, { limit = 50, ...
 const upcoming: Operation<'schedules.upcoming'> = ({ runtime, caller }, input) =>
   runtime.schedules.upcoming({ ...input, tenant: caller.tenant })
 
+const stopped: Operation<'schedules.stopped'> = ({ runtime, caller }, input) =>
+  runtime.schedules.stopped({ ...input, tenant: caller.tenant })
+
 const startTask: Operation<'tasks.start'> = (context, input) =>
   sessionOf(context, input).tasks.start(without(input, 'session'))
 
@@ -128,6 +131,7 @@ export const background = {
   'tasks.messages': taskMessages,
   'tasks.events': taskEvents,
   'schedules.upcoming': upcoming,
+  'schedules.stopped': stopped,
   'schedules.list': listSchedules,
   'schedules.create': createSchedule,
   'schedules.get': getSchedule,

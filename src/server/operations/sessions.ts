@@ -27,6 +27,14 @@ const getTool: Operation<'tools.get'> = async (context, { tool: wanted, session 
 
 const listProviders: Operation<'providers.list'> = ({ runtime }) => [...runtime.tools.providers()]
 
+const reconnect: Operation<'providers.reconnect'> = async ({ runtime }, { provider }) => {
+  found(
+    runtime.tools.providers().find(({ name }) => name === provider),
+    'provider',
+  )
+  return { changed: await runtime.tools.reconnect(provider) }
+}
+
 const listQuarantined: Operation<'quarantine.list'> = async ({ runtime }) => [...(await runtime.quarantine.list())]
 
 const acceptDefinition: Operation<'quarantine.accept'> = async ({ runtime, caller }, change) => {
@@ -83,6 +91,7 @@ export const sessions = {
   'tools.list': listTools,
   'tools.get': getTool,
   'providers.list': listProviders,
+  'providers.reconnect': reconnect,
   'quarantine.list': listQuarantined,
   'quarantine.accept': acceptDefinition,
   'sessions.list': list,

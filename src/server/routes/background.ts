@@ -11,6 +11,7 @@ import {
   task,
   taskEvent,
   taskMessage,
+  stoppedSchedules,
   upcomingSchedules,
 } from '../schemas/background.ts'
 import {
@@ -148,6 +149,12 @@ export const background = {
       limit: limit(200).exactOptional(),
     }),
     output: upcomingSchedules,
+  }),
+  'schedules.stopped': route({
+    needs: 'read',
+    summary: 'Lists the schedules of all sessions that are paused or have ended, ordered by id.',
+    input: z.strictObject({ limit: limit(500).exactOptional() }),
+    output: stoppedSchedules,
   }),
   'schedules.list': route({
     needs: 'read',

@@ -33,6 +33,13 @@ export const sessions = {
     input: z.strictObject({}),
     output: z.array(providerState),
   }),
+  'providers.reconnect': route({
+    needs: 'operate',
+    wholeStore: true,
+    summary: 'Ends the connection to a provider and makes a new one. A stdio server is started again.',
+    input: z.strictObject({ provider: name }),
+    output: changed,
+  }),
   'quarantine.list': route({
     needs: 'operate',
     wholeStore: true,

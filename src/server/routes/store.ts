@@ -42,8 +42,11 @@ export const store = {
   }),
   'audit.list': route({
     needs: 'operate',
-    summary: 'Lists who decided, revoked, connected or erased something, oldest first.',
-    input: z.strictObject({ after: name.exactOptional(), limit: limit(1_000).exactOptional() }),
+    summary: 'Lists who decided, revoked, connected or erased something, newest first.',
+    input: z.strictObject({
+      before: name.exactOptional().describe('`next` of the previous page'),
+      limit: limit(1_000).exactOptional(),
+    }),
     output: z.strictObject({
       events: z.array(feedEvent),
       next: z.string().nullable().describe('The cursor of the next page; null at the end'),

@@ -10,7 +10,8 @@ import type {
   Task,
   TaskEventRecord,
   TaskMessage,
-  UpcomingPage,
+  SchedulePage,
+  StoppedSchedules,
 } from '../../index.ts'
 import { outcome } from './calls.ts'
 import { anyJson, describes, instant } from './fields.ts'
@@ -98,21 +99,22 @@ export const schedule = describes<Schedule>(
   }),
 )
 
-export const upcomingSchedules = describes<UpcomingPage>(
-  z.strictObject({
-    schedules: z.array(
-      z.looseObject({
-        tenant: z.string(),
-        session: z.string(),
-        id: z.string(),
-        title: z.string(),
-        state: z.string(),
-        nextAt: instant.nullable(),
-        lastAt: instant.nullable(),
-      }),
-    ),
-    next: z.string().nullable(),
+const listedSchedules = z.array(
+  z.looseObject({
+    tenant: z.string(),
+    session: z.string(),
+    id: z.string(),
+    title: z.string(),
+    state: z.string(),
+    nextAt: instant.nullable(),
+    lastAt: instant.nullable(),
   }),
+)
+export const upcomingSchedules = describes<SchedulePage>(
+  z.strictObject({ schedules: listedSchedules, next: z.string().nullable() }),
+)
+export const stoppedSchedules = describes<StoppedSchedules>(
+  z.strictObject({ schedules: listedSchedules, complete: z.boolean().describe('False: there may be more') }),
 )
 
 export const scheduleSlot = describes<ScheduleSlot>(

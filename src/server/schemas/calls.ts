@@ -129,6 +129,7 @@ const details = {
   ...summary,
   input: anyJson,
   steps: z.array(z.strictObject({ id: z.string(), state: z.string(), at: instant, round: z.number() })),
+  sleeps: z.array(z.strictObject({ from: instant, until: instant })),
   waits: z.array(
     z.strictObject({
       id: z.string(),
@@ -171,13 +172,13 @@ export const recentCalls = describes<RecentCallPage>(
 )
 
 const segment = z.strictObject({
-  kind: z.enum(['queued', 'person', 'external', 'running', 'backoff', 'lost']),
+  kind: z.enum(['queued', 'person', 'external', 'running', 'sleeping', 'backoff', 'lost']),
   from: instant,
   to: instant,
   attempt: z.number().exactOptional(),
 })
 const mark = z.strictObject({
-  kind: z.enum(['takeover', 'lost', 'cancelling', 'late']),
+  kind: z.enum(['silent', 'takeover', 'lost', 'cancelling', 'late']),
   at: instant,
   text: z.string(),
 })

@@ -96,6 +96,12 @@ export const providerState = describes<ProviderState>(
     since: instant,
     tools: z.number(),
     quarantined: z.number(),
+    details: z.strictObject({
+      transport: z.string().exactOptional(),
+      protocol: z.string().exactOptional(),
+      latencyMs: z.number().exactOptional().describe('Of its last listing'),
+    }),
+    reconnectable: z.boolean(),
   }),
 )
 

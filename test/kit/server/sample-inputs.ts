@@ -35,6 +35,7 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
   'tools.list': plain(),
   'tools.get': plain({ tool: 'lookup' }),
   'providers.list': plain(),
+  'providers.reconnect': { ...plain({ provider: 'none' }), status: 404, missing: 404 },
   'quarantine.list': plain(),
   'quarantine.accept': { ...plain({ provider: 'none', tool: 'none', fingerprint: digest }), status: 404, missing: 404 },
 
@@ -112,6 +113,7 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
   'tasks.messages': of(({ task }) => ({ task })),
   'tasks.events': of(({ task }) => ({ task })),
   'schedules.upcoming': plain({ limit: 200 }),
+  'schedules.stopped': plain({ limit: 200 }),
   'schedules.list': list,
   'schedules.create': of(() => ({ tool: 'report', cron: '0 0 1 1 *', id: randomUUID() }), {}),
   'schedules.get': of(({ schedule }) => ({ schedule })),

@@ -90,6 +90,14 @@ test('MCP-2: the memory server keeps its graph between calls', async () => {
     { id: '2', name: 'memory__read_graph', input: {} },
   ])
   expect(JSON.stringify(graph)).toContain('likes tea')
+  const state = () => runtime.tools.providers()[0]
+  expect(state()).toMatchObject({ available: true, reconnectable: true, details: { transport: 'stdio' } })
+  expect(state()?.details.protocol).toMatch(/^\d{4}-\d\d-\d\d$/)
+  expect(state()?.details.latencyMs).toBeGreaterThanOrEqual(0)
+  expect(await runtime.tools.reconnect('memory')).toBe(true)
+  expect(state()).toMatchObject({ available: true, problem: null })
+  const [again] = await runtime.session('s').run([{ id: '3', name: 'memory__read_graph', input: {} }])
+  expect(JSON.stringify(again)).toContain('likes tea')
 })
 
 test('MCP-2: the everything server is killed in mid-call, and the call is unknown and recorded', async () => {

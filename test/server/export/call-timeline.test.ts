@@ -11,6 +11,7 @@ const call = (over: Partial<ExportedCall> = {}): ExportedCall =>
     uid: 'u',
     createdAt: 0,
     startedAt: null,
+    sleeps: [],
     settledAt: 100,
     outcome: { status: 'success', value: 1 },
     ...over,
@@ -66,15 +67,41 @@ test('DOOR-4: an attempt without an end is lost after its last event, and the ne
     ),
   ).toEqual({
     segments: ['queued 0 10', 'running 10 30 1', 'lost 30 80 1', 'running 80 100 2'],
-    marks: ['takeover 80'],
+    marks: ['silent 30', 'takeover 80'],
   })
+})
+
+test('DOOR-4 DUR-5: a body that sleeps is drawn apart from one that works, also across a crash', () => {
+  const sleeps = [
+    { from: 20, until: 40 },
+    { from: 45, until: 95 },
+    { from: 96, until: 900 },
+  ]
+  expect(
+    drawn(
+      call({ sleeps }),
+      [10, 'call.started', { attempt: 1 }],
+      [60, 'step.done'],
+      [80, 'call.started', { attempt: 2 }],
+    ).segments,
+  ).toEqual([
+    'queued 0 10',
+    'running 10 20 1',
+    'sleeping 20 40 1',
+    'running 40 45 1',
+    'sleeping 45 60 1',
+    'lost 60 80 1',
+    'sleeping 80 95 2',
+    'running 95 96 2',
+    'sleeping 96 100 2',
+  ])
 })
 
 test('DOOR-4: a call with an unknown outcome is lost until it was settled', () => {
   const outcome = { status: 'unknown', unknown: { message: 'm', startedAt: 10, evidence: null } } as const
   expect(drawn(call({ outcome }), [10, 'call.started', { attempt: 1 }], [100, 'call.settled'])).toEqual({
     segments: ['queued 0 10', 'running 10 10 1', 'lost 10 100 1'],
-    marks: ['lost 100'],
+    marks: ['silent 10', 'lost 100'],
   })
 })
 

@@ -16,7 +16,7 @@ import type { StepEnd, StepSpec, ToSettle } from '../../engine.ts'
 import type { Blame } from './find-culprit.ts'
 import { hasOpenWait } from './worker-deaths.ts'
 import { parseReceiveResult } from '../../../store/records/signals.ts'
-import { stepKeys, stepPrefix } from '../../../store/journal-keys.ts'
+import { isBodySleep, stepKeys, stepPrefix } from '../../../store/journal-keys.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../../core/outcome.ts'
 import { encode } from '../../../core/tool-value.ts'
 import { questionAnswerOf, isDecisionKind } from '../../../store/records/approval-request.ts'
@@ -25,7 +25,6 @@ import type { Logger } from '../../../tools/context/tool-context.ts'
 import { decodeResolution } from '../../../store/records/wait-resolution.ts'
 
 const retryKey = /^retry:\d+$/
-const bodySleep = /^sleep:\d+$/
 
 export class JournalCache {
   #steps: Map<string, StepRecord> | null
@@ -54,7 +53,7 @@ export class JournalCache {
   /** Keys of the recorded steps and sleeps of the body. */
   bodySteps(): string[] {
     const keys = [...(this.#steps?.values() ?? [])].flatMap(({ key, state }) => (state === 'done' ? [key] : []))
-    return keys.filter((key) => key.startsWith(stepPrefix) || bodySleep.test(key))
+    return keys.filter((key) => key.startsWith(stepPrefix) || isBodySleep(key))
   }
 
   /** The recorded end of a step, or null if it must run in `round`. Throws if a `once` step has an unknown end. */
