@@ -36,7 +36,7 @@ import type { Budgets } from './policy/budgets.ts'
 import type { PolicyRule, PolicyRulesQuery } from './policy/list-rules.ts'
 import type { PolicyDefinition } from './policy/rules.ts'
 import type { Connections } from './approvals/account-connections.ts'
-import type { DecideAnswer } from './approvals/decide.ts'
+import type { DecideAnswer, EndedItem } from './approvals/decide.ts'
 import type { InboxItem, InboxQuery } from './approvals/inbox.ts'
 import type { RememberedRules } from './approvals/remembered-rules.ts'
 import type { InboxDecision } from './approvals/decision-input.ts'
@@ -198,6 +198,13 @@ export interface Runtime {
    * await runtime.decide(item.id, { approve: true, by: 'user:bea', fingerprint: item.fingerprint })
    */
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
+  /**
+   * How an inbox item ended: who decided it, or that it expired or was withdrawn. Undefined if it is open or unknown.
+   *
+   * @example
+   * const ended = await runtime.decided(item.id, { tenant: 'acme' })
+   */
+  decided(id: string, query?: { readonly tenant?: string }): Promise<EndedItem | undefined>
   /** Rules that people added when they decided. */
   readonly rules: RememberedRules
   /** Connected accounts: provider tokens per tenant and person. */

@@ -8,7 +8,14 @@ import { decode, type Json } from '../core/tool-value.ts'
 import type { Scope } from '../core/scope.ts'
 import { type ClientCalls, openClientCalls } from './pending-client-calls.ts'
 import { connectionFor, type Connections, openConnections } from './account-connections.ts'
-import { decide, type DecideAnswer, type DecideHost, secretAnswerPosition } from './decide.ts'
+import {
+  decide,
+  type DecideAnswer,
+  type DecideHost,
+  type EndedItem,
+  endedItem,
+  secretAnswerPosition,
+} from './decide.ts'
 import { inbox, type InboxItem, type InboxQuery } from './inbox.ts'
 import { type RememberedRules, openRememberedRules, rulesFor } from './remembered-rules.ts'
 import type { InboxDecision } from './decision-input.ts'
@@ -16,6 +23,7 @@ import type { InboxDecision } from './decision-input.ts'
 export interface Approvals {
   inbox(query?: InboxQuery): Promise<InboxItem[]>
   decide(id: string, decision: InboxDecision): Promise<DecideAnswer>
+  ended(id: string, tenant?: string): Promise<EndedItem | undefined>
   readonly rules: RememberedRules
   readonly connections: Connections
   readonly clients: ClientCalls
@@ -44,6 +52,12 @@ export function openApprovals(parts: ApprovalsHost): Approvals {
       // A problem text may contain the choices of the question, and people may have written a secret in a reason.
       if (answer.answer === 'invalid') return { ...answer, problems: host.redact.deep(answer.problems) }
       return answer.answer === 'already_decided' ? { ...answer, by: host.redact.deep(answer.by) } : answer
+    },
+    async ended(id, tenant) {
+      const item = await endedItem(host, id, tenant)
+      if (!item) return undefined
+      await host.knownSecrets.refresh(item)
+      return host.redact.deep(item)
     },
     rules: openRememberedRules(host),
     connections: openConnections(host),

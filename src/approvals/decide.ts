@@ -115,6 +115,38 @@ const statusOf: Readonly<Record<DecisionRecord['decision'], DecisionStatus>> = {
   answer: 'answered',
 }
 
+/** The end of an inbox item. */
+export interface EndedItem {
+  /** Uid of the call that asked. */
+  readonly call: string
+  /** Tenant of the call. */
+  readonly tenant: string
+  /** Session of the call. */
+  readonly session: string
+  /** `withdrawn`: the call ended without an answer. */
+  readonly status: DecisionStatus | 'expired' | 'withdrawn'
+  /** Who decided; empty if nobody did. */
+  readonly by: readonly Vote[]
+}
+
+/** Undefined if the item is open, or if there never was such an item in the tenant. */
+export async function endedItem(
+  { store }: Pick<DecideHost, 'store'>,
+  id: string,
+  tenant: string | undefined,
+): Promise<EndedItem | undefined> {
+  const wait = await store.wait(id)
+  const call = wait && (await store.call(wait.call))
+  const { asks } = wait ? waitTermsOf(wait) : {}
+  if (!wait || !call || !asks || asks.kind === 'client') return undefined
+  if ((tenant ?? call.position.tenant) !== call.position.tenant) return undefined
+  if (wait.resolution === null && call.state !== 'settled') return undefined
+  const answer = alreadyDecided(wait.resolution)
+  const ended = answer.answer === 'already_decided' ? answer : { status: 'withdrawn' as const, by: [] }
+  const { session } = call.position
+  return { call: call.uid, tenant: call.position.tenant, session, status: ended.status, by: ended.by }
+}
+
 function alreadyDecided(resolution: string | null): DecideAnswer {
   if (resolution === null) return unknown
   const resolved = decodeResolution(resolution)

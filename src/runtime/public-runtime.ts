@@ -6,7 +6,7 @@ import type { Approvals } from '../approvals/approvals.ts'
 import type { PinStore } from '../approvals/definition-pins.ts'
 import { explainCall } from '../calls/authorization/explain-decision.ts'
 import { type DiagnosedCall, diagnosedCallOptions, parseDiagnostics } from '../calls/record-diagnostics.ts'
-import { checkOptions, checkRequiredOptions } from '../core/check-options.ts'
+import { checkOptions, checkRequiredOptions, option } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import type { DeployPorts } from '../maintenance/deploy-check.ts'
 import { checkHealth } from '../maintenance/health.ts'
@@ -25,6 +25,8 @@ export interface RuntimeParts extends SessionHost, DeployPorts {
   readonly pins: PinStore
   readonly policies: readonly Policy[]
 }
+
+export const decidedOptions = { tenant: option.string }
 
 export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Runtime {
   const { registry, approvals, pins, store, engine, sizes } = parts
@@ -57,6 +59,10 @@ export function publicRuntime(parts: RuntimeParts, close: Runtime['close']): Run
     },
     inbox: approvals.inbox,
     decide: approvals.decide,
+    async decided(id, query) {
+      checkOptions(query, decidedOptions, 'decided()')
+      return approvals.ended(id, query?.tenant)
+    },
     rules: approvals.rules,
     connections: approvals.connections,
     tokens: openTokens(parts),

@@ -50,6 +50,7 @@ export const endpoints = {
   // People.
   'inbox.list': 'GET /v1/inbox',
   'inbox.get': 'GET /v1/inbox/:item',
+  'inbox.decided': 'GET /v1/inbox/:item/decided',
   'inbox.context': 'GET /v1/inbox/:item/context',
   'inbox.decide': 'POST /v1/inbox/:item/decision',
   'rules.list': 'GET /v1/rules',

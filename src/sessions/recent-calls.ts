@@ -28,8 +28,12 @@ export interface RecentCall {
   readonly status: OutcomeStatus | null
   /** Why it failed, was cancelled or is unknown; null otherwise. */
   readonly message: string | null
+  /** The code of the failure, such as `denied_by_person`; null if it did not fail. */
+  readonly code: string | null
   /** How many times the body was started. */
   readonly attempts: number
+  /** How many workers died while they ran it. */
+  readonly deaths: number
   /** When it was recorded, in milliseconds since 1970. */
   readonly createdAt: number
   /** When the last attempt started. */
@@ -141,7 +145,9 @@ async function rowOf(host: CallReader, record: CallRecord, known: Set<string>): 
     state,
     status: outcome?.status ?? null,
     message: message === null ? null : message.slice(0, maxMessage),
+    code: outcome?.status === 'failure' ? outcome.failure.code : null,
     attempts,
+    deaths: record.deaths,
     createdAt,
     startedAt,
     settledAt,

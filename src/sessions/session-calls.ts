@@ -1,6 +1,7 @@
 // session.calls: reads the recorded calls of a session with their outcomes, steps and waits. Wait keys and internal
 // error details are never returned; the log has them.
 
+import { canonicalText } from '../core/canonical-json.ts'
 import { checkOptions, option, type OptionTable } from '../core/check-options.ts'
 import { PawlError } from '../core/errors.ts'
 import { formatValue } from '../core/format-value.ts'
@@ -70,6 +71,12 @@ export interface CallSummary {
 export interface CallDetails extends CallSummary {
   /** The requested input; once validated, the arguments the body gets. */
   readonly input: Json
+  /** The requested input, if the body gets another one: the schema, a hook, `prepare` or a person changed it. Else null. */
+  readonly requested: Json | null
+  /** How many workers died while they ran it. */
+  readonly deaths: number
+  /** `lost`: the worker that runs it has stopped, and no other one has taken over yet. Null: no worker runs it now. */
+  readonly worker: 'alive' | 'lost' | null
   /** In the order in which they ended. */
   readonly steps: readonly {
     readonly id: string
@@ -229,24 +236,42 @@ const redactSummary = (item: CallSummary, redact: Redactor): CallSummary =>
 export async function detailsOf(host: CallReader, record: CallRecord, redacted = false): Promise<CallDetails> {
   const { store, redact, knownSecrets, registry } = host
   const of = record.position
-  const [steps, waits, usage] = await Promise.all([
+  const [steps, waits, usage, worker] = await Promise.all([
     store.steps(record.uid),
     store.waitsOf(record.uid),
     readUsage(store, of, record.uid),
+    workerOf(store, record),
   ])
   await knownSecrets.refresh(of) // after the record was read: its secrets were set before it was written
   const details = {
     ...summaryOf(record, redact),
     input: decode(record.args ?? record.input),
+    requested: requestedInput(record),
+    deaths: record.deaths,
+    worker,
     steps: stepDetails(steps),
     sleeps: sleepDetails(steps),
     waits: waitDetails(waits),
     usage,
   }
   if (!redacted) return details
-  const input = visibleInput(record, details.input, registry.toolsetFor(of.tenant, of.session))
+  const tools = registry.toolsetFor(of.tenant, of.session)
+  const input = visibleInput(record, details.input, tools)
+  const requested = details.requested === null ? null : visibleInput(record, details.requested, tools)
   const outcome = details.outcome && visibleOutcome(details.outcome, redact)
-  return redact.deep({ ...details, input, outcome })
+  return redact.deep({ ...details, input, requested, outcome })
+}
+
+const requestedInput = ({ input, args }: CallRecord): Json | null =>
+  args === null || canonicalText(input) === canonicalText(args) ? null : decode(input)
+
+/** Reads the open calls of the session at this place only: uids that differ in their last character are few. */
+async function workerOf(store: Store, { uid, state, position }: CallRecord): Promise<CallDetails['worker']> {
+  if (state !== 'running') return null
+  const { tenant, session } = position
+  const near = await store.unsettled({ of: { tenant, session }, after: uid.slice(0, -1), limit: 100 })
+  const call = near.find((each) => each.uid === uid)
+  return call === undefined ? null : call.alive ? 'alive' : 'lost'
 }
 
 /** Without the tool it is not known which arguments are hidden, only whether some may be. */

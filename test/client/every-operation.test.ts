@@ -137,6 +137,7 @@ describe('every operation', () => {
     expect(await client.inbox.decide({ ...decision, fingerprint: 'x' })).toMatchObject({ answer: 'refused' })
     expect(await client.inbox.decide({ ...decision, fingerprint })).toMatchObject({ status: 'approved' })
     expect(await client.inbox.decide(decision)).toMatchObject({ answer: 'already_decided' })
+    expect(await client.inbox.decided({ item: id })).toMatchObject({ call: item?.call, status: 'approved', session })
     expect(await client.inbox.decide({ item: 'none', deny: true })).toEqual({ answer: 'unknown' })
     const [rule] = await client.rules.list()
     expect(await client.rules.revoke({ rule: rule?.id ?? '', reason: 'enough' })).toEqual({ changed: true })

@@ -1,44 +1,21 @@
 // The table of calls and the page of one call in a real browser, with a worker that is killed.
 
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
-import { openBrowser } from '../kit/console/browser.ts'
-import { adminToken, buildConsole, type ConsoleApp, newStore, openConsoleApp } from '../kit/console/console-app.ts'
+import { expect, test, vi } from 'vitest'
+import { newStore } from '../kit/console/console-app.ts'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
 import { deskTools } from '../kit/console/desk-tools.ts'
 import { killWorkerDuring } from '../kit/console/killed-worker.ts'
-import { expectAccessible, expectNoSidewaysScroll, openScreen, patience, type Screen } from '../kit/console/screen.ts'
+import { expectAccessible, expectNoSidewaysScroll, patience } from '../kit/console/screen.ts'
 import { rerunTool } from '../kit/simple-tools.ts'
 
-const timeout = 2 * patience
 const hostile = `<img src=x onerror="alert(1)">\u202e`
 const waits = rerunTool('waits', (_, ctx) => ctx.later({ deadline: '1d' }))
 
-let browser: Browser
-let app: ConsoleApp
-const screens: Screen[] = []
-
-beforeAll(async () => {
-  const store = newStore()
-  let folder: string
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser(), killWorkerDuring('export_orders', store)])
-  app = await openConsoleApp({ console: folder, store, tools: [...deskTools(), waits], runtime: { lease: '1s' } })
-}, timeout)
-afterEach(async () => {
-  for (const { close, errors } of screens.splice(0)) {
-    await close()
-    expect(errors).toEqual([])
-  }
-})
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
-
-async function open(path: string, more: { width?: number; dark?: boolean } = {}) {
-  const screen = await openScreen(browser, { url: app.url, token: adminToken, path, ...more })
-  screens.push(screen)
-  return screen.page
-}
+const store = newStore()
+const suite = consoleSuite({ store, tools: [...deskTools(), waits], runtime: { lease: '1s' } }, () =>
+  killWorkerDuring('export_orders', store),
+)
+const { open } = suite
 
 const lookUp = async (session: string, order: string, count = 1): Promise<void> => {
   const calls = Array.from({ length: count }, (_, n) => ({
@@ -46,15 +23,15 @@ const lookUp = async (session: string, order: string, count = 1): Promise<void> 
     name: 'look_up_order',
     input: { order },
   }))
-  await app.runtime.session(session, { principal: 'user:cem' }).run(calls)
+  await suite.app.runtime.session(session, { principal: 'user:cem' }).run(calls)
 }
 
 test('DUR-1: the page of a call shows where a worker was killed and another one continued', { timeout }, async () => {
-  const { calls } = await app.runtime.calls.recent({ session: 'chat-ada' })
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'chat-ada' })
   const page = await open(`/calls/${calls[0]?.uid}`)
   await page.getByText(/^Succeeded after .* and 2 attempts\.$/).waitFor()
-  await page.getByText(/The worker of attempt 1 stopped; another one continued the call/).waitFor()
-  await page.getByRole('img', { name: /No sign of the worker.*another one continued/ }).waitFor()
+  await page.getByText(/The worker stopped during attempt 1. Another one continued with attempt 2/).waitFor()
+  await page.getByRole('img', { name: /No sign of the worker.*Another one continued/ }).waitFor()
   await page.getByText('page 3').first().waitFor()
 })
 
@@ -94,10 +71,10 @@ test('CALL-6: of many calls only the visible rows are drawn, others are read on 
 })
 
 test('CALL-9: a person cancels a call with a reason', { timeout }, async () => {
-  const session = app.runtime.session('chat-cancel')
+  const session = suite.app.runtime.session('chat-cancel')
   const outcome = session.run([{ id: 'w', name: 'waits' }])
   await session.run([{ id: 'w', name: 'waits' }], { until: 'waiting' })
-  const { calls } = await app.runtime.calls.recent({ session: 'chat-cancel' })
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'chat-cancel' })
   const page = await open(`/calls/${calls[0]?.uid}`)
   await page.getByText(/^It waits for a result since/).waitFor()
   await page.getByRole('button', { name: 'Cancel' }).click()
@@ -108,18 +85,18 @@ test('CALL-9: a person cancels a call with a reason', { timeout }, async () => {
 })
 
 test('DOOR-1: hostile markup and reversed text in calls are shown as text', { timeout }, async () => {
-  await app.runtime.session(`chat-${hostile}`, { principal: hostile }).run([
+  await suite.app.runtime.session(`chat-${hostile}`, { principal: hostile }).run([
     { id: hostile, name: 'look_up_order', input: { order: hostile, [hostile]: hostile } },
     { id: 'b', name: hostile, input: {} },
   ])
-  const { calls } = await app.runtime.calls.recent({ session: `chat-${hostile}` })
+  const { calls } = await suite.app.runtime.calls.recent({ session: `chat-${hostile}` })
   const page = await open('/calls')
   await page
     .getByText(/<img src=x onerror="alert\(1\)">\\u202e/)
     .first()
     .waitFor()
   for (const { uid } of calls) {
-    await page.goto(`${app.url}/calls/${uid}`)
+    await page.goto(`${suite.app.url}/calls/${uid}`)
     await page.getByText('call.settled').waitFor()
     expect(await page.locator('main img, main script').count()).toBe(0)
     expect(await page.locator('main').innerText()).not.toContain('\u202e')
@@ -127,7 +104,7 @@ test('DOOR-1: hostile markup and reversed text in calls are shown as text', { ti
 })
 
 test('DOOR-1: table and page of calls are accessible, light and dark, also on a phone', { timeout }, async () => {
-  const { calls } = await app.runtime.calls.recent({ session: 'chat-ada' })
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'chat-ada' })
   for (const [dark, width] of [
     [false, 1280],
     [true, 375],
@@ -136,7 +113,7 @@ test('DOOR-1: table and page of calls are accessible, light and dark, also on a 
     await page.getByRole('region', { name: 'Calls' }).getByRole('link').first().waitFor()
     await expectAccessible(page)
     await expectNoSidewaysScroll(page)
-    await page.goto(`${app.url}/calls/${calls[0]?.uid}`)
+    await page.goto(`${suite.app.url}/calls/${calls[0]?.uid}`)
     await page.getByText('call.settled').waitFor()
     await expectAccessible(page)
     await expectNoSidewaysScroll(page)

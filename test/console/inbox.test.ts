@@ -2,24 +2,14 @@
 
 import { fail, tool } from 'pawl'
 import { scriptedModel } from 'pawl/testing'
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { openBrowser } from '../kit/console/browser.ts'
-import {
-  adminToken,
-  beaToken,
-  buildConsole,
-  type ConsoleApp,
-  newStore,
-  openConsoleApp,
-  viewerToken,
-} from '../kit/console/console-app.ts'
+import { adminToken, beaToken, newStore, openConsoleApp, viewerToken } from '../kit/console/console-app.ts'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
 import { deskTools } from '../kit/console/desk-tools.ts'
 import { killWorkerDuring } from '../kit/console/killed-worker.ts'
-import { expectAccessible, expectNoSidewaysScroll, openScreen, patience, type Screen } from '../kit/console/screen.ts'
+import { expectAccessible, expectNoSidewaysScroll, patience } from '../kit/console/screen.ts'
 
-const timeout = 2 * patience
 const hostile = `<img src=x onerror="alert(1)"><script>alert(2)</script>`
 
 const refund = tool({
@@ -38,40 +28,20 @@ const color = tool({
   execute: (_, ctx) => ctx.ask({ text: `Which color? ${hostile}`, choices: ['red', hostile] }),
 })
 
-let browser: Browser
-let folder: string
-let app: ConsoleApp
-const screens: Screen[] = []
 let sessions = 0
-
-beforeAll(async () => {
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser()])
-  app = await openConsoleApp({ console: folder, tools: [refund, color] })
-}, timeout)
 afterEach(async () => {
-  for (const { close, errors } of screens.splice(0)) {
-    await close()
-    expect(errors).toEqual([])
-  }
-  for (const { id } of await app.runtime.inbox()) await app.runtime.decide(id, { deny: true, by: 'user:end' })
+  for (const { id } of await suite.app.runtime.inbox())
+    await suite.app.runtime.decide(id, { deny: true, by: 'user:end' })
 })
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
-
-async function open(path: string, token: string = adminToken, more: { width?: number; dark?: boolean } = {}) {
-  const screen = await openScreen(browser, { url: app.url, token, path, ...more })
-  screens.push(screen)
-  return screen.page
-}
+const suite = consoleSuite({ tools: [refund, color] })
+const { open } = suite
 
 /** A call that waits for a person, in a session of its own. */
 async function ask(input: { order: string; cents: number; note?: string }) {
-  const session = app.runtime.session(`chat-${++sessions}`, { principal: 'user:cem' })
+  const session = suite.app.runtime.session(`chat-${++sessions}`, { principal: 'user:cem' })
   const outcome = session.run([{ id: 'refund', name: 'refund', input }], { batch: 'm' })
   await session.run([{ id: 'refund', name: 'refund', input }], { batch: 'm', until: 'waiting' })
-  const [item] = await app.runtime.inbox({ tenant: 'default', session: session.id })
+  const [item] = await suite.app.runtime.inbox({ tenant: 'default', session: session.id })
   return { id: item?.id ?? '', outcome: outcome.then(([first]) => first) }
 }
 
@@ -116,7 +86,7 @@ test('POL-3: the decision of another person removes the row and is named', { tim
   const [list, detail] = [await open('/'), await open(`/inbox/${id}`)]
   const summary = 'Refund an order: order "A1", cents 4200.'
   await Promise.all([list.getByText(summary).first().waitFor(), detail.getByText('About this request').waitFor()])
-  await app.runtime.decide(id, { approve: true, by: 'user:bea' })
+  await suite.app.runtime.decide(id, { approve: true, by: 'user:bea' })
   await list.getByText(`user:bea approved: ${summary}`).waitFor()
   await list.getByText('Nothing waits for you').waitFor()
   await detail.getByText('user:bea approved it.').waitFor()
@@ -124,7 +94,7 @@ test('POL-3: the decision of another person removes the row and is named', { tim
 
 test('POL-3: of two people who decide at once, the second reads who was first', { timeout }, async () => {
   const { id, outcome } = await ask({ order: 'A1', cents: 4200 })
-  const pages = [await open(`/inbox/${id}`, adminToken), await open(`/inbox/${id}`, beaToken)] as const
+  const pages = [await open(`/inbox/${id}`), await open(`/inbox/${id}`, { token: beaToken })] as const
   for (const page of pages) await page.getByRole('button', { name: 'Approve' }).click()
   const confirm = pages.map((page) => page.getByRole('dialog').getByRole('button', { name: 'Approve' }))
   for (const button of confirm) await button.waitFor()
@@ -152,7 +122,7 @@ test('POL-3: "from now on" adds the rule that it shows', { timeout }, async () =
   await page.getByText('with cents ≤ 500 run without asking').waitFor()
   await page.getByRole('button', { name: 'Approve and add the rule' }).click()
   await outcome
-  const rules = await app.runtime.rules.list({ tenant: 'default', session: `chat-${sessions}` })
+  const rules = await suite.app.runtime.rules.list({ tenant: 'default', session: `chat-${sessions}` })
   expect(rules).toMatchObject([{ tool: 'refund', when: { cents: { lte: 500 } }, then: 'approve' }])
 })
 
@@ -160,7 +130,7 @@ test('POL-3: several requests of one tool are decided together, others stay', { 
   const first = await ask({ order: 'A1', cents: 1 })
   const second = await ask({ order: 'A2', cents: 2 })
   const third = await ask({ order: 'A3', cents: 3 })
-  void app.runtime.session(`chat-${++sessions}`).run([{ id: 'q', name: 'color' }])
+  void suite.app.runtime.session(`chat-${++sessions}`).run([{ id: 'q', name: 'color' }])
   const page = await open('/')
   await page.getByRole('checkbox', { name: /"A1"/ }).check()
   await page.getByRole('checkbox', { name: /"A3"/ }).check()
@@ -172,12 +142,12 @@ test('POL-3: several requests of one tool are decided together, others stay', { 
   await page.getByRole('button', { name: 'Deny all 2' }).click()
   for (const { outcome } of [first, third]) expect(JSON.stringify((await outcome)?.parts)).toContain('Not today')
   await page.getByRole('checkbox', { name: /"A1"/ }).waitFor({ state: 'detached' })
-  const waiting = await app.runtime.inbox({ tenant: 'default' })
+  const waiting = await suite.app.runtime.inbox({ tenant: 'default' })
   expect(waiting.map(({ id }) => id)).toContain(second.id)
 })
 
 test('POL-6: a person answers a question of a tool', { timeout }, async () => {
-  const session = app.runtime.session(`chat-${++sessions}`)
+  const session = suite.app.runtime.session(`chat-${++sessions}`)
   const outcome = session.run([{ id: 'q', name: 'color' }])
   const page = await open('/')
   await page.getByRole('button', { name: /^Answer/ }).click()
@@ -190,14 +160,14 @@ test('DOOR-1: markup of arguments, names and questions is shown as text', { time
   const { id } = await ask({ order: hostile, cents: 1, note: hostile })
   const page = await open('/')
   await page.getByText('<script>alert(2)</script>').first().waitFor()
-  await page.goto(`${app.url}/inbox/${id}`)
+  await page.goto(`${suite.app.url}/inbox/${id}`)
   await page.getByText('About this request').waitFor()
   expect(await page.locator('img, main script').count()).toBe(0)
 })
 
 test('DOOR-1: a login of a viewer shows no button to decide', { timeout }, async () => {
   const { id } = await ask({ order: 'A1', cents: 1 })
-  const page = await open(`/inbox/${id}`, viewerToken)
+  const page = await open(`/inbox/${id}`, { token: viewerToken })
   await page.getByText('Your login may look, but not decide.').waitFor()
   await page.keyboard.press('a')
   expect(await page.getByRole('dialog').count()).toBe(0)
@@ -206,11 +176,11 @@ test('DOOR-1: a login of a viewer shows no button to decide', { timeout }, async
 test('DOOR-1: the page and its dialogs are accessible, light and dark, also on a phone', { timeout }, async () => {
   const { id } = await ask({ order: 'A1', cents: 4200, note: 'x'.repeat(400) })
   for (const dark of [false, true]) {
-    const page = await open('/', adminToken, { width: 375, dark })
+    const page = await open('/', { token: adminToken, width: 375, dark })
     await page.getByRole('button', { name: /^Approve/ }).waitFor()
     await expectAccessible(page)
     await expectNoSidewaysScroll(page)
-    await page.goto(`${app.url}/inbox/${id}`)
+    await page.goto(`${suite.app.url}/inbox/${id}`)
     await page.getByRole('button', { name: 'Edit' }).click()
     await page.getByRole('textbox', { name: 'cents', exact: true }).waitFor()
     await expectAccessible(page)
@@ -232,10 +202,8 @@ test('DOOR-1: the theme that a person chose outlives a reload', { timeout }, asy
 test('POL-6: a person says what happened when a worker was killed in a charge', { timeout }, async () => {
   const store = newStore()
   await killWorkerDuring('charge_card', store)
-  const desk = await openConsoleApp({ console: folder, store, tools: deskTools(), runtime: { lease: '1s' } })
-  const screen = await openScreen(browser, { url: desk.url, token: adminToken })
-  screens.push(screen)
-  const { page } = screen
+  const desk = await openConsoleApp({ console: suite.folder, store, tools: deskTools(), runtime: { lease: '1s' } })
+  const page = await open('/', { url: desk.url })
   await page.getByRole('button', { name: /^It happened/ }).click()
   await page.getByText('The tool does not run again.').waitFor()
   await page.getByRole('textbox', { name: 'Result as JSON' }).fill('{"charged": "ada"}')
@@ -252,7 +220,7 @@ test('POL-6: the page has what led to a request, the rule and the last decision'
   const model = scriptedModel([{ say: `I refund it. ${hostile}`, call }, 'Done.'])
   const rule = { tool: 'refund', then: 'ask', reason: `A person looks at refunds ${hostile}` } as const
   const desk = await openConsoleApp({
-    console: folder,
+    console: suite.folder,
     tools: [refund],
     runtime: { models: [model], policy: { rules: [rule] } },
   })
@@ -265,9 +233,7 @@ test('POL-6: the page has what led to a request, the rule and the last decision'
   await earlier
   const turn = runtime.session('chat', terms).turn({ model, message: `Please refund A2 ${hostile}` })
   const id = await waiting()
-  const screen = await openScreen(browser, { url: desk.url, token: adminToken, path: `/inbox/${id}`, width: 375 })
-  screens.push(screen)
-  const { page } = screen
+  const page = await open(`/inbox/${id}`, { url: desk.url, width: 375 })
   const led = page.getByRole('region', { name: 'What led here' })
   for (const text of ['Please refund A2', 'I refund it.']) await led.getByText(text).waitFor()
   const why = page.getByRole('region', { name: 'Why it asks' })

@@ -1,21 +1,15 @@
 // Actions of operators on calls, sessions and tokens in a real browser.
 
 import { tool } from 'pawl'
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from '../kit/console/browser.ts'
-import { adminToken, buildConsole, type ConsoleApp, openConsoleApp } from '../kit/console/console-app.ts'
+import { expect, test } from 'vitest'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
 import { deskTools } from '../kit/console/desk-tools.ts'
-import { expectAccessible, expectNoSidewaysScroll, openScreen, patience, type Screen } from '../kit/console/screen.ts'
+import { expectAccessible, expectNoSidewaysScroll, patience } from '../kit/console/screen.ts'
 import { pushedModel } from '../kit/models/pushed-model.ts'
 
-const timeout = 2 * patience
 const hostile = '<img src=x onerror=alert(1)>'
 
-let browser: Browser
-let app: ConsoleApp
 const model = pushedModel()
-const screens: Screen[] = []
 const hangs = tool({
   name: 'hang',
   description: 'Runs until it is cancelled.',
@@ -23,46 +17,26 @@ const hangs = tool({
   execute: (_, ctx) => new Promise((_resolve, reject) => ctx.signal.addEventListener('abort', reject)),
 })
 
-beforeAll(async () => {
-  let folder: string
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser()])
-  app = await openConsoleApp({
-    console: folder,
-    tools: [...deskTools(), hangs],
-    runtime: { models: [model.model] },
-    allTenants: true,
-  })
-}, timeout)
-afterEach(async () => {
-  for (const { close, errors } of screens.splice(0)) {
-    await close()
-    expect(errors).toEqual([])
-  }
+const suite = consoleSuite({
+  tools: [...deskTools(), hangs],
+  runtime: { models: [model.model] },
+  allTenants: true,
 })
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
-
-async function open(path: string, more: { width?: number; dark?: boolean } = {}) {
-  const screen = await openScreen(browser, { url: app.url, token: adminToken, path, ...more })
-  screens.push(screen)
-  return screen.page
-}
+const { open } = suite
 
 test('CALL-6: a call that is run again is a new one that names the old one', { timeout }, async () => {
-  await app.runtime.session('chat-retry').run([{ id: 'first', name: 'look_up_order', input: { order: 'A5' } }])
-  const [first] = (await app.runtime.calls.recent({ session: 'chat-retry' })).calls
-  const before = await app.runtime.calls.get(first?.uid ?? '')
+  await suite.app.runtime.session('chat-retry').run([{ id: 'first', name: 'look_up_order', input: { order: 'A5' } }])
+  const [first] = (await suite.app.runtime.calls.recent({ session: 'chat-retry' })).calls
+  const before = await suite.app.runtime.calls.get(first?.uid ?? '')
   const page = await open(`/calls/${first?.uid}`)
   await page.getByRole('button', { name: 'Run again', exact: true }).click()
   await page.getByText('so the same may happen twice').waitFor()
   await page.getByRole('button', { name: 'Run it again' }).click()
   await page.getByRole('link', { name: 'runs another call again' }).click()
   await page.waitForURL(`**/calls/${first?.uid}`)
-  expect(await app.runtime.calls.get(first?.uid ?? '')).toEqual(before)
-  const { calls } = await app.runtime.calls.recent({ session: 'chat-retry' })
-  expect(await app.runtime.calls.get(calls[0]?.uid ?? '')).toMatchObject({
+  expect(await suite.app.runtime.calls.get(first?.uid ?? '')).toEqual(before)
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'chat-retry' })
+  expect(await suite.app.runtime.calls.get(calls[0]?.uid ?? '')).toMatchObject({
     input: { order: 'A5' },
     meta: { rerunOf: first?.uid },
     principal: 'user:ada',
@@ -70,7 +44,7 @@ test('CALL-6: a call that is run again is a new one that names the old one', { t
 })
 
 test('CALL-6: the open calls of a filtered list are cancelled together, after a count', { timeout }, async () => {
-  const session = app.runtime.session('chat-bulk')
+  const session = suite.app.runtime.session('chat-bulk')
   const calls = [1, 2, 3].map((n) => ({ id: `h${n}`, name: 'hang', input: {} }))
   const outcomes = Promise.all(calls.map((call) => session.run([call])))
   const page = await open('/calls?tool=hang')
@@ -84,7 +58,7 @@ test('CALL-6: the open calls of a filtered list are cancelled together, after a 
 })
 
 test('FEED-1: a session shows the answer of a model while it is written', { timeout }, async () => {
-  const session = app.runtime.session('chat-stream')
+  const session = suite.app.runtime.session('chat-stream')
   await session.run([{ id: 'a', name: 'look_up_order', input: { order: 'A3' } }])
   const page = await open('/sessions/chat-stream')
   await page.getByLabel('Message that starts a turn').fill('Tell me a story')
@@ -116,12 +90,12 @@ test('DOOR-1: a token is made, shown once, and revoked', { timeout }, async () =
   await page.getByLabel('Role').selectOption('viewer')
   await page.getByRole('button', { name: 'Make the token' }).click()
   const token = await page.getByRole('dialog').getByRole('code').textContent()
-  expect(await app.runtime.tokens.verify(token ?? '')).toMatchObject({ roles: ['viewer'], tenant: 'default' })
+  expect(await suite.app.runtime.tokens.verify(token ?? '')).toMatchObject({ roles: ['viewer'], tenant: 'default' })
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click()
   await page.getByRole('button', { name: `Revoke the token ci ${hostile}` }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await page.getByText('The token is revoked.').waitFor()
-  expect(await app.runtime.tokens.verify(token ?? '')).toBeUndefined()
+  expect(await suite.app.runtime.tokens.verify(token ?? '')).toBeUndefined()
   await page.getByRole('button', { name: 'Show the audit' }).click()
   await page.getByText('token.revoked').waitFor()
 })
@@ -137,7 +111,7 @@ test('DOOR-1: pictures of the last calls are accessible, also on a phone', { tim
     await page.getByText('token.revoked').first().waitFor()
     await expectAccessible(page)
     await expectNoSidewaysScroll(page)
-    await page.goto(`${app.url}/calls`)
+    await page.goto(`${suite.app.url}/calls`)
     await page.getByRole('img', { name: /^The last \d+ calls since .*, 0 of them without success$/ }).waitFor()
     await expectAccessible(page)
     await expectNoSidewaysScroll(page)

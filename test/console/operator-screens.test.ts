@@ -1,25 +1,19 @@
 // Tasks, schedules, policy and MCP in a real browser.
 
 import { tool } from 'pawl'
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { Changing, changed, mail } from '../kit/changing-provider.ts'
-import { openBrowser } from '../kit/console/browser.ts'
-import { adminToken, buildConsole, type ConsoleApp, openConsoleApp, viewerToken } from '../kit/console/console-app.ts'
+import { adminToken, viewerToken } from '../kit/console/console-app.ts'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
 import { deskTools } from '../kit/console/desk-tools.ts'
-import { expectAccessible, expectNoSidewaysScroll, openScreen, patience, type Screen } from '../kit/console/screen.ts'
+import { expectAccessible, expectNoSidewaysScroll, patience } from '../kit/console/screen.ts'
 
-const timeout = 2 * patience
 const oddSession = '<b>50%25</b>/a?b=c#d &é'
 const hostile = '<img src=x onerror=alert(1)>'
 
-let browser: Browser
-let app: ConsoleApp
 let write: (text: string) => void = () => {}
 const provider = new Changing([mail()])
-const screens: Screen[] = []
-
 const interview = tool({
   name: 'interview',
   description: 'Writes a line for each message, and asks for a name.',
@@ -35,40 +29,20 @@ const interview = tool({
   },
 })
 
-beforeAll(async () => {
-  let folder: string
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser()])
-  app = await openConsoleApp({
-    console: folder,
-    tools: [...deskTools(), interview],
-    allTenants: true,
-    runtime: {
-      providers: [provider],
-      policy: {
-        rules: [{ tool: 'refund', when: { cents: { gt: 1000 } }, then: 'deny', reason: `Too much ${hostile}` }],
-      },
+const suite = consoleSuite({
+  tools: [...deskTools(), interview],
+  allTenants: true,
+  runtime: {
+    providers: [provider],
+    policy: {
+      rules: [{ tool: 'refund', when: { cents: { gt: 1000 } }, then: 'deny', reason: `Too much ${hostile}` }],
     },
-  })
-}, timeout)
-afterEach(async () => {
-  for (const { close, errors } of screens.splice(0)) {
-    await close()
-    expect(errors).toEqual([])
-  }
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
-
-async function open(path: string, token = adminToken, more: { width?: number; dark?: boolean } = {}) {
-  const screen = await openScreen(browser, { url: app.url, token, path, ...more })
-  screens.push(screen)
-  return screen.page
-}
+const { open } = suite
 
 test('TASK-4: a task shows its output as it is written, and takes the answer it asks for', { timeout }, async () => {
-  const session = app.runtime.session(oddSession)
+  const session = suite.app.runtime.session(oddSession)
   const task = await session.tasks.start({ tool: 'interview', input: {}, title: `Interview ${hostile}` })
   const page = await open('/tasks')
   await page.getByRole('link', { name: /^Interview/ }).click()
@@ -87,7 +61,7 @@ test('TASK-4: a task shows its output as it is written, and takes the answer it 
 })
 
 test('TASK-6: a task is cancelled after a dialog that says what that does', { timeout }, async () => {
-  const session = app.runtime.session('chat-cancel')
+  const session = suite.app.runtime.session('chat-cancel')
   const task = await session.tasks.start({ tool: 'interview', input: {}, title: 'To be cancelled' })
   const page = await open(`/tasks/chat-cancel/${task.id}`)
   await page.getByRole('button', { name: 'Cancel' }).click()
@@ -98,7 +72,7 @@ test('TASK-6: a task is cancelled after a dialog that says what that does', { ti
 })
 
 test('SCHED-1: a schedule shows its next times, runs by hand, pauses and resumes', { timeout }, async () => {
-  const session = app.runtime.session('chat-schedule')
+  const session = suite.app.runtime.session('chat-schedule')
   const terms = { tool: 'export_orders', input: { customer: 'ada' }, cron: '0 7 * * 1' }
   await session.schedules.create({ ...terms, id: 'weekly', title: `Weekly ${hostile}` })
   const page = await open('/schedules')
@@ -129,11 +103,11 @@ test('POL-4: the policy screen lists rules and explains a call without running i
   await page.getByRole('textbox', { name: 'cents', exact: true }).fill('20')
   await page.getByRole('button', { name: 'Explain' }).click()
   await page.getByText(/^It would ask\./).waitFor()
-  expect((await app.runtime.calls.recent({ tool: 'refund' })).calls).toEqual([])
+  expect((await suite.app.runtime.calls.recent({ tool: 'refund' })).calls).toEqual([])
 })
 
 test('TOOL-5: a changed tool is shown with its difference, and runs after it is accepted', { timeout }, async () => {
-  const explain = () => app.runtime.explain({ tool: 'mail', session: 's' })
+  const explain = () => suite.app.runtime.explain({ tool: 'mail', session: 's' })
   await explain()
   provider.tools = [mail(changed)]
   provider.change()
@@ -148,7 +122,7 @@ test('TOOL-5: a changed tool is shown with its difference, and runs after it is 
   await page.getByRole('button', { name: 'Accept the change' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Accept' }).click()
   await page.getByText('None. A tool of an MCP server whose definition changes').waitFor()
-  expect(await app.runtime.quarantine.list()).toEqual([])
+  expect(await suite.app.runtime.quarantine.list()).toEqual([])
 })
 
 test('TOOL-5: a server that is away is shown with the reason', { timeout }, async () => {
@@ -160,21 +134,21 @@ test('TOOL-5: a server that is away is shown with the reason', { timeout }, asyn
   provider.change()
   await page.getByText(`Exit code 1 ${hostile} It is tried again by itself`).waitFor()
   await page.getByRole('button', { name: 'VS Code' }).click()
-  await page.getByLabel('the snippet').getByText(`"url": "${app.url}/mcp"`).waitFor()
+  await page.getByLabel('the snippet').getByText(`"url": "${suite.app.url}/mcp"`).waitFor()
 })
 
 test('DOOR-1: a viewer sees tasks and schedules, and no button that changes them', { timeout }, async () => {
-  const page = await open('/schedules/chat-schedule/weekly', viewerToken)
+  const page = await open('/schedules/chat-schedule/weekly', { token: viewerToken })
   await page.getByText('Next times').first().waitFor()
   expect(await page.getByRole('button', { name: /^(Pause|Run now|Remove)$/ }).count()).toBe(0)
-  await page.goto(`${app.url}/mcp-servers`)
+  await page.goto(`${suite.app.url}/mcp-servers`)
   await page.getByText('The state of MCP servers is about all tenants').waitFor()
-  await page.goto(`${app.url}/policy`)
+  await page.goto(`${suite.app.url}/policy`)
   await page.getByText('The rules of the configuration are shown to operators.').waitFor()
 })
 
 test('DOOR-1: tasks, schedules, policy and MCP are accessible, also on a phone', { timeout }, async () => {
-  const [task] = await app.runtime.session(oddSession).tasks.list()
+  const [task] = await suite.app.runtime.session(oddSession).tasks.list()
   const paths: readonly (readonly [string, string])[] = [
     ['/tasks', 'To be cancelled'],
     [`/tasks/${encodeURIComponent(oddSession)}/${task?.id}`, 'Result as the model reads it'],
@@ -187,9 +161,9 @@ test('DOOR-1: tasks, schedules, policy and MCP are accessible, also on a phone',
     [false, 375],
     [true, 1280],
   ] as const) {
-    const page = await open('/', adminToken, { dark, width })
+    const page = await open('/', { token: adminToken, dark, width })
     for (const [path, ready] of paths) {
-      await page.goto(`${app.url}${path}`)
+      await page.goto(`${suite.app.url}${path}`)
       await page.getByText(ready).first().waitFor()
       await expectAccessible(page)
       await expectNoSidewaysScroll(page)

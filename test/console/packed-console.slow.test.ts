@@ -50,7 +50,7 @@ test('DOOR-1 DOOR-6: the packed console approves a refund whose worker is killed
     await page.getByRole('button', { name: /^Approve: Refund/ }).click()
     await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
     const decided = page.getByRole('region', { name: 'What you decided' })
-    await decided.getByText('The worker of attempt 1 stopped; another one continued the call.').waitFor()
+    await decided.getByText('The worker stopped during attempt 1. Another one continued with attempt 2.').waitFor()
     await decided.getByText('Succeeded').waitFor()
     await expectAccessible(page)
     expect(errors).toEqual([])

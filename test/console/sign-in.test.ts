@@ -1,13 +1,11 @@
 // Sign-in, its end, and the loss of the connection, in a real browser.
 
 import { tool } from 'pawl'
-import type { Browser } from 'playwright-core'
-import { afterAll, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from '../kit/console/browser.ts'
-import { adminToken, buildConsole, type ConsoleApp, openConsoleApp } from '../kit/console/console-app.ts'
-import { expectAccessible, openScreen, patience } from '../kit/console/screen.ts'
+import { expect, test } from 'vitest'
+import { adminToken, openConsoleApp } from '../kit/console/console-app.ts'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
+import { expectAccessible } from '../kit/console/screen.ts'
 
-const timeout = 2 * patience
 const ask = tool({
   name: 'ask',
   description: 'Needs an approval',
@@ -16,20 +14,11 @@ const ask = tool({
   execute: () => 'done',
 })
 
-let browser: Browser
-let folder: string
-let app: ConsoleApp
-beforeAll(async () => {
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser()])
-  app = await openConsoleApp({ console: folder, tools: [ask] })
-}, timeout)
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
+const suite = consoleSuite({ tools: [ask] })
+const { open } = suite
 
 test('DOOR-1: a token signs in, and a wrong one says so', { timeout }, async () => {
-  const { page, errors, close } = await openScreen(browser, { url: app.url, token: '' })
+  const page = await open('/', { token: '' })
   await page.getByRole('heading', { name: 'Sign in to Pawl' }).waitFor()
   await expectAccessible(page)
   await page.getByLabel('Token').fill('pawl_wrong')
@@ -42,8 +31,6 @@ test('DOOR-1: a token signs in, and a wrong one says so', { timeout }, async () 
   await page.getByRole('button', { name: 'Account' }).click()
   await page.getByRole('button', { name: 'Sign out' }).click()
   await page.getByRole('heading', { name: 'Sign in to Pawl' }).waitFor()
-  expect(errors).toEqual([])
-  await close()
 })
 
 test('DOOR-1: a revoked token shows the sign-in, which leads back to the screen', { timeout }, async () => {
@@ -54,10 +41,10 @@ test('DOOR-1: a revoked token shows the sign-in, which leads back to the screen'
     tenant: 'default',
     by: 'user:ada',
   }
-  const { id, token } = await app.runtime.tokens.create(terms)
-  const { page, close } = await openScreen(browser, { url: app.url, token, path: '/inbox/none' })
+  const { id, token } = await suite.app.runtime.tokens.create(terms)
+  const page = await open('/inbox/none', { token })
   await page.getByText('This request is not open').waitFor()
-  await app.runtime.tokens.revoke(id, { by: 'user:ada' })
+  await suite.app.runtime.tokens.revoke(id, { by: 'user:ada' })
   // The stream of events may have noticed it before the click: then there is no link any more.
   const link = page.getByRole('link', { name: 'Inbox' }).first()
   await link.click({ timeout: 5_000 }).catch(() => {})
@@ -66,22 +53,20 @@ test('DOOR-1: a revoked token shows the sign-in, which leads back to the screen'
   await page.getByLabel('Token').fill(adminToken)
   await page.keyboard.press('Enter')
   await page.getByText(screen).waitFor()
-  await close()
 })
 
 test('DOOR-1: after a restart of the server the page catches up without a reload', { timeout }, async () => {
-  const first = await openConsoleApp({ console: folder, tools: [ask] })
-  const { page, close } = await openScreen(browser, { url: first.url, token: adminToken })
+  const first = await openConsoleApp({ console: suite.folder, tools: [ask] })
+  const page = await open('/', { url: first.url })
   await page.getByRole('heading', { name: 'Nothing waits for you' }).waitFor()
   await page.evaluate('window.isSamePage = true')
   await first.close()
   await page.getByText(/^Reconnecting\./).waitFor()
   const { port, store } = first
-  const second = await openConsoleApp({ console: folder, tools: [ask], port, store })
+  const second = await openConsoleApp({ console: suite.folder, tools: [ask], port, store })
   await second.runtime.session('s').run([{ id: 'a', name: 'ask' }], { until: 'waiting' })
   await page.getByRole('button', { name: /^Approve/ }).waitFor()
   await page.getByText(/^Reconnecting\./).waitFor({ state: 'detached' })
   expect(await page.evaluate('window.isSamePage')).toBe(true)
-  await close()
   await second.close()
 })

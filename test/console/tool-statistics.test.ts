@@ -4,56 +4,30 @@ import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { scriptedModel } from 'pawl/testing'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
 import { Changing, changed, mail } from '../kit/changing-provider.ts'
-import { openBrowser } from '../kit/console/browser.ts'
-import { adminToken, buildConsole, type ConsoleApp, openConsoleApp, viewerToken } from '../kit/console/console-app.ts'
+import { adminToken, openConsoleApp, viewerToken } from '../kit/console/console-app.ts'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
 import { deskTools } from '../kit/console/desk-tools.ts'
-import { expectAccessible, expectNoSidewaysScroll, openScreen, patience, type Screen } from '../kit/console/screen.ts'
+import { expectAccessible, expectNoSidewaysScroll, patience } from '../kit/console/screen.ts'
 import { pawl } from '../kit/run-pawl.ts'
 
-const timeout = 2 * patience
-
-let browser: Browser
-let app: ConsoleApp
-let folder: string
 const provider = new Changing([mail()])
-const screens: Screen[] = []
-
-beforeAll(async () => {
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser()])
-  app = await openConsoleApp({
-    console: folder,
-    tools: deskTools(),
-    allTenants: true,
-    runtime: {
-      providers: [provider],
-      policy: { rules: [{ tool: 'ref*', when: { cents: { gt: 1000 } }, then: 'deny', reason: 'Too much' }] },
-    },
-  })
-}, timeout)
-afterEach(async () => {
-  for (const { close, errors } of screens.splice(0)) {
-    await close()
-    expect(errors).toEqual([])
-  }
+const suite = consoleSuite({
+  tools: deskTools(),
+  allTenants: true,
+  runtime: {
+    providers: [provider],
+    policy: { rules: [{ tool: 'ref*', when: { cents: { gt: 1000 } }, then: 'deny', reason: 'Too much' }] },
+  },
 })
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
-
-async function open(path: string, more: { width?: number; dark?: boolean; token?: string; url?: string } = {}) {
-  const screen = await openScreen(browser, { url: app.url, token: adminToken, path, ...more })
-  screens.push(screen)
-  return screen.page
-}
+const { open } = suite
 
 /** An order that begins with A exists. */
 async function lookUp(session: string, ...orders: string[]): Promise<void> {
   for (const order of orders)
-    await app.runtime.session(session).run([{ id: `look-${order}`, name: 'look_up_order', input: { order } }])
+    await suite.app.runtime.session(session).run([{ id: `look-${order}`, name: 'look_up_order', input: { order } }])
 }
 
 const fact = async (page: Page, name: string): Promise<string> => {
@@ -75,13 +49,13 @@ test('TOOL-2: the page of a tool shows what a model reads, its policy and its la
   await expectAccessible(page)
   await page.getByRole('link', { name: 'Failed calls' }).click()
   await page.waitForURL(/\/calls\?tool=look_up_order&status=failure$/)
-  await page.goto(`${app.url}/tools/refund`)
+  await page.goto(`${suite.app.url}/tools/refund`)
   await page.getByRole('region', { name: 'Policy' }).getByText('Too much').waitFor()
   await page.getByText('It has no calls yet.').waitFor()
 })
 
 test('TOOL-5: the page of a changed tool shows since when, the difference and its calls', { timeout }, async () => {
-  const explain = () => app.runtime.explain({ tool: 'mail', session: 's' })
+  const explain = () => suite.app.runtime.explain({ tool: 'mail', session: 's' })
   await explain()
   const page = await open('/tools/mail')
   await page.getByText(/^It is as it was accepted\./).waitFor()
@@ -105,7 +79,7 @@ test('TOOL-5: the page of a changed tool shows since when, the difference and it
 
 test('CALL-6: failed calls run again together, as new calls that name the old ones', { timeout }, async () => {
   await lookUp('chat-bulk', 'A2', 'Z1', 'Z2', 'Z3')
-  const old = (await app.runtime.calls.recent({ session: 'chat-bulk' })).calls
+  const old = (await suite.app.runtime.calls.recent({ session: 'chat-bulk' })).calls
   const failed = old.filter(({ status }) => status === 'failure').map(({ uid }) => uid)
   const page = await open('/calls?session=chat-bulk')
   await page.getByRole('button', { name: 'Run failed ones again' }).click()
@@ -114,16 +88,16 @@ test('CALL-6: failed calls run again together, as new calls that name the old on
   await expectAccessible(page)
   await page.getByRole('button', { name: 'Run 3 calls again' }).click()
   await page.getByText('3 run again, 0 left out, 0 could not be started.').waitFor()
-  const { calls } = await app.runtime.calls.recent({ session: 'chat-bulk' })
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'chat-bulk' })
   expect(calls.slice(3)).toEqual(old)
-  const made = await Promise.all(calls.slice(0, 3).map(({ uid }) => app.runtime.calls.get(uid)))
+  const made = await Promise.all(calls.slice(0, 3).map(({ uid }) => suite.app.runtime.calls.get(uid)))
   expect(new Set(made.map((call) => call?.meta))).toEqual(new Set(failed.map((uid) => ({ rerunOf: uid }))))
   expect(made.map((call) => call?.principal)).toEqual(['user:ada', 'user:ada', 'user:ada'])
 })
 
 test('CALL-6: a part of the volume strip becomes a filter in the address', { timeout }, async () => {
   await lookUp('chat-brush', 'A2')
-  const [first] = (await app.runtime.calls.recent({ session: 'chat-brush' })).calls
+  const [first] = (await suite.app.runtime.calls.recent({ session: 'chat-brush' })).calls
   const at = first?.createdAt ?? 0
   // The first parts of the strip must not reach to the second call.
   await expect.poll(() => Date.now() - at, { timeout: patience }).toBeGreaterThan(3_000)
@@ -158,7 +132,7 @@ const wordsOf = (command: string): string[] =>
 
 test('DOOR-1: the command of each empty screen fills it', { timeout: 2 * timeout }, async () => {
   const model = scriptedModel([{ say: 'Hello.' }])
-  const empty = await openConsoleApp({ console: folder, tools: deskTools(), runtime: { models: [model] } })
+  const empty = await openConsoleApp({ console: suite.folder, tools: deskTools(), runtime: { models: [model] } })
   try {
     const page = await open('/', { url: empty.url })
     const commands = new Map<string, string>()

@@ -1,43 +1,18 @@
 // Tools with their form, sessions and the system screen in a real browser.
 
 import { scriptedModel } from 'pawl/testing'
-import type { Browser } from 'playwright-core'
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { openBrowser } from '../kit/console/browser.ts'
-import { adminToken, buildConsole, type ConsoleApp, openConsoleApp, viewerToken } from '../kit/console/console-app.ts'
+import { expect, test } from 'vitest'
+import { adminToken, viewerToken } from '../kit/console/console-app.ts'
+import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
 import { deskTools } from '../kit/console/desk-tools.ts'
-import { expectAccessible, expectNoSidewaysScroll, openScreen, patience, type Screen } from '../kit/console/screen.ts'
+import { expectAccessible, expectNoSidewaysScroll } from '../kit/console/screen.ts'
 
-const timeout = 2 * patience
 /** It has every character that an address treats in its own way. */
 const oddSession = '<b>50%25</b>/a?b=c#d &é'
 
-let browser: Browser
-let app: ConsoleApp
-const screens: Screen[] = []
-
-beforeAll(async () => {
-  let folder: string
-  ;[folder, browser] = await Promise.all([buildConsole(), openBrowser()])
-  const model = scriptedModel([{ say: 'Let me look.', call: { name: 'look_up_order', input: { order: 'A2' } } }, { say: '<script>alert(1)</script> It was delivered.' }]) // prettier-ignore
-  app = await openConsoleApp({ console: folder, tools: deskTools(), runtime: { models: [model] }, allTenants: true })
-}, timeout)
-afterEach(async () => {
-  for (const { close, errors } of screens.splice(0)) {
-    await close()
-    expect(errors).toEqual([])
-  }
-})
-afterAll(async () => {
-  await browser?.close()
-  await app?.close()
-})
-
-async function open(path: string, token = adminToken, more: { width?: number; dark?: boolean } = {}) {
-  const screen = await openScreen(browser, { url: app.url, token, path, ...more })
-  screens.push(screen)
-  return screen.page
-}
+const model = scriptedModel([{ say: 'Let me look.', call: { name: 'look_up_order', input: { order: 'A2' } } }, { say: '<script>alert(1)</script> It was delivered.' }]) // prettier-ignore
+const suite = consoleSuite({ tools: deskTools(), runtime: { models: [model] }, allTenants: true })
+const { open } = suite
 
 test('DOOR-1: the form of a tool refuses bad input, runs it, and links the call', { timeout }, async () => {
   const page = await open('/tools')
@@ -49,7 +24,7 @@ test('DOOR-1: the form of a tool refuses bad input, runs it, and links the call'
   await page.getByLabel('the result').getByText('"order": "A7"').waitFor()
   await page.getByRole('link', { name: 'Open the call' }).click()
   await page.getByText(/^Succeeded after/).waitFor()
-  const { calls } = await app.runtime.calls.recent({ session: 'console' })
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'console' })
   expect(calls).toMatchObject([{ name: 'look_up_order', principal: 'user:ada' }])
 })
 
@@ -59,25 +34,25 @@ test('POL-4: the form says whether a call would ask, and runs nothing', { timeou
   await page.getByRole('textbox', { name: 'cents', exact: true }).fill('100')
   await page.getByRole('button', { name: 'Would it ask?' }).click()
   await page.getByText(/^It would ask\./).waitFor()
-  expect((await app.runtime.calls.recent({ tool: 'refund' })).calls).toEqual([])
+  expect((await suite.app.runtime.calls.recent({ tool: 'refund' })).calls).toEqual([])
 })
 
 test('CALL-6: running a call again with edits leaves the first one as it was', { timeout }, async () => {
-  const session = app.runtime.session('chat-again')
+  const session = suite.app.runtime.session('chat-again')
   await session.run([{ id: 'first', name: 'look_up_order', input: { order: 'A5' } }])
-  const [first] = (await app.runtime.calls.recent({ session: 'chat-again' })).calls
+  const [first] = (await suite.app.runtime.calls.recent({ session: 'chat-again' })).calls
   const page = await open(`/calls/${first?.uid}`)
   await page.getByRole('link', { name: 'Run again with edits' }).click()
   await page.getByRole('textbox', { name: 'order', exact: true }).fill('A6')
   await page.getByRole('button', { name: 'Run' }).click()
   await page.getByLabel('the result').getByText('"order": "A6"').waitFor()
-  expect((await app.runtime.calls.recent({ session: 'chat-again' })).calls).toHaveLength(2)
-  expect(await app.runtime.calls.get(first?.uid ?? '')).toMatchObject({ input: { order: 'A5' } })
+  expect((await suite.app.runtime.calls.recent({ session: 'chat-again' })).calls).toHaveLength(2)
+  expect(await suite.app.runtime.calls.get(first?.uid ?? '')).toMatchObject({ input: { order: 'A5' } })
 })
 
 test('SESS-1: a session shows its conversation and starts a turn', { timeout }, async () => {
   const of = encodeURIComponent(oddSession)
-  await app.runtime.session(oddSession).run([{ id: 'a', name: 'look_up_order', input: { order: 'A3' } }])
+  await suite.app.runtime.session(oddSession).run([{ id: 'a', name: 'look_up_order', input: { order: 'A3' } }])
   const page = await open('/sessions')
   await page.getByRole('link', { name: /50%25/ }).click()
   await page.getByRole('heading', { name: oddSession }).waitFor()
@@ -96,23 +71,23 @@ test('SESS-1: a session shows its conversation and starts a turn', { timeout }, 
 })
 
 test('POL-3: the system screen shows health, and revokes a rule that a person added', { timeout }, async () => {
-  const session = app.runtime.session('chat-rule')
+  const session = suite.app.runtime.session('chat-rule')
   await session.run([{ id: 'r', name: 'refund', input: { order: 'A1', cents: 5 } }], { until: 'waiting' })
-  const [item] = await app.runtime.inbox({ tenant: 'default', session: 'chat-rule' })
-  await app.runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea', remember: { scope: 'session' } })
+  const [item] = await suite.app.runtime.inbox({ tenant: 'default', session: 'chat-rule' })
+  await suite.app.runtime.decide(item?.id ?? '', { approve: true, by: 'user:bea', remember: { scope: 'session' } })
   const page = await open('/system')
   await page.getByText('Every open call can go on').waitFor()
   await page.getByRole('button', { name: 'Revoke' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click()
   await page.getByText('None. A rule is added with').waitFor()
-  expect(await app.runtime.rules.list({ tenant: 'default' })).toEqual([])
+  expect(await suite.app.runtime.rules.list({ tenant: 'default' })).toEqual([])
 })
 
 test('DOOR-1: a viewer sees tools and sessions, and no button that runs something', { timeout }, async () => {
-  const page = await open('/tools/refund', viewerToken)
+  const page = await open('/tools/refund', { token: viewerToken })
   await page.getByText('Your login may look, but not run tools.').waitFor()
   expect(await page.getByRole('button', { name: 'Run' }).count()).toBe(0)
-  await page.goto(`${app.url}/system`)
+  await page.goto(`${suite.app.url}/system`)
   await page.getByText('Health and workers are about the whole store').waitFor()
 })
 
@@ -128,9 +103,9 @@ test('DOOR-1: tools, sessions and system are accessible, also on a phone', { tim
     [false, 375],
     [true, 1280],
   ] as const) {
-    const page = await open('/', adminToken, { dark, width })
+    const page = await open('/', { token: adminToken, dark, width })
     for (const [path, ready] of paths) {
-      await page.goto(`${app.url}${path}`)
+      await page.goto(`${suite.app.url}${path}`)
       await page.getByText(ready).first().waitFor()
       await expectAccessible(page)
       await expectNoSidewaysScroll(page)

@@ -62,14 +62,14 @@ test('DOOR-1 DUR-1: npm start, an approval, a killed worker and its story', { ti
 
     const decided = page.getByRole('region', { name: 'What you decided' })
     await desk.until(/kill -9 \d+ {2}The worker died: the money has moved/)
-    await decided.getByText('The worker of attempt 1 stopped; another one continued the call.').waitFor()
+    await decided.getByText('The worker stopped during attempt 1. Another one continued with attempt 2.').waitFor()
     await decided.getByText('Succeeded').waitFor()
     await expectAccessible(page)
     await decided.getByRole('link', { name: /^What happened/ }).click()
 
     await page.getByText(/^Succeeded after .* and 2 attempts\.$/).waitFor()
     await page
-      .getByRole('img', { name: /Waiting for a person.*No sign of the worker.*another one continued/ })
+      .getByRole('img', { name: /Waiting for a person.*No sign of the worker.*Another one continued/ })
       .waitFor()
     await page
       .getByRole('region', { name: 'Steps and waits' })

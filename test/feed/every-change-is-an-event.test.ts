@@ -38,6 +38,7 @@ const changesNothing = [
   'runtime.tools.provide',
   'runtime.tools.withdraw',
   'runtime.quarantine.list',
+  'runtime.decided',
   'runtime.inbox',
   'runtime.rules.list',
   'runtime.connections.list',

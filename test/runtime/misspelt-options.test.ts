@@ -70,6 +70,7 @@ import { telemetryOptions } from '../../src/otel/telemetry-options.ts'
 import { runtimeEmitOptions, emitOptions } from '../../src/schedules/emit-event.ts'
 import { scheduleOptions } from '../../src/schedules/schedules.ts'
 import { subscribeOptions } from '../../src/schedules/triggers.ts'
+import { decidedOptions } from '../../src/runtime/public-runtime.ts'
 import { schedulesQueryOptions, stoppedQueryOptions } from '../../src/schedules/schedules-of-all-sessions.ts'
 import { outputPageOptions } from '../../src/sessions/read-call-records.ts'
 import { cancelCallOptions } from '../../src/sessions/cancel-call.ts'
@@ -162,6 +163,7 @@ const functions: [string, OptionTable, (options: never) => unknown][] = [
   ['toolbox.secrets', secretToolOptions, (how) => toolbox.secrets(how)],
   ['runtime.session', sessionOptions, (how) => runtime.session('s', how)],
   ['runtime.emit', runtimeEmitOptions, (how) => runtime.emit('e', 1, how)],
+  ['runtime.decided', decidedOptions, (how) => runtime.decided('x', how)],
   ['runtime.inbox', inboxOptions, (how) => runtime.inbox(how)],
   ['runtime.sessions.list', sessionsQueryOptions, (how) => runtime.sessions.list(how)],
   ['runtime.calls.get', runtimeCallOptions, (how) => runtime.calls.get('x', how)],

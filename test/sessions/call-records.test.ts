@@ -1,14 +1,68 @@
 // session.calls: the record of calls, for callers and operators.
 
-import { type CallSummary, fail, tool } from 'pawl'
+import { type CallSummary, createRuntime, fail, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import { onEachStore } from '../kit/stores/local-stores.ts'
-import { simpleTool } from '../kit/simple-tools.ts'
+import { ignoreResult, twoWorkers } from '../kit/interrupted-calls.ts'
+import { rerunTool, simpleTool } from '../kit/simple-tools.ts'
+import { quiet } from '../kit/stores/fresh-store.ts'
 
 const empty = z.object({})
 const start = Date.UTC(2026, 0, 1)
+
+for (const kind of ['memory', 'sqlite'] as const)
+  test(`DUR-3: a call whose worker died says so until another one takes over (${kind})`, async () => {
+    const { clock, first, second } = twoWorkers(kind)
+    const never = rerunTool('never', () => new Promise(() => {}))
+    const worker = await first([never])
+    const viewer = await second([], { worker: false })
+    const now = async () => {
+      const [call] = (await viewer.calls.recent()).calls
+      const details = await viewer.calls.get(call?.uid ?? '')
+      return { state: details?.state, worker: details?.worker, deaths: details?.deaths, row: call?.deaths }
+    }
+    ignoreResult(worker.runtime.session('s').run([{ id: 'a', name: 'never', input: {} }]))
+    await clock.advance(500)
+    expect(await now()).toEqual({ state: 'running', worker: 'alive', deaths: 0, row: 0 })
+    worker.die()
+    await clock.advance('10s')
+    expect(await now()).toEqual({ state: 'running', worker: 'lost', deaths: 0, row: 0 })
+    const next = await second([never])
+    await clock.advance('10s')
+    expect(await now()).toEqual({ state: 'running', worker: 'alive', deaths: 1, row: 1 })
+    await Promise.all([next.close({ grace: 0 }), viewer.close()])
+  })
+
+test('POL-3: a call that a person edited shows what was requested, and its request how it ended', async () => {
+  const pay = tool({
+    name: 'pay',
+    description: 'Pays',
+    input: z.object({ cents: z.number() }),
+    hints: { destructive: true },
+    execute: ({ cents }) => cents,
+  })
+  const runtime = await createRuntime({ store: 'memory:', tools: [pay], logger: quiet })
+  const session = runtime.session('s')
+  const run = session.run([{ id: 'a', name: 'pay', input: { cents: 5000 } }])
+  const item = await vi.waitUntil(async () => (await runtime.inbox())[0], { interval: 1 })
+  expect(await runtime.decided(item.id)).toBeUndefined()
+  await runtime.decide(item.id, { edit: { cents: 700 }, by: 'user:bea' })
+  expect(await run).toMatchObject([{ value: 700 }])
+  expect(await session.calls.get('a')).toMatchObject({ requested: { cents: 5000 }, input: { cents: 700 } })
+  const ended = { call: item.call, tenant: 'default', session: 's', status: 'edited', by: [{ by: 'user:bea' }] }
+  expect(await runtime.decided(item.id, { tenant: 'default' })).toMatchObject(ended)
+  expect(await runtime.decided(item.id, { tenant: 'rival' })).toBeUndefined()
+  expect(await runtime.decided('none')).toBeUndefined()
+  await session.run([{ id: 'b', name: 'pay', input: { cents: 1 } }], { until: 'waiting' })
+  const [open] = await runtime.inbox()
+  await session.cancel()
+  await vi.waitFor(async () =>
+    expect(await runtime.decided(open?.id ?? '')).toMatchObject({ status: 'withdrawn', by: [] }),
+  )
+  await runtime.close()
+})
 
 onEachStore('call records', (bench) => {
   test('CALL-4: an unknown status or kind is refused before anything is read, with the closest name', async () => {
@@ -88,6 +142,10 @@ onEachStore('call records', (bench) => {
       settledAt: expect.any(Number),
       outcome: { status: 'success', value: 8 },
       input: { n: 7 },
+      requested: {},
+      deaths: 0,
+      worker: null,
+      sleeps: [{ from: expect.any(Number), until: expect.any(Number) }],
       steps: [
         { id: 'first', state: 'done', at: expect.any(Number), round: 1 },
         { id: 'second', state: 'failed', at: expect.any(Number), round: 1 },
@@ -96,6 +154,7 @@ onEachStore('call records', (bench) => {
       usage: null,
     })
     expect(first).toMatchObject(found?.outcome as object)
+    expect((found?.sleeps[0]?.until ?? 0) - (found?.sleeps[0]?.from ?? 0)).toBe(1000)
     const [early = 0, late = 0] = found?.steps.map(({ at }) => at) ?? []
     expect(late - early).toBeGreaterThanOrEqual(1000)
     expect(await session.calls.get('a', { batch: 'm1', occurrence: 1 })).toMatchObject({

@@ -1,17 +1,47 @@
 // Times and durations for people: relative on the page, exact on hover.
 
-import { type ReactNode, useEffect, useState } from 'react'
+import { type ReactNode, useSyncExternalStore } from 'react'
 
 export { durationText } from '../../../src/server/export/escape-html.ts'
 
+/** One timer for all that is renewed at the same interval: a table has a time in each row. */
+class Ticker {
+  readonly #ms: number
+  readonly #listeners = new Set<() => void>()
+  #timer: ReturnType<typeof setInterval> | undefined
+  #now = Date.now()
+
+  constructor(ms: number) {
+    this.#ms = ms
+  }
+
+  readonly read = (): number => this.#now
+
+  readonly subscribe = (listener: () => void): (() => void) => {
+    if (this.#listeners.size === 0) {
+      this.#now = Date.now()
+      this.#timer = setInterval(() => this.#tick(), this.#ms)
+    }
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+      if (this.#listeners.size === 0) clearInterval(this.#timer)
+    }
+  }
+
+  #tick(): void {
+    this.#now = Date.now()
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+const tickers = new Map<number, Ticker>()
+
 /** The time, renewed every `ms`. */
 export function useNow(ms = 1_000): number {
-  const [now, setNow] = useState(Date.now)
-  useEffect(() => {
-    const timer = setInterval(() => setNow(Date.now()), ms)
-    return () => clearInterval(timer)
-  }, [ms])
-  return now
+  const ticker = tickers.get(ms) ?? new Ticker(ms)
+  tickers.set(ms, ticker)
+  return useSyncExternalStore(ticker.subscribe, ticker.read)
 }
 
 const units: readonly (readonly [number, string])[] = [
@@ -29,6 +59,8 @@ const roughText = (ms: number): string => {
 
 export const exactTime = (at: number): string =>
   new Date(at).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+
+export const timeOfDay = (at: number): string => new Date(at).toLocaleTimeString()
 
 /** Such as 16:20, or with the date if it is another day. */
 export function clockTime(at: number): string {

@@ -30,13 +30,26 @@ export interface CallTimeline {
   readonly to: number
   /** The call has not ended. */
   readonly isOpen: boolean
+  /** The last sign of each worker that ran it. */
+  readonly signs: readonly number[]
 }
 
-/** @param events Those of the call, oldest first. @param now End of the time line of an open call. */
-export function callTimeline(call: ExportedCall, events: readonly ExportedEvent[], now: number): CallTimeline {
-  const line = new Line(call)
+/**
+ * @param events Those of the call, oldest first. @param now End of the time line of an open call. @param below The time
+ * lines of the calls that it made: they show that its worker was alive, and what its body waited for.
+ */
+export function callTimeline(
+  call: ExportedCall,
+  events: readonly ExportedEvent[],
+  now: number,
+  below: readonly CallTimeline[] = [],
+): CallTimeline {
+  const line = new Line(
+    call,
+    below.flatMap(({ signs }) => signs),
+  )
   for (const event of events) line.add(event)
-  return line.end(call, now)
+  return line.end(call, now, below)
 }
 
 class Line {
@@ -50,7 +63,11 @@ class Line {
   /** Open waits for people and clients. */
   readonly #asks = new Set<string>()
 
-  constructor({ createdAt }: ExportedCall) {
+  /** Signs of the workers in the calls below. */
+  readonly #signsBelow: readonly number[]
+
+  constructor({ createdAt }: ExportedCall, signsBelow: readonly number[]) {
+    this.#signsBelow = signsBelow
     this.#from = createdAt
     this.#lastSeen = createdAt
   }
@@ -91,7 +108,7 @@ class Line {
     if (event.type !== 'call.settled') this.#lastSeen = Math.max(this.#lastSeen, at)
   }
 
-  end(call: ExportedCall, now: number): CallTimeline {
+  end(call: ExportedCall, now: number, below: readonly CallTimeline[]): CallTimeline {
     const { createdAt, startedAt, settledAt, outcome } = call
     const isOpen = settledAt === null
     const to = Math.max(settledAt ?? now, createdAt)
@@ -101,8 +118,12 @@ class Line {
       this.#lose(to, outcome.unknown.startedAt)
       this.#marks.push({ kind: 'lost', at: to, text: 'The worker stopped; whether the call took effect is not known' })
     } else this.#move(null, to)
-    const segments = this.#segments.flatMap((segment) => withSleeps(segment, call.sleeps))
-    return { segments, marks: this.#marks, from: createdAt, to, isOpen }
+    const sleeps = call.sleeps.map(({ from, until }) => ({ from, to: until }))
+    const segments = overlay(overlay(this.#segments, 'sleeping', sleeps), 'person', waitsForPeople(below))
+    const silences = this.#marks.filter(({ kind }) => kind === 'silent').map(({ at }) => at)
+    // Later events of a call that was taken over are signs of its new worker.
+    const signs = silences.length > 0 ? silences : [this.#lastSeen]
+    return { segments, marks: this.#marks, from: createdAt, to, isOpen, signs }
   }
 
   #takeOver(at: number): void {
@@ -111,13 +132,14 @@ class Line {
     this.#marks.push({
       kind: 'takeover',
       at,
-      text: `The worker of attempt ${before} stopped; another one continued the call`,
+      text: `The worker stopped during attempt ${before}. Another one continued with attempt ${this.#attempt + 1}`,
     })
   }
 
   /** Ends the attempt at its last event: the worker stopped some time after it. */
   #lose(at: number, startedAt: number): void {
-    const silentAt = Math.min(Math.max(this.#lastSeen, startedAt, this.#from), at)
+    const below = this.#signsBelow.filter((sign) => sign < at)
+    const silentAt = Math.min(Math.max(this.#lastSeen, startedAt, this.#from, ...below), at)
     this.#marks.push({ kind: 'silent', at: silentAt, text: `Last sign of the worker of attempt ${this.#attempt}` })
     this.#move('lost', silentAt)
     this.#move(null, at)
@@ -134,20 +156,39 @@ class Line {
   }
 }
 
-/** Divides a running segment into its running and sleeping parts. */
-function withSleeps(segment: Segment, sleeps: ExportedCall['sleeps']): readonly Segment[] {
-  if (segment.kind !== 'running') return [segment]
-  const parts: Segment[] = []
-  let reached = segment.from
-  const add = (kind: SegmentKind, to: number): void => {
-    if (to > reached) parts.push({ ...segment, kind, from: reached, to })
-    reached = Math.max(reached, to)
-  }
-  for (const { from, until } of sleeps) {
-    if (until <= reached || from >= segment.to) continue
-    add('running', from)
-    add('sleeping', Math.min(until, segment.to))
-  }
-  add('running', segment.to)
-  return parts.length === 0 ? [segment] : parts
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
+/** The parts of running segments in these spans get another kind. `spans`: in order, without overlaps. */
+function overlay(segments: readonly Segment[], kind: SegmentKind, spans: readonly Span[]): readonly Segment[] {
+  if (spans.length === 0) return segments
+  return segments.flatMap((segment) => {
+    if (segment.kind !== 'running') return [segment]
+    const parts: Segment[] = []
+    let reached = segment.from
+    const add = (of: SegmentKind, to: number): void => {
+      if (to > reached) parts.push({ ...segment, kind: of, from: reached, to })
+      reached = Math.max(reached, to)
+    }
+    for (const { from, to } of spans) {
+      if (to <= reached || from >= segment.to) continue
+      add('running', from)
+      add(kind, Math.min(to, segment.to))
+    }
+    add('running', segment.to)
+    return parts.length === 0 ? [segment] : parts
+  })
+}
+
+/** Times in which calls below waited for a person, and none of them did anything else. */
+function waitsForPeople(below: readonly CallTimeline[]): readonly Span[] {
+  const segments = below.flatMap((line) => line.segments)
+  const edges = [...new Set(segments.flatMap(({ from, to }) => [from, to]))].toSorted((a, b) => a - b)
+  return edges.slice(1).flatMap((to, index) => {
+    const from = edges[index] ?? to
+    const kinds = new Set(segments.filter((each) => each.from < to && each.to > from).map(({ kind }) => kind))
+    return kinds.size === 1 && kinds.has('person') ? [{ from, to }] : []
+  })
 }

@@ -37,14 +37,23 @@ export function callRows(
   const ofCall = Map.groupBy(events, ({ call }) => call)
   const uids = new Set(calls.map(({ uid }) => uid))
   const under = Map.groupBy(calls, ({ parent }) => (parent !== null && uids.has(parent) ? parent : ''))
+  const below = (uid: string): readonly ExportedCall[] => (uid === '' ? [] : (under.get(uid) ?? []))
+  const lines = new Map<ExportedCall, CallTimeline>()
+  // A call is recorded before the calls that it makes, so theirs are known when it is its turn.
+  for (const call of calls.toReversed()) {
+    const nested = below(call.uid).flatMap((each) => lines.get(each) ?? [])
+    lines.set(call, callTimeline(call, ofCall.get(call.uid) ?? [], now, nested))
+  }
   const rows: CallRow[] = []
   const pending = (under.get('') ?? []).toReversed().map((call) => ({ call, depth: 0 }))
   for (let next = pending.pop(); next; next = pending.pop()) {
     const { call, depth } = next
-    const own = ofCall.get(call.uid) ?? []
-    rows.push({ call, events: own, line: callTimeline(call, own, now), depth })
-    const nested = (call.uid === '' ? [] : (under.get(call.uid) ?? [])).toReversed()
-    pending.push(...nested.map((each) => ({ call: each, depth: depth + 1 })))
+    rows.push({ call, events: ofCall.get(call.uid) ?? [], line: lines.get(call) as CallTimeline, depth })
+    pending.push(
+      ...below(call.uid)
+        .toReversed()
+        .map((each) => ({ call: each, depth: depth + 1 })),
+    )
   }
   return rows
 }

@@ -17,8 +17,8 @@ export interface TimeScale {
 
 /** Idle periods above this share of the active time are shortened. */
 const longIdle = 0.6
-/** Width of a shortened period. */
-const breakWidth = 5
+/** Width of all shortened periods together, in percent. */
+const breaksWidth = 30
 const wantedTicks = 5
 const maxBreaks = 6
 
@@ -37,7 +37,8 @@ export function timeScale(from: number, to: number, active: readonly Span[]): Ti
   // All of it is idle: one linear scale.
   const isLinear = breaks.length === 0 || total - shortened < 1
   const used = isLinear ? [] : breaks
-  const perMs = (100 - used.length * breakWidth) / (isLinear ? total : total - shortened)
+  const breakWidth = used.length === 0 ? 0 : breaksWidth / used.length
+  const perMs = (100 - (used.length === 0 ? 0 : breaksWidth)) / (isLinear ? total : total - shortened)
   const at = (time: number): number => {
     let position = 0
     let done = from

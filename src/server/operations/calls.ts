@@ -83,7 +83,8 @@ const timeline: Operation<'calls.timeline'> = async (context, { call }) => {
     const { from, to, isOpen, segments, marks } = line
     const { uid, name, state, outcome } = call
     const status = outcome?.status ?? null
-    return { uid, name, depth, state, status, from, to, isOpen, segments: [...segments], marks: [...marks] }
+    const code = outcome?.status === 'failure' ? outcome.failure.code : null
+    return { uid, name, depth, state, status, code, from, to, isOpen, segments: [...segments], marks: [...marks] }
   })
   const shown = events.map(({ type, call, at, body }) => ({ type, call, at, body: { ...body } }))
   return { rows, events: shown, omitted: omitted.call + omitted.event }

@@ -11,6 +11,14 @@ const get: Operation<'inbox.get'> = async ({ runtime, caller }, { item }) => {
   return found(open, 'open inbox item')
 }
 
+const decided: Operation<'inbox.decided'> = async ({ runtime, caller }, { item }) => {
+  const { call, session, status, by } = found(
+    await runtime.decided(item, { tenant: caller.tenant }),
+    'ended inbox item',
+  )
+  return { call, session, status, by: [...by] }
+}
+
 const decide: Operation<'inbox.decide'> = ({ runtime, caller }, { item, ...decision }) =>
   runtime.decide(item, {
     ...decision,
@@ -66,6 +74,7 @@ const context: Operation<'inbox.context'> = async (operation, input) => {
 export const people = {
   'inbox.list': list,
   'inbox.get': get,
+  'inbox.decided': decided,
   'inbox.context': context,
   'inbox.decide': decide,
   'rules.list': listRules,

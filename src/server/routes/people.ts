@@ -4,6 +4,7 @@ import { z } from 'zod'
 import { changed, duration, flag, instant, json, jsonObject, name, page, reason, text } from '../schemas/fields.ts'
 import { resolveAnswer } from '../schemas/calls.ts'
 import {
+  endedItem,
   connection,
   decideAnswer,
   explained,
@@ -37,6 +38,12 @@ export const people = {
     summary: 'Shows one item. Its ETag is the fingerprint of what would run.',
     input: z.strictObject({ item: name }),
     output: inboxItem,
+  }),
+  'inbox.decided': route({
+    needs: 'read',
+    summary: 'Shows how an item ended that is no longer open: who decided it, or that it expired or was withdrawn.',
+    input: z.strictObject({ item: name }),
+    output: endedItem,
   }),
   'inbox.context': route({
     needs: 'read',

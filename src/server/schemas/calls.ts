@@ -128,6 +128,9 @@ const decision = z.strictObject({ verb: z.enum(['approve', 'deny', 'edit', 'answ
 const details = {
   ...summary,
   input: anyJson,
+  requested: anyJson.nullable().describe('If the body gets another input'),
+  deaths: z.number(),
+  worker: z.enum(['alive', 'lost']).nullable(),
   steps: z.array(z.strictObject({ id: z.string(), state: z.string(), at: instant, round: z.number() })),
   sleeps: z.array(z.strictObject({ from: instant, until: instant })),
   waits: z.array(
@@ -161,7 +164,9 @@ export const recentCalls = describes<RecentCallPage>(
         state: z.string(),
         status: z.string().nullable(),
         message: z.string().nullable(),
+        code: z.string().nullable(),
         attempts: z.number(),
+        deaths: z.number(),
         createdAt: instant,
         startedAt: instant.nullable(),
         settledAt: instant.nullable(),
@@ -192,6 +197,7 @@ export const timeline = z.strictObject({
       depth: z.number(),
       state: z.string(),
       status: z.string().nullable(),
+      code: z.string().nullable(),
       from: instant,
       to: instant.describe('Now, while the call is open'),
       isOpen: z.boolean(),

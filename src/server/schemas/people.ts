@@ -65,6 +65,13 @@ export const decideAnswer = describes<DecideAnswer>(
   ]),
 )
 
+export const endedItem = z.strictObject({
+  call: z.string(),
+  session: z.string(),
+  status: z.enum(['approved', 'denied', 'edited', 'answered', 'expired', 'withdrawn']),
+  by: z.array(vote),
+})
+
 export const rememberedRule = describes<RememberedRule>(
   z.looseObject({
     id: z.string(),

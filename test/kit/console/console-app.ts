@@ -8,16 +8,16 @@ import { promisify } from 'node:util'
 import { createRuntime, type Model, type Runtime, type RuntimeOptions, type Tool } from 'pawl'
 import { type RunningServer, startServer } from 'pawl/server'
 import { quiet } from '../stores/fresh-store.ts'
+import { oncePerRun } from './once-per-run.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
 /** Builds the console into a folder of its own, because other tests remove `dist`. */
-export async function buildConsole(): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'console-'))
-  const script = join(root, 'scripts/build-console.mjs')
-  await promisify(execFile)(process.execPath, [script, '--into', folder], { cwd: root })
-  return folder
-}
+export const buildConsole = (): Promise<string> =>
+  oncePerRun('built-console', async (folder) => {
+    const script = join(root, 'scripts/build-console.mjs')
+    await promisify(execFile)(process.execPath, [script, '--into', folder], { cwd: root })
+  })
 
 export const adminToken = 'console-admin-token-0123456789'
 export const viewerToken = 'console-viewer-token-0123456789'

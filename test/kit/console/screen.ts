@@ -11,7 +11,7 @@ export interface Screen {
   close(): Promise<void>
 }
 
-interface ScreenOptions {
+export interface ScreenOptions {
   readonly url: string
   readonly token: string
   readonly path?: string

@@ -86,6 +86,7 @@ export const samples: Readonly<Record<OperationName, Sample>> = {
   'inbox.list': plain({ limit: 1_000 }),
   'inbox.get': { fields: async (data) => ({ item: (await data.approval()).id }), missing: 404 },
   'inbox.context': { fields: async (data) => ({ item: (await data.approval()).id }), missing: 404 },
+  'inbox.decided': { fields: async (data) => ({ item: await data.endedItem() }), missing: 404 },
   'inbox.decide': {
     fields: async (data) => {
       const { id: item, fingerprint } = await data.approval()

@@ -35,6 +35,8 @@ export interface TenantIds {
 /** Makes a new object for each request that uses one up. */
 export interface TenantData extends TenantIds {
   approval(): Promise<Pick<InboxItem, 'id' | 'fingerprint' | 'call'>>
+  /** A request that a person has denied. */
+  endedItem(): Promise<string>
   clientCall(): Promise<string>
   waitKey(): Promise<string>
   newRule(): Promise<string>
@@ -129,6 +131,11 @@ export class SeededTenant {
         await chat.run([{ id, name: 'pick', input: { text: mark } }], { until: 'waiting' })
         return id
       },
+      endedItem: async () => {
+        const { id } = await this.#approval(1)
+        await this.#runtime.decide(id, { deny: true, by: `user:${this.tenant}-approver` })
+        return id
+      },
       waitKey: async () => {
         const id = `callback-${randomUUID()}`
         ignoreResult(chat.run([{ id, name: 'callback' }]))
@@ -202,6 +209,7 @@ export function missingData(like: TenantData): TenantData {
     secret: like.secret,
     cursor: like.cursor,
     approval: async () => ({ id: await missing(), fingerprint: 'A'.repeat(43), call: await missing() }),
+    endedItem: missing,
     clientCall: missing,
     waitKey: async () => `pawl_${'A'.repeat(43)}`,
     newRule: missing,

@@ -97,6 +97,31 @@ test('DOOR-4 DUR-5: a body that sleeps is drawn apart from one that works, also 
   ])
 })
 
+test('DOOR-4: a body whose calls wait for a person waits, and its worker lived as long as theirs', () => {
+  const asks = { wait: 'w', asks: 'approval' }
+  const child = callTimeline(
+    call({ createdAt: 20 }),
+    events(
+      [22, 'wait.opened', asks],
+      [60, 'wait.resolved', asks],
+      [62, 'call.started', { attempt: 1 }],
+      [65, 'step.done'],
+      [80, 'call.started', { attempt: 2 }],
+    ),
+    500,
+  )
+  const own = events([10, 'call.started', { attempt: 1 }], [82, 'call.started', { attempt: 2 }], [100, 'call.settled'])
+  const { segments } = callTimeline(call(), own, 500, [child])
+  expect(segments.map(({ kind, from, to }) => `${kind} ${from} ${to}`)).toEqual([
+    'queued 0 10',
+    'running 10 22',
+    'person 22 60',
+    'running 60 65',
+    'lost 65 82',
+    'running 82 100',
+  ])
+})
+
 test('DOOR-4: a call with an unknown outcome is lost until it was settled', () => {
   const outcome = { status: 'unknown', unknown: { message: 'm', startedAt: 10, evidence: null } } as const
   expect(drawn(call({ outcome }), [10, 'call.started', { attempt: 1 }], [100, 'call.settled'])).toEqual({

@@ -133,7 +133,7 @@ test('POL-3 DOOR-4: the page shows who decided, when, through which door and why
 })
 
 test('DOOR-4: the page marks where a worker stopped and another one continued', () => {
-  expect(rowOf('book')).toContain('The worker of attempt 1 stopped; another one continued the call')
+  expect(rowOf('book')).toContain('The worker stopped during attempt 1. Another one continued with attempt 2')
   expect(rowOf('book')).toContain('class="mark takeover"')
   expect(rowOf('charge_card')).toContain('class="mark lost"')
   expect(page.match(/class="mark (?:takeover|lost)"/g)).toHaveLength(2)

@@ -1,19 +1,19 @@
 // Counts and durations of calls in equal parts of the time that they cover.
 
-import type { CallRow } from './call-words.ts'
+import { type CallRow, isError } from './call-words.ts'
 
 export interface Bucket {
   /** When it begins, in milliseconds since 1970. */
   readonly from: number
   /** Calls that began in it. */
   readonly count: number
-  /** Those of them that failed or whose outcome is unknown. */
+  /** Those of them that failed or whose outcome is unknown; a denied call is no error. */
   readonly failed: number
   /** How long the settled ones took, shortest first. */
   readonly durations: readonly number[]
 }
 
-type Row = Pick<CallRow, 'createdAt' | 'settledAt' | 'status'>
+type Row = Pick<CallRow, 'createdAt' | 'settledAt' | 'status' | 'code'>
 
 /** The oldest part first. `calls`: in any order. */
 export function bucketsOf(calls: readonly Row[], count: number, now: number): readonly Bucket[] {
@@ -25,11 +25,12 @@ export function bucketsOf(calls: readonly Row[], count: number, now: number): re
     failed: 0,
     durations: [] as number[],
   }))
-  for (const { createdAt, settledAt, status } of calls) {
+  for (const call of calls) {
+    const { createdAt, settledAt } = call
     const bucket = buckets[Math.min(count - 1, Math.floor((createdAt - oldest) / size))]
     if (!bucket) continue
     bucket.count++
-    if (status === 'failure' || status === 'unknown') bucket.failed++
+    if (isError(call)) bucket.failed++
     if (settledAt !== null) bucket.durations.push(settledAt - createdAt)
   }
   for (const { durations } of buckets) durations.sort((a, b) => a - b)

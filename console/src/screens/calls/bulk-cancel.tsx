@@ -24,8 +24,8 @@ export function BulkCancel({ calls }: { readonly calls: readonly CallRow[] }): R
           consequence={
             'These are the open calls of the list as it is filtered now' +
             (chosen.length === maxCalls ? `, the first ${maxCalls} of them` : '') +
-            '. Their bodies are asked to stop, and what they have started is cancelled with them. What has already ' +
-            'happened outside stays.'
+            '. The tools are asked to stop, and the calls that they started are cancelled with them. Effects that have ' +
+            'already happened are not undone.'
           }
           action={chosen.length === 1 ? 'Cancel the call' : `Cancel ${chosen.length} calls`}
           run={() => cancelAll(chosen)}

@@ -6,7 +6,7 @@ import { client, queryClient } from '../../api/client.ts'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
 import { Confirm } from '../../ui/parts.tsx'
-import type { CallRow } from './call-words.ts'
+import { type CallRow, isError } from './call-words.ts'
 import { forEachCall, maxCalls } from './each-call.ts'
 import { isIncomplete, rerunMeta } from './retry.tsx'
 
@@ -23,7 +23,8 @@ const randomKey = (): string =>
   Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /** Turns and other calls of the runtime itself are not run by hand. */
-const isRetried = ({ status, name }: CallRow): boolean => status === 'failure' && !name.startsWith('pawl:')
+const isRetried = (call: CallRow): boolean =>
+  call.status === 'failure' && isError(call) && !call.name.startsWith('pawl:')
 
 export function BulkRetry({ calls }: { readonly calls: readonly CallRow[] }): ReactNode {
   const mayCall = useMay('call')
@@ -47,7 +48,7 @@ export function BulkRetry({ calls }: { readonly calls: readonly CallRow[] }): Re
             'These are the failed calls of the list as it is filtered now' +
             (count === maxCalls ? `, the first ${maxCalls} of them` : '') +
             '. Each makes a new call with the same arguments, under your name, that names the old one and asks if the ' +
-            'policy says so. The old calls do not change. What they have done outside stays, so the same may happen ' +
+            'policy says so. The old calls do not change. Their effects are not undone, so the same may happen ' +
             'twice. Calls with hidden arguments are left out.'
           }
           action={count === 1 ? 'Run the call again' : `Run ${count} calls again`}

@@ -1,27 +1,38 @@
-// One call: what became of it, how its time passed, its input and result, its steps, waits and events.
+// One call: its state in words, its time line, attempts, input and result, steps and waits, and events.
 
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
-import { basePath, client, isMissing, messageOf, queryClient } from '../../api/client.ts'
+import { basePath, client, isMissing, queryClient } from '../../api/client.ts'
 import { formText } from '../../forms/form-text.ts'
-import { inboxQuery } from '../../shell/frame.tsx'
+import { Reason, SubmitForm } from '../../forms/submit-form.tsx'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
 import { Badge, Copy, Dialog, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
-import { Ago, clockTime, durationText, exactTime, Time, useNow } from '../../ui/time.tsx'
-import { Arguments, Json } from '../../ui/values.tsx'
-import { decidedWords } from '../inbox/item-words.ts'
-import { nameOf, statusWords } from './call-words.ts'
+import { clockTime, Time } from '../../ui/time.tsx'
+import { Arguments } from '../../ui/values.tsx'
+import { Changes, changesOf } from '../inbox/changes.tsx'
+import { Attempts } from './attempts-section.tsx'
+import { type Call, nameOf, statusWords } from './call-words.ts'
 import { asCommand, asCurl, asTest } from './commands.ts'
 import { RerunOf, Retry } from './retry.tsx'
-import { type Timeline, Waterfall } from './waterfall.tsx'
+import { Events } from './events.tsx'
+import { LiveOutput } from './live-output.tsx'
+import { InternalError, Outcome } from './outcome.tsx'
+import { StatusSentence } from './status-sentence.tsx'
+import { Steps } from './steps.tsx'
+import { Waterfall } from './waterfall.tsx'
 
-type Call = Awaited<ReturnType<typeof client.calls.find>>
+const runningIntervalMs = 1_000
 
 export function CallScreen({ uid }: { readonly uid: string }): ReactNode {
-  const query = useQuery({ queryKey: ['call', uid], queryFn: () => client.calls.find({ call: uid }) })
+  const query = useQuery({
+    queryKey: ['call', uid],
+    queryFn: () => client.calls.find({ call: uid }),
+    // A worker that dies writes no event.
+    refetchInterval: ({ state: { data } }) => (data?.state === 'running' ? runningIntervalMs : false),
+  })
   const name = query.data ? nameOf(shown(query.data.name)) : 'Call'
   usePageTitle(name)
   if (isMissing(query.error))
@@ -45,7 +56,9 @@ const BackToCalls = (): ReactNode => (
 )
 
 function CallPage({ call, name }: { readonly call: Call; readonly name: string }): ReactNode {
-  const { text, tone } = statusWords(call.state, call.outcome?.status ?? null)
+  const { outcome } = call
+  const code = outcome?.status === 'failure' ? outcome.failure.code : null
+  const { text, tone } = statusWords(call.state, outcome?.status ?? null, code)
   const timeline = useQuery({
     queryKey: ['timeline', call.uid, call.session],
     queryFn: () => client.calls.timeline({ call: call.uid }),
@@ -53,11 +66,11 @@ function CallPage({ call, name }: { readonly call: Call; readonly name: string }
   return (
     <>
       <ScreenTitle aside={<BackToCalls />}>
-        <Badge tone={tone}>{text}</Badge> {name}
+        {name} <Badge tone={tone}>{text}</Badge>
       </ScreenTitle>
       <section className="panel mb-4 p-4" aria-label="Status">
         <p className="any mb-2">
-          <StatusSentence call={call} />
+          <StatusSentence call={call} events={timeline.data?.events ?? []} />
         </p>
         <p className="any mb-3 text-sm text-soft">
           <Link href={`/sessions/${encodeURIComponent(call.session)}`} className="text">
@@ -73,10 +86,19 @@ function CallPage({ call, name }: { readonly call: Call; readonly name: string }
         {timeline.error && !timeline.data ? <Failed error={timeline.error} /> : null}
         {timeline.data && <Waterfall timeline={timeline.data} />}
       </Section>
+      {timeline.data && <Attempts timeline={timeline.data} call={call.uid} ended={outcome ? text : null} />}
+      <LiveOutput call={call} />
       <div className="grid gap-x-4 lg:grid-cols-2">
         <div className="min-w-0">
           <Section title="Input">
             <Arguments value={call.input} />
+            {call.requested !== null && (
+              <Changes
+                title="Requested → what ran"
+                label="Changes of the input"
+                changes={changesOf(call.requested, call.input)}
+              />
+            )}
           </Section>
         </div>
         <div className="min-w-0">
@@ -84,37 +106,10 @@ function CallPage({ call, name }: { readonly call: Call; readonly name: string }
         </div>
       </div>
       <Steps call={call} />
+      <InternalError call={call} />
       {timeline.data && <Events timeline={timeline.data} call={call.uid} />}
     </>
   )
-}
-
-/** The status in words: for whom it waits, since when, until when. */
-function StatusSentence({ call }: { readonly call: Call }): ReactNode {
-  const now = useNow()
-  const { data: inbox } = useQuery(inboxQuery)
-  const { state, outcome, createdAt, startedAt, settledAt, attempts } = call
-  if (outcome && settledAt !== null) {
-    const { text } = statusWords(state, outcome.status)
-    const tries = attempts > 1 ? ` and ${attempts} attempts` : ''
-    return `${text} after ${durationText(settledAt - createdAt)}${tries}.`
-  }
-  const item = inbox?.find((each) => each.call === call.uid || each.under.includes(call.uid))
-  if (item)
-    return (
-      <>
-        It waits for a person since <Ago at={item.askedAt} />:{' '}
-        <Link href={`/inbox/${item.id}`} className="text">
-          {item.preview.summary}
-        </Link>{' '}
-        Until {clockTime(item.expiresAt)}.
-      </>
-    )
-  const wait = call.waits.find((each) => each.state === 'open')
-  if (state === 'parked' && wait)
-    return `It waits for a result since ${durationText(now - wait.createdAt)}, until ${clockTime(wait.deadline)}.`
-  if (state === 'running' && startedAt !== null) return `Attempt ${attempts} runs for ${durationText(now - startedAt)}.`
-  return `It waits for its turn for ${durationText(now - createdAt)}. Calls need a worker that has the tool.`
 }
 
 function Actions({ call }: { readonly call: Call }): ReactNode {
@@ -123,7 +118,7 @@ function Actions({ call }: { readonly call: Call }): ReactNode {
   return (
     <div className="flex flex-wrap gap-2">
       {mayCall && call.settledAt === null && (
-        <button type="button" className="button" onClick={() => setCancelling(true)}>
+        <button type="button" className="button button-small" onClick={() => setCancelling(true)}>
           Cancel
         </button>
       )}
@@ -148,159 +143,29 @@ function Actions({ call }: { readonly call: Call }): ReactNode {
 }
 
 function Cancel({ call, onClose }: { readonly call: Call; readonly onClose: () => void }): ReactNode {
-  const [problem, setProblem] = useState<string | null>(null)
-  const cancel = async (reason: string): Promise<void> => {
-    try {
-      const { session, uid } = call
-      const { answer } = await client.calls.cancel({ session, call: uid, ...(reason === '' ? {} : { reason }) })
-      notify(answer === 'cancelled' ? 'The cancellation is recorded.' : 'The call had ended before.')
-      void queryClient.invalidateQueries({ queryKey: ['call', uid] })
-      onClose()
-    } catch (error) {
-      setProblem(messageOf(error))
-    }
+  const cancel = async (data: FormData): Promise<void> => {
+    const { session, uid } = call
+    const reason = formText(data, 'reason')
+    const { answer } = await client.calls.cancel({ session, call: uid, ...(reason === '' ? {} : { reason }) })
+    notify(answer === 'cancelled' ? 'The cancellation is recorded.' : 'The call had ended before.')
+    void queryClient.invalidateQueries({ queryKey: ['call', uid] })
   }
   return (
     <Dialog title={`Cancel ${nameOf(shown(call.name))}`} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void cancel(formText(new FormData(event.currentTarget), 'reason'))
-        }}
+      <SubmitForm
+        send={cancel}
+        onDone={onClose}
+        label="Cancel the call"
+        tone="stop"
+        onClose={onClose}
+        close="Keep it running"
       >
         <p className="mb-3 text-soft">
-          Its body is asked to stop, and what it has started is cancelled with it. What has already happened outside
-          stays. A result that arrives before the end of its grace period still counts.
+          The tool is asked to stop, and the calls that it started are cancelled with it. Effects that have already
+          happened are not undone. If its result arrives within the grace period, the result counts.
         </p>
-        <label className="mb-3 block">
-          <span className="mb-1 block font-medium">Reason (optional)</span>
-          <textarea name="reason" rows={2} maxLength={1_000} className="field" data-autofocus />
-        </label>
-        {problem !== null && (
-          <p role="alert" className="wrap mb-3 text-stop">
-            {problem}
-          </p>
-        )}
-        <div className="flex gap-2">
-          <button type="submit" className="button button-stop">
-            Cancel the call
-          </button>
-          <button type="button" className="button" onClick={onClose}>
-            Close
-          </button>
-        </div>
-      </form>
+        <Reason />
+      </SubmitForm>
     </Dialog>
-  )
-}
-
-function Outcome({ call: { outcome } }: { readonly call: Call }): ReactNode {
-  if (!outcome)
-    return (
-      <Section title="Result">
-        <p className="text-soft">There is none yet.</p>
-      </Section>
-    )
-  if (outcome.status === 'success')
-    return (
-      <Section title="Result">
-        <Json value={outcome.value} label="the result" />
-      </Section>
-    )
-  if (outcome.status === 'failure') {
-    const { code, message, retry } = outcome.failure
-    return (
-      <Section title="Error">
-        <p className="wrap mb-2">{shown(message)}</p>
-        <p className="any text-sm text-soft">
-          <code>{code}</code>
-          {retry.when === 'exhausted' && `, after ${retry.attempts} attempts`}
-          {outcome.failure.mayStillRun === true && '. The body may still be running.'}
-        </p>
-      </Section>
-    )
-  }
-  if (outcome.status === 'cancelled')
-    return (
-      <Section title="Cancelled">
-        <p className="wrap">{shown(outcome.cancellation.message)}</p>
-      </Section>
-    )
-  return (
-    <Section title="Unknown outcome">
-      <p className="wrap mb-2">{shown(outcome.unknown.message)}</p>
-      <p className="text-sm text-soft">
-        The attempt began at {exactTime(outcome.unknown.startedAt)}. Nothing says whether it took effect.
-      </p>
-    </Section>
-  )
-}
-
-function Steps({ call: { steps, waits } }: { readonly call: Call }): ReactNode {
-  if (steps.length === 0 && waits.length === 0) return null
-  return (
-    <Section title="Steps and waits">
-      <ol className="divide-y divide-line">
-        {steps.map(({ id, state, at, round }) => (
-          <li key={`step ${id}`} className="flex flex-wrap justify-between gap-x-4 py-1.5">
-            <span className="any">
-              {shown(id)} <span className="text-sm text-soft">step, {state}</span>
-            </span>
-            <span className="text-sm text-soft">
-              {round > 1 ? `round ${round}, ` : ''}
-              <Time at={at}>{clockTime(at)}</Time>
-            </span>
-          </li>
-        ))}
-        {waits.map(({ id, name, state, createdAt, deadline, decision }) => (
-          <li key={`wait ${id}`} className="flex flex-wrap justify-between gap-x-4 py-1.5">
-            <span className="any">
-              {shown(name)} <span className="text-sm text-soft">wait, {state}</span>
-              {decision && (
-                <span className="block text-sm">
-                  {decision.votes.map(({ by }) => shown(by)).join(', ')} {decidedWords[decision.verb] ?? 'decided'}
-                </span>
-              )}
-            </span>
-            <span className="text-sm text-soft">
-              <Time at={createdAt}>{clockTime(createdAt)}</Time>, until <Time at={deadline}>{clockTime(deadline)}</Time>
-            </span>
-          </li>
-        ))}
-      </ol>
-    </Section>
-  )
-}
-
-const factsOf = (body: Readonly<Record<string, unknown>>): string =>
-  Object.entries(body)
-    .map(
-      ([name, value]) => `${name} ${typeof value === 'string' ? value.replace(/^step:/, '') : JSON.stringify(value)}`,
-    )
-    .join(', ')
-
-function Events({ timeline, call }: { readonly timeline: Timeline; readonly call: string }): ReactNode {
-  return (
-    <Section title="Events">
-      <ol className="divide-y divide-line">
-        {timeline.events.map((event, index) => (
-          <li key={`${index} ${event.type}`} className="grid gap-x-4 py-1.5 sm:grid-cols-[12rem_1fr_auto]">
-            <code className="any text-sm">{event.type}</code>
-            <span className="any text-sm text-soft">
-              {event.call === call ? '' : 'in a call under it: '}
-              {shown(factsOf(event.body))}
-            </span>
-            <span className="text-sm text-soft">
-              <Time at={event.at}>{new Date(event.at).toLocaleTimeString()}</Time>
-            </span>
-          </li>
-        ))}
-      </ol>
-      {timeline.omitted > 0 && (
-        <p className="mt-2 text-sm text-soft">
-          {timeline.omitted} more calls and events are not shown. The export of the session has them.
-        </p>
-      )}
-    </Section>
   )
 }

@@ -2,9 +2,9 @@
 
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
-import { Link, useLocation } from 'wouter'
-import { client } from '../../api/client.ts'
+import { memo, type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
+import { useLocation } from 'wouter'
+import { basePath, client } from '../../api/client.ts'
 import { useQueryFields } from '../../ui/address.ts'
 import { useKeys } from '../../ui/keys.ts'
 import { Badge, Empty, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
@@ -19,8 +19,8 @@ import { FilterBar, type Filters, instantText, wantedOf } from './filter-bar.tsx
 import { VolumeStrip } from './volume.tsx'
 
 const pageSize = 100
-/** Phones show a call in two lines. */
-const rowHeight = 60
+/** Three lines on a phone. */
+const rowHeight = window.matchMedia('(min-width: 48rem)').matches ? 60 : 84
 
 export function CallsScreen(): ReactNode {
   usePageTitle('Calls')
@@ -76,7 +76,7 @@ interface TableProps {
 
 function Table({ filters, isFiltered }: TableProps): ReactNode {
   const query = useCalls(filters)
-  const calls = query.data?.pages.flatMap((page) => page.calls) ?? []
+  const calls = useMemo(() => query.data?.pages.flatMap((page) => page.calls) ?? [], [query.data])
   const box = useRef<HTMLDivElement>(null)
   const [, navigate] = useLocation()
   const [current, setCurrent] = useState(-1)
@@ -84,7 +84,7 @@ function Table({ filters, isFiltered }: TableProps): ReactNode {
     count: calls.length,
     getScrollElement: () => box.current,
     estimateSize: () => rowHeight,
-    overscan: 12,
+    overscan: 6,
   })
   const items = rows.getVirtualItems()
   const last = items.at(-1)?.index ?? 0
@@ -102,6 +102,13 @@ function Table({ filters, isFiltered }: TableProps): ReactNode {
     k: () => moveTo(current - 1),
     Enter: calls[current] && (() => navigate(`/calls/${calls[current]?.uid ?? ''}`)),
   })
+  /** One listener for all rows. With a modifier the browser opens the link, such as in a new tab. */
+  const openRow = (event: MouseEvent): void => {
+    const path = (event.target as Element).closest<HTMLElement>('a[data-path]')?.dataset.path
+    if (path === undefined || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    navigate(path)
+  }
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />
   if (calls.length === 0 && !hasNextPage) return <NoCalls filters={filters} isFiltered={isFiltered} />
@@ -114,9 +121,9 @@ function Table({ filters, isFiltered }: TableProps): ReactNode {
         </div>
       )}
       <div ref={box} className="panel min-h-0 flex-1 overflow-y-auto" tabIndex={0} role="region" aria-label="Calls">
-        <ol className="relative" style={{ height: rows.getTotalSize() }}>
+        <ol className="relative" style={{ height: rows.getTotalSize() }} onClick={openRow}>
           {items.map(({ index, start }) => (
-            <Row key={calls[index]?.uid} call={calls[index] as CallRow} start={start} isCurrent={index === current} />
+            <Row key={calls[index]?.uid} call={calls[index] as CallRow} top={start} isCurrent={index === current} />
           ))}
         </ol>
         {isFetchingNextPage && <Loading />}
@@ -131,58 +138,63 @@ function NoCalls({ filters, isFiltered }: TableProps): ReactNode {
   const command = `${callCommand(example)}${example && session !== '' ? ` --session ${quoted(session)}` : ''}`
   return (
     <Empty title={isFiltered ? 'No call matches' : 'No calls yet'} command={command}>
-      {isFiltered ? 'Change the filters, or run a call that matches.' : 'A call appears here as soon as it is made.'}
+      {isFiltered ? 'Clear the filters, or run a call that matches.' : 'A call appears here as soon as it is made.'}
     </Empty>
   )
 }
 
 interface RowProps {
   readonly call: CallRow
-  readonly start: number
+  readonly top: number
   readonly isCurrent: boolean
 }
 
-function Row({ call, start, isCurrent }: RowProps): ReactNode {
-  const { text, tone } = statusWords(call.state, call.status)
+/** Drawn again only if it changes: while the list is scrolled, most rows stay as they are. */
+const Row = memo(function Row({ call, top, isCurrent }: RowProps): ReactNode {
+  const { text, tone } = statusWords(call.state, call.status, call.code)
+  const about = [`${call.session}${call.principal === null ? '' : ` for ${call.principal}`}`, call.message ?? '']
   return (
     <li
       className={`absolute inset-x-0 border-b border-line ${isCurrent ? 'bg-sunk' : ''}`}
-      style={{ top: start, height: rowHeight }}
+      style={{ top, height: rowHeight }}
     >
-      <Link
-        href={`/calls/${call.uid}`}
-        className="grid h-full grid-cols-[1fr_auto] content-center gap-x-4 px-3 hover:bg-sunk md:grid-cols-[9rem_1fr_auto]"
+      <a
+        href={`${basePath}/calls/${call.uid}`}
+        data-path={`/calls/${call.uid}`}
+        className="grid h-full grid-cols-[1fr_auto] content-center gap-x-4 px-3 hover:bg-sunk md:grid-cols-[10rem_1fr_auto]"
       >
         <span className="order-2 justify-self-end md:order-none md:justify-self-start">
           <Badge tone={tone}>{text}</Badge>
         </span>
         <span className="order-1 min-w-0 md:order-none">
-          <span className="block truncate font-medium">{nameOf(shown(call.name))}</span>
+          <span className="block truncate">
+            <span className="font-medium">{nameOf(shown(call.name))}</span> <Again call={call} />
+          </span>
           <span className="block truncate text-sm text-soft">
-            {shown(call.message ?? `${call.session}${call.principal === null ? '' : ` for ${call.principal}`}`)}
+            {shown(about.filter((each) => each !== '').join(' · '))}
           </span>
         </span>
-        <span className="order-3 text-right text-sm whitespace-nowrap text-soft max-md:hidden">
+        <span className="order-3 text-sm whitespace-nowrap text-soft max-md:col-span-2 md:text-right">
           <Ago at={call.createdAt} />
-          <span className="block">
+          <span className="md:hidden">, </span>
+          <span className="md:block">
             <Took call={call} />
           </span>
         </span>
-      </Link>
+      </a>
     </li>
   )
+})
+
+/** A crash is no retry: the first one means that a worker died. */
+function Again({ call: { attempts, deaths } }: { readonly call: CallRow }): ReactNode {
+  if (deaths > 0) return <span className="text-sm text-wait">⚡ crashed, resumed</span>
+  return attempts > 1 ? <span className="text-sm text-soft">{attempts} attempts</span> : null
 }
 
-function Took({ call: { createdAt, settledAt, attempts } }: { readonly call: CallRow }): ReactNode {
-  const again = attempts > 1 ? `${attempts} attempts, ` : ''
-  return settledAt === null ? (
-    <>
-      {again}
-      <Running since={createdAt} />
-    </>
-  ) : (
-    `${again}${durationText(settledAt - createdAt)}`
-  )
+function Took({ call: { createdAt, settledAt } }: { readonly call: CallRow }): ReactNode {
+  return settledAt === null ? <Running since={createdAt} /> : `took ${durationText(settledAt - createdAt)}`
 }
 
-const Running = ({ since }: { readonly since: number }): ReactNode => `for ${durationText(useNow() - since)}`
+const Running = ({ since }: { readonly since: number }): ReactNode =>
+  `open for ${durationText(Math.max(0, useNow() - since))}`

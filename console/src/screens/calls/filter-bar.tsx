@@ -1,7 +1,9 @@
 // The filters of the list of calls. All of them are in the address.
 
-import { type ReactNode, useEffect, useState } from 'react'
+import { useQuery } from '@tanstack/react-query'
+import { type ReactNode, useEffect, useId, useState } from 'react'
 import type { client } from '../../api/client.ts'
+import { toolsQuery } from '../tools/catalogue.ts'
 import { statuses } from './call-words.ts'
 
 /** `since` and `until`: milliseconds since 1970, as the address and the server have them. */
@@ -29,11 +31,13 @@ interface FilterBarProps {
 }
 
 export function FilterBar({ filters, set, clear }: FilterBarProps): ReactNode {
+  const { data = [] } = useQuery(toolsQuery)
+  const tools = data.filter(({ internal }) => !internal).map(({ name }) => name)
   return (
     <form
       role="search"
       aria-label="Filters"
-      className="mb-3 grid grid-cols-2 items-end gap-2 sm:flex sm:flex-wrap"
+      className="mb-3 grid grid-cols-2 items-end gap-2 lg:grid-cols-[9rem_1fr_1fr_12.5rem_12.5rem_auto]"
       onSubmit={(event) => event.preventDefault()}
     >
       <label>
@@ -47,7 +51,7 @@ export function FilterBar({ filters, set, clear }: FilterBarProps): ReactNode {
           ))}
         </select>
       </label>
-      <FilterText label="Tool" value={filters.tool} onChange={(value) => set({ tool: value })} />
+      <FilterText label="Tool" value={filters.tool} choices={tools} onChange={(value) => set({ tool: value })} />
       <FilterText label="Session" value={filters.session} onChange={(value) => set({ session: value })} />
       <FilterTime label="From" value={filters.since} onChange={(since) => set({ since })} />
       <FilterTime label="Until" value={filters.until} onChange={(until) => set({ until })} />
@@ -62,13 +66,16 @@ export function FilterBar({ filters, set, clear }: FilterBarProps): ReactNode {
 
 interface FilterTextProps {
   readonly label: string
+  /** Offered while a person types. */
+  readonly choices?: readonly string[]
   readonly value: string
   readonly onChange: (value: string) => void
 }
 
 /** Applied with Enter or when the field is left: each change reads a page. */
-function FilterText({ label, value, onChange }: FilterTextProps): ReactNode {
+function FilterText({ label, value, choices = [], onChange }: FilterTextProps): ReactNode {
   const [text, setText] = useState(value)
+  const list = useId()
   useEffect(() => setText(value), [value])
   const apply = (): void => {
     if (text.trim() !== value) onChange(text.trim())
@@ -86,7 +93,15 @@ function FilterText({ label, value, onChange }: FilterTextProps): ReactNode {
         onKeyDown={(event) => {
           if (event.key === 'Enter') apply()
         }}
+        {...(choices.length === 0 ? {} : { list })}
       />
+      {choices.length > 0 && (
+        <datalist id={list}>
+          {choices.map((choice) => (
+            <option key={choice} value={choice} />
+          ))}
+        </datalist>
+      )}
     </label>
   )
 }

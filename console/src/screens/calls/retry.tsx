@@ -6,9 +6,7 @@ import { client } from '../../api/client.ts'
 import { notify } from '../../ui/notices.tsx'
 import { Confirm } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
-import { nameOf } from './call-words.ts'
-
-type Call = Awaited<ReturnType<typeof client.calls.find>>
+import { type Call, nameOf } from './call-words.ts'
 
 /** The field of `meta` with the uid of the call that was run again. */
 const field = 'rerunOf'
@@ -45,8 +43,8 @@ export function Retry({ call }: { readonly call: Call }): ReactNode {
         <Confirm
           title={`Run ${nameOf(shown(name))} again`}
           consequence={
-            'A new call runs with the same arguments, under your name, and asks if the policy says so. What this call ' +
-            'has done outside stays, so the same may happen twice.'
+            'A new call runs with the same arguments, under your name, and asks if the policy says so. Effects of this ' +
+            'call are not undone, so the same may happen twice.'
           }
           action="Run it again"
           tone="go"

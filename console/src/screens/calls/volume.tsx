@@ -67,7 +67,7 @@ export function VolumeStrip({ filters, choose }: StripProps): ReactNode {
         preserveAspectRatio="none"
         className="h-10 w-full cursor-crosshair touch-pan-y rounded-md bg-sunk"
         role="img"
-        aria-label={`The last ${data.calls} calls since ${exactTime(from)}, ${failed} of them without success`}
+        aria-label={`${data.calls} calls since ${exactTime(from)}, ${failed} of them failed`}
         onPointerDown={(event) => {
           event.currentTarget.setPointerCapture(event.pointerId)
           const part = partAt(event)
@@ -90,7 +90,7 @@ export function VolumeStrip({ filters, choose }: StripProps): ReactNode {
         )}
         {buckets.map(({ from: at, count, failed: bad }, index) => (
           <g key={at}>
-            <title>{`${exactTime(at)}: ${count} calls, ${bad} without success`}</title>
+            <title>{`${exactTime(at)}: ${count} calls, ${bad} failed`}</title>
             <rect x={index} y="0" width="1" height="20" fill="transparent" />
             <Bar x={index} count={count - bad} below={bad} largest={largest} className="fill-run-fill" />
             <Bar x={index} count={bad} below={0} largest={largest} className="fill-stop-fill" />
@@ -98,8 +98,9 @@ export function VolumeStrip({ filters, choose }: StripProps): ReactNode {
         ))}
       </svg>
       <figcaption className="text-xs text-soft">
-        The last {data.calls.toLocaleString()} calls, since {exactTime(from)}
-        {failed > 0 && `; ${failed.toLocaleString()} without success`}. Drag over a part to see only its calls.
+        {data.calls === maxCalls ? `The last ${maxCalls.toLocaleString()} calls` : `${data.calls} calls`}, since{' '}
+        {exactTime(from)}
+        {failed > 0 && `; ${failed.toLocaleString()} failed`}. Drag over a part to see only its calls.
       </figcaption>
     </figure>
   )

@@ -6,7 +6,7 @@ import { type Span, timeScale, type TimeScale } from '../../../../src/server/exp
 import type { client } from '../../api/client.ts'
 import { Link } from 'wouter'
 import { shown } from '../../ui/shown.ts'
-import { durationText, useNow } from '../../ui/time.tsx'
+import { durationText, Time, timeOfDay, useNow } from '../../ui/time.tsx'
 import { nameOf, statusWords } from './call-words.ts'
 
 export type Timeline = Awaited<ReturnType<typeof client.calls.timeline>>
@@ -18,13 +18,15 @@ const kinds: Readonly<Record<Segment['kind'], { readonly text: string; readonly 
   person: { text: 'Waiting for a person', bar: 'bar-person' },
   external: { text: 'Waiting for a result', bar: 'bar-external' },
   running: { text: 'Running', bar: 'bar-running' },
+  sleeping: { text: 'Sleeping', bar: 'bar-sleeping' },
   backoff: { text: 'Waiting to try again', bar: 'bar-backoff' },
   lost: { text: 'No sign of the worker', bar: 'bar-lost' },
 }
 
 const markSigns: Readonly<Record<Row['marks'][number]['kind'], string>> = {
-  takeover: '⚡',
-  lost: '⚡',
+  silent: '⚡',
+  takeover: '↻',
+  lost: '?',
   cancelling: '✕',
   late: '↩',
 }
@@ -38,11 +40,14 @@ function grown(row: Row, now: number): Row {
   return { ...row, to: now, segments }
 }
 
+/** Times in which nothing happens. Long ones are drawn short. */
+const idleKinds: ReadonlySet<Segment['kind']> = new Set(['person', 'external', 'sleeping', 'lost'])
+
 function scaleOf(rows: readonly Row[]): TimeScale {
   const active: Span[] = []
   for (const { from, segments } of rows) {
     active.push({ from, to: from })
-    for (const segment of segments) if (segment.kind !== 'person' && segment.kind !== 'external') active.push(segment)
+    for (const segment of segments) if (!idleKinds.has(segment.kind)) active.push(segment)
   }
   return timeScale(Math.min(...rows.map(({ from }) => from)), Math.max(...rows.map(({ to }) => to)), active)
 }
@@ -79,25 +84,37 @@ function Rows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
         {rows.map((row) => (
           <li key={row.uid} className="grid items-center gap-x-3 border-t border-line py-1.5 sm:grid-cols-[12rem_1fr]">
             <Label row={row} />
-            <Track row={row} scale={scale} />
+            <div className="min-w-0">
+              <Track row={row} scale={scale} />
+              <Totals segments={row.segments} />
+            </div>
           </li>
         ))}
       </ol>
-      {rows.flatMap(({ uid, name, marks }) =>
-        marks.map((mark) => (
-          <p key={`${uid} ${mark.at} ${mark.kind}`} className="any text-sm">
-            <span aria-hidden="true">{markSigns[mark.kind]}</span> {nameOf(shown(name))}: {shown(mark.text)}
-          </p>
-        )),
-      )}
+      <ul className="mt-1">
+        {rows.flatMap(({ uid, name, marks }) =>
+          marks.map((mark) => (
+            <li key={`${uid} ${mark.at} ${mark.kind}`} className="any text-sm">
+              <span aria-hidden="true" className="inline-block w-5 text-center text-stop">
+                {markSigns[mark.kind]}
+              </span>{' '}
+              <Time at={mark.at}>{timeOfDay(mark.at)}</Time>{' '}
+              {rows.length > 1 && <span className="text-soft">{nameOf(shown(name))}: </span>}
+              {shown(mark.text)}.
+            </li>
+          )),
+        )}
+      </ul>
     </div>
   )
 }
 
 const maxIndent = 4
+/** Of labels in the axis, in percent of its width. */
+const minLabelDistance = 16
 
 function Label({ row }: { readonly row: Row }): ReactNode {
-  const { text } = statusWords(row.state, row.status)
+  const { text } = statusWords(row.state, row.status, row.code)
   return (
     <span className="any min-w-0 text-sm" style={{ paddingLeft: `${Math.min(row.depth, maxIndent) * 0.75}rem` }}>
       {row.depth === 0 ? (
@@ -113,6 +130,14 @@ function Label({ row }: { readonly row: Row }): ReactNode {
       </span>
     </span>
   )
+}
+
+/** Where the time went, because long waits are drawn short. */
+function Totals({ segments }: Pick<Row, 'segments'>): ReactNode {
+  const totals = new Map<Segment['kind'], number>()
+  for (const { kind, from, to } of segments) totals.set(kind, (totals.get(kind) ?? 0) + to - from)
+  const texts = [...totals].map(([kind, ms]) => `${kinds[kind].text.toLowerCase()} ${durationText(ms)}`)
+  return <span className="any block text-xs text-soft">{texts.join(' · ')}</span>
 }
 
 const segmentText = ({ kind, from, to, attempt }: Segment): string =>
@@ -154,21 +179,43 @@ const Breaks = ({ scale }: { readonly scale: TimeScale }): ReactNode =>
     <span
       key={from}
       title={`${durationText(to - from)} drawn short`}
-      className="absolute inset-y-0 bg-sunk"
+      className="absolute inset-y-0 border-x border-dashed border-line bg-sunk"
       style={{ left: percent(scale.at(from)), width: percent(scale.at(to) - scale.at(from)) }}
     />
   ))
 
+/** The time in the axis: elapsed time at round values, and the length of each part that is drawn short. */
+function axisLabels(scale: TimeScale): readonly { readonly at: number; readonly text: string }[] {
+  const labels = [
+    ...scale.breaks.map(({ from, to }) => ({
+      at: (scale.at(from) + scale.at(to)) / 2,
+      text: `⫽ ${durationText(to - from)}`,
+      isBreak: true,
+    })),
+    ...scale.ticks.map(({ position, elapsed }) => ({
+      at: position,
+      text: elapsed === 0 ? '0' : `+${durationText(elapsed)}`,
+      isBreak: false,
+    })),
+  ]
+  const drawn: typeof labels = []
+  // Breaks come first: they explain the distances. A label that would repeat or cover another one is left out.
+  for (const label of labels)
+    if (drawn.every((other) => Math.abs(other.at - label.at) >= minLabelDistance && other.text !== label.text))
+      drawn.push(label)
+  return drawn
+}
+
 const Axis = ({ scale }: { readonly scale: TimeScale }): ReactNode => (
   <div className="sm:pl-[12.75rem]" aria-hidden="true">
     <div className="relative h-5 text-xs text-soft">
-      {scale.ticks.map(({ position, elapsed }) => (
+      {axisLabels(scale).map(({ at, text }) => (
         <span
-          key={elapsed}
-          className={`absolute ${position < 4 ? '' : '-translate-x-1/2'}`}
-          style={{ left: percent(position) }}
+          key={`${at} ${text}`}
+          className={`absolute whitespace-nowrap ${at < 4 ? '' : at > 88 ? '-translate-x-full' : '-translate-x-1/2'}`}
+          style={{ left: percent(at) }}
         >
-          {elapsed === 0 ? '0' : `+${durationText(elapsed)}`}
+          {text}
         </span>
       ))}
     </div>

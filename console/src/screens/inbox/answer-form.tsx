@@ -1,32 +1,36 @@
 // The answer to a question (a text, a secret, one or several choices), or a result in place of the tool's.
 
-import { type FormEvent, type ReactNode, useState } from 'react'
+import { type ReactNode, useState } from 'react'
 import { JsonField } from '../../forms/schema-form.tsx'
+import { SubmitForm } from '../../forms/submit-form.tsx'
 import { shown } from '../../ui/shown.ts'
 import { jsonText } from '../../ui/values.tsx'
+import { decide } from './decide.ts'
 import type { Item } from './item-words.ts'
 
 interface AnswerFormProps {
   readonly item: Item
-  readonly onAnswer: (answer: unknown) => void
-  /** The problem and the buttons. */
-  readonly children: ReactNode
+  readonly onClose: () => void
+  readonly onDecided: () => void
 }
 
-export function AnswerForm({ item, onAnswer, children }: AnswerFormProps): ReactNode {
+export function AnswerForm({ item, onClose, onDecided }: AnswerFormProps): ReactNode {
   const [result, setResult] = useState<unknown>({})
   const [isUnreadable, setUnreadable] = useState(false)
   const { question } = item
-  function submit(event: FormEvent<HTMLFormElement>): void {
-    event.preventDefault()
-    const data = new FormData(event.currentTarget)
-    if (!question) {
-      if (!isUnreadable) onAnswer(result)
-    } else if (question.kind === 'choice' && question.several) onAnswer(data.getAll('answer'))
-    else onAnswer(data.get('answer'))
+  const answerOf = (data: FormData): unknown => {
+    if (!question) return result
+    return question.kind === 'choice' && question.several ? data.getAll('answer') : data.get('answer')
   }
   return (
-    <form onSubmit={submit}>
+    <SubmitForm
+      send={async (data) =>
+        isUnreadable ? 'The result is not JSON. Correct it first.' : decide(item, { answer: answerOf(data) as never })
+      }
+      onDone={onDecided}
+      label={question ? 'Answer' : 'Use this result'}
+      onClose={onClose}
+    >
       {question ? (
         <Question question={question} />
       ) : (
@@ -41,8 +45,7 @@ export function AnswerForm({ item, onAnswer, children }: AnswerFormProps): React
           />
         </div>
       )}
-      {children}
-    </form>
+    </SubmitForm>
   )
 }
 

@@ -2,6 +2,7 @@
 
 import { type ReactNode, useState } from 'react'
 import { formText } from '../../forms/form-text.ts'
+import { Reason, SubmitForm } from '../../forms/submit-form.tsx'
 import { Dialog } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { decide } from './decide.ts'
@@ -60,29 +61,28 @@ interface BulkDialogProps extends BulkProps {
 }
 
 function BulkDialog({ items, verb, onClose, onDone }: BulkDialogProps): ReactNode {
-  const [problems, setProblems] = useState<readonly string[]>([])
-  const [isBusy, setBusy] = useState(false)
   const isApproval = verb === 'approve'
-  async function send(reason: string): Promise<void> {
-    if (isBusy) return
-    setBusy(true)
-    const why = reason === '' ? {} : { reason }
+  async function send(data: FormData): Promise<string | null> {
+    const reason = formText(data, 'reason')
+    const decision = isApproval
+      ? { approve: true as const }
+      : { deny: true as const, ...(reason === '' ? {} : { reason }) }
     const refused: string[] = []
     for (const item of items) {
-      const problem = await decide(item, isApproval ? { approve: true } : { deny: true, ...why })
+      const problem = await decide(item, decision)
       if (problem !== null) refused.push(`${item.preview.summary} ${problem}`)
     }
-    setBusy(false)
-    setProblems(refused)
-    if (refused.length === 0) onDone()
+    return refused.length === 0 ? null : refused.join('\n')
   }
   return (
     <Dialog title={`${isApproval ? 'Approve' : 'Deny'} ${items.length} requests`} onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void send(formText(new FormData(event.currentTarget), 'reason'))
-        }}
+      <SubmitForm
+        send={send}
+        onDone={onDone}
+        label={isApproval ? `Approve all ${items.length}` : `Deny all ${items.length}`}
+        tone={isApproval ? 'go' : 'stop'}
+        onClose={onClose}
+        focusButton={isApproval}
       >
         <p className="mb-2 text-soft">
           {isApproval
@@ -96,31 +96,8 @@ function BulkDialog({ items, verb, onClose, onDone }: BulkDialogProps): ReactNod
             </li>
           ))}
         </ul>
-        {!isApproval && (
-          <label className="mb-3 block">
-            <span className="mb-1 block font-medium">Reason (optional)</span>
-            <textarea name="reason" rows={2} maxLength={1_000} className="field" data-autofocus />
-          </label>
-        )}
-        {problems.map((problem) => (
-          <p key={problem} role="alert" className="wrap mb-2 text-stop">
-            {problem}
-          </p>
-        ))}
-        <div className="flex gap-2">
-          <button
-            type="submit"
-            disabled={isBusy}
-            data-autofocus={isApproval || undefined}
-            className={`button ${isApproval ? 'button-go' : 'button-stop'}`}
-          >
-            {isApproval ? `Approve all ${items.length}` : `Deny all ${items.length}`}
-          </button>
-          <button type="button" className="button" onClick={onClose}>
-            Cancel
-          </button>
-        </div>
-      </form>
+        {!isApproval && <Reason />}
+      </SubmitForm>
     </Dialog>
   )
 }

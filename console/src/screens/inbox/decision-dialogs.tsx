@@ -1,12 +1,14 @@
 // The dialogs in which a person decides: approve, deny, approve with edits, answer. Each says first what it causes.
 
 import { useQuery } from '@tanstack/react-query'
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react'
+import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { client } from '../../api/client.ts'
 import { formText } from '../../forms/form-text.ts'
-import { problemsOf, type Schema } from '../../forms/schema.ts'
-import { SchemaForm } from '../../forms/schema-form.tsx'
+import type { Schema } from '../../forms/schema.ts'
+import { Reason, SubmitForm } from '../../forms/submit-form.tsx'
+import { useSchemaForm } from '../../forms/use-schema-form.tsx'
 import { Dialog, Failed, Loading } from '../../ui/parts.tsx'
+import { shown } from '../../ui/shown.ts'
 import { Arguments } from '../../ui/values.tsx'
 import { AnswerForm } from './answer-form.tsx'
 import { Changes, changesOf } from './changes.tsx'
@@ -23,23 +25,6 @@ interface DecisionDialogProps {
   readonly onDecided: () => void
 }
 
-type Decision = Parameters<typeof decide>[1]
-
-/** Sends a decision once; the problem of a refused one stays in the dialog. */
-function useDecision({ item, onDecided }: DecisionDialogProps) {
-  const [problem, setProblem] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  async function send(decision: Decision): Promise<void> {
-    if (isBusy) return
-    setBusy(true)
-    const refused = await decide(item, decision)
-    setBusy(false)
-    setProblem(refused)
-    if (refused === null) onDecided()
-  }
-  return { problem, isBusy, send: (decision: Decision) => void send(decision) }
-}
-
 export function DecisionDialog(props: DecisionDialogProps): ReactNode {
   const { verb, item } = props
   if (verb === 'approve') return item.kind === 'connection' ? <Connect {...props} /> : <Approve {...props} />
@@ -47,84 +32,49 @@ export function DecisionDialog(props: DecisionDialogProps): ReactNode {
   return verb === 'edit' ? <Edit {...props} /> : <Answer {...props} />
 }
 
-const Problem = ({ text }: { readonly text: string | null }): ReactNode =>
-  text === null ? null : (
-    <p role="alert" className="wrap mb-3 text-stop">
-      {text}
-    </p>
-  )
-
 const Consequence = ({ text }: { readonly text: string }): ReactNode => <p className="mb-4 text-soft">{text}</p>
 
-interface ButtonsProps {
-  readonly label: string
-  readonly tone: 'go' | 'stop'
-  readonly isBusy: boolean
-  readonly onClose: () => void
-  readonly autoFocus?: boolean
-}
-
-const Buttons = ({ label, tone, isBusy, onClose, autoFocus = false }: ButtonsProps): ReactNode => (
-  <div className="flex flex-wrap gap-2">
-    <button
-      type="submit"
-      data-autofocus={autoFocus || undefined}
-      disabled={isBusy}
-      className={`button ${tone === 'go' ? 'button-go' : 'button-stop'}`}
-    >
-      {label}
-    </button>
-    <button type="button" className="button" onClick={onClose}>
-      Cancel
-    </button>
-  </div>
-)
-
-const onSubmit =
-  (act: (data: FormData) => void) =>
-  (event: FormEvent<HTMLFormElement>): void => {
-    event.preventDefault()
-    act(new FormData(event.currentTarget))
-  }
-
-function Approve(props: DecisionDialogProps): ReactNode {
-  const { item, onClose } = props
-  const { problem, isBusy, send } = useDecision(props)
+function Approve({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
   const [rule, setRule] = useState<Rule | null>(null)
-  const label = item.kind === 'finding' ? 'Run again' : rule ? 'Approve and add the rule' : 'Approve'
+  const isFinding = item.kind === 'finding'
+  const label = isFinding ? 'Run again' : rule ? 'Approve and add the rule' : 'Approve'
   return (
-    <Dialog title={`${item.kind === 'finding' ? 'Run again' : 'Approve'}: ${item.preview.summary}`} onClose={onClose}>
-      <form onSubmit={onSubmit(() => send({ approve: true, ...(rule ? { remember: rule } : {}) }))}>
+    <Dialog title={`${isFinding ? 'Run again' : 'Approve'}: ${item.preview.summary}`} onClose={onClose}>
+      <SubmitForm
+        send={() => decide(item, { approve: true, ...(rule ? { remember: rule } : {}) })}
+        onDone={onDecided}
+        label={label}
+        tone={isFinding ? 'stop' : 'go'}
+        onClose={onClose}
+        focusButton
+      >
         <Consequence text={consequence.approve(item)} />
         <div className="mb-4 max-h-60 overflow-y-auto rounded-md bg-sunk px-3 py-1" tabIndex={0}>
           <Arguments value={item.args} />
         </div>
         {item.verbs.includes('remember') && <Remember item={item} rule={rule} onChange={setRule} />}
-        <Problem text={problem} />
-        <Buttons label={label} tone={item.kind === 'finding' ? 'stop' : 'go'} {...{ isBusy, onClose }} autoFocus />
-      </form>
+      </SubmitForm>
     </Dialog>
   )
 }
 
-function Deny(props: DecisionDialogProps): ReactNode {
-  const { item, onClose } = props
-  const { problem, isBusy, send } = useDecision(props)
-  const submit = (data: FormData): void => {
+function Deny({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
+  const deny = (data: FormData): ReturnType<typeof decide> => {
     const reason = formText(data, 'reason')
-    send({ deny: true, ...(reason === '' ? {} : { reason }) })
+    return decide(item, { deny: true, ...(reason === '' ? {} : { reason }) })
   }
   return (
     <Dialog title={`Deny: ${item.preview.summary}`} onClose={onClose}>
-      <form onSubmit={onSubmit(submit)}>
+      <SubmitForm
+        send={deny}
+        onDone={onDecided}
+        label={item.kind === 'finding' ? 'Leave it unknown' : 'Deny'}
+        tone="stop"
+        onClose={onClose}
+      >
         <Consequence text={consequence.deny(item)} />
-        <label className="mb-3 block">
-          <span className="mb-1 block font-medium">Reason (optional)</span>
-          <textarea name="reason" rows={3} maxLength={1_000} className="field" data-autofocus />
-        </label>
-        <Problem text={problem} />
-        <Buttons label={item.kind === 'finding' ? 'Leave it unknown' : 'Deny'} tone="stop" {...{ isBusy, onClose }} />
-      </form>
+        <Reason rows={3} />
+      </SubmitForm>
     </Dialog>
   )
 }
@@ -145,87 +95,55 @@ function Edit(props: DecisionDialogProps): ReactNode {
 }
 
 function EditForm(props: DecisionDialogProps & { readonly schema: Schema }): ReactNode {
-  const { item, onClose, schema } = props
-  const { problem, isBusy, send } = useDecision(props)
-  const [value, setValue] = useState<unknown>(item.args)
-  const [unreadable, setUnreadable] = useState<ReadonlySet<string>>(new Set())
-  const [wasSent, setSent] = useState(false)
-  const form = useRef<HTMLFormElement>(null)
+  const { item, onClose, onDecided, schema } = props
+  const { value, fields, check } = useSchemaForm(schema, item.args)
+  const box = useRef<HTMLDivElement>(null)
   // The schema is read after the dialog has opened, so its first field is focused here.
-  useEffect(() => form.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [])
-  const problems = problemsOf(schema, value)
+  useEffect(() => box.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [])
   const changes = changesOf(item.args, value)
-  function submit(): void {
-    setSent(true)
-    if (problems.size === 0 && unreadable.size === 0) send({ edit: value as never })
-  }
   return (
-    <form ref={form} onSubmit={onSubmit(submit)} noValidate>
-      <p className="any mb-2 font-medium">{item.preview.summary}</p>
-      <Consequence text={consequence.edit} />
-      <SchemaForm
-        schema={schema}
-        value={value}
-        onChange={setValue}
-        problems={wasSent ? problems : new Map()}
-        onUnreadable={(path, is) => {
-          const next = new Set(unreadable)
-          if (is) next.add(path)
-          else next.delete(path)
-          setUnreadable(next)
-        }}
-      />
-      <Changes title="Proposed → edited" label="Changes" changes={changes} />
-      <Problem text={unreadable.size > 0 ? 'A field cannot be read. Correct it first.' : problem} />
-      <Buttons
+    <div ref={box}>
+      <SubmitForm
+        send={async () => check() ?? decide(item, { edit: value as never })}
+        onDone={onDecided}
         label={changes.length === 0 ? 'Approve unchanged' : 'Approve with edits'}
-        tone="go"
-        {...{ isBusy, onClose }}
-      />
-    </form>
+        onClose={onClose}
+      >
+        <p className="any mb-2 font-medium">{item.preview.summary}</p>
+        <Consequence text={consequence.edit} />
+        {fields}
+        <Changes title="Proposed → edited" label="Changes" changes={changes} />
+      </SubmitForm>
+    </div>
   )
 }
 
-function Answer(props: DecisionDialogProps): ReactNode {
-  const { item, onClose } = props
-  const { problem, isBusy, send } = useDecision(props)
+function Answer({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
   const title = item.question?.text ?? (item.kind === 'finding' ? 'It happened' : 'Answer instead of the tool')
   return (
     <Dialog title={title} onClose={onClose}>
       <Consequence text={consequence.answer(item)} />
-      <AnswerForm item={item} onAnswer={(answer) => send({ answer: answer as never })}>
-        <Problem text={problem} />
-        <Buttons label={item.kind === 'question' ? 'Answer' : 'Use this result'} tone="go" {...{ isBusy, onClose }} />
-      </AnswerForm>
+      <AnswerForm item={item} onClose={onClose} onDecided={onDecided} />
     </Dialog>
   )
 }
 
-/** The token goes to the connections of the caller, and the call goes on. */
-function Connect({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
-  const [problem, setProblem] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  async function connect(data: FormData): Promise<void> {
-    setBusy(true)
-    try {
-      await client.connections.set({ provider: item.provider ?? '', token: formText(data, 'token') })
-      onDecided()
-    } catch (error) {
-      setProblem(error instanceof Error ? error.message : String(error))
-    }
-    setBusy(false)
-  }
+/** The token goes to the connections of the caller, and the call continues. */
+function Connect({ item: { provider = '' }, onClose, onDecided }: DecisionDialogProps): ReactNode {
   return (
-    <Dialog title={`Connect ${item.provider ?? 'the account'}`} onClose={onClose}>
-      <form onSubmit={onSubmit((data) => void connect(data))}>
-        <Consequence text="The token is stored encrypted for you, and your calls that wait for it go on." />
+    <Dialog title={`Connect ${provider === '' ? 'the account' : shown(provider)}`} onClose={onClose}>
+      <SubmitForm
+        send={async (data) => void (await client.connections.set({ provider, token: formText(data, 'token') }))}
+        onDone={onDecided}
+        label="Connect"
+        onClose={onClose}
+      >
+        <Consequence text="The token is stored encrypted for you, and your calls that wait for it continue." />
         <label className="mb-3 block">
           <span className="mb-1 block font-medium">Token of the account</span>
           <input name="token" type="password" autoComplete="off" required className="field" data-autofocus />
         </label>
-        <Problem text={problem} />
-        <Buttons label="Connect" tone="go" {...{ isBusy, onClose }} />
-      </form>
+      </SubmitForm>
     </Dialog>
   )
 }

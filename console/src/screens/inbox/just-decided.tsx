@@ -52,7 +52,7 @@ function Row({ call: uid, session, text }: Decided): ReactNode {
     queryFn: () => client.calls.timeline({ call: uid }),
   })
   const call = timeline?.rows.find((row) => row.uid === uid)
-  const status = call && statusWords(call.state, call.status)
+  const status = call && statusWords(call.state, call.status, call.code)
   const crashes = call?.marks.filter(({ kind }) => kind === 'takeover' || kind === 'lost') ?? []
   return (
     <li className="py-2">

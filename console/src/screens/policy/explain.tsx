@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { client, messageOf } from '../../api/client.ts'
 import { initialValue } from '../../forms/schema.ts'
-import { SchemaForm } from '../../forms/schema-form.tsx'
+import { Problem } from '../../forms/submit-form.tsx'
+import { useSchemaForm } from '../../forms/use-schema-form.tsx'
 import { useQueryFields } from '../../ui/address.ts'
 import { Badge, Section, type Tone } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
@@ -12,7 +13,7 @@ import { toolsQuery } from '../tools/catalogue.ts'
 import { type PolicyRule, RuleTerms } from './rule-row.tsx'
 
 type Tool = Awaited<ReturnType<typeof client.tools.get>>
-type Explained = Awaited<ReturnType<typeof client.policy.explain>>
+export type Explained = Awaited<ReturnType<typeof client.policy.explain>>
 
 export function Explain(): ReactNode {
   const [search, setSearch] = useQueryFields()
@@ -49,17 +50,17 @@ export function Explain(): ReactNode {
 }
 
 function Form({ tool }: { readonly tool: Tool }): ReactNode {
-  const [value, setValue] = useState<unknown>(() => initialValue(tool.input))
+  const { value, fields, check } = useSchemaForm(tool.input, initialValue(tool.input))
   const [session, setSession] = useState('console')
-  const [unreadable, setUnreadable] = useState<ReadonlySet<string>>(new Set())
   const [problem, setProblem] = useState<string | null>(null)
   const [explained, setExplained] = useState<Explained | null>(null)
   const explain = async (): Promise<void> => {
     setExplained(null)
-    if (unreadable.size > 0) return setProblem('A field cannot be read. Correct it first.')
+    const found = check()
+    setProblem(found)
+    if (found !== null) return
     try {
       setExplained(await client.policy.explain({ session, tool: tool.name, input: (value ?? {}) as never }))
-      setProblem(null)
     } catch (error) {
       setProblem(messageOf(error))
     }
@@ -73,28 +74,13 @@ function Form({ tool }: { readonly tool: Tool }): ReactNode {
           void explain()
         }}
       >
-        <SchemaForm
-          schema={tool.input}
-          value={value}
-          onChange={setValue}
-          problems={new Map()}
-          onUnreadable={(path, is) => {
-            const next = new Set(unreadable)
-            if (is) next.add(path)
-            else next.delete(path)
-            setUnreadable(next)
-          }}
-        />
+        {fields}
         <label className="mb-3 block max-w-sm">
           <span className="mb-1 block font-medium">Session</span>
           <input className="field" value={session} onChange={({ target }) => setSession(target.value)} />
           <span className="text-sm text-soft">Its tools apply, and the rules that people added for it.</span>
         </label>
-        {problem !== null && (
-          <p role="alert" className="wrap mb-3 text-stop">
-            {problem}
-          </p>
-        )}
+        <Problem text={problem} />
         <button type="submit" className="button" disabled={session === ''}>
           Explain
         </button>

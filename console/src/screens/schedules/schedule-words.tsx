@@ -2,6 +2,7 @@
 
 import type { ReactNode } from 'react'
 import type { client } from '../../api/client.ts'
+import { Badge, type Tone } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime } from '../../ui/time.tsx'
 
@@ -9,6 +10,13 @@ export type Schedule = Awaited<ReturnType<typeof client.schedules.get>>['schedul
 
 export const schedulePath = (session: string, schedule: string): string =>
   `/schedules/${encodeURIComponent(session)}/${encodeURIComponent(schedule)}`
+
+const stateTones: Readonly<Record<string, Tone>> = { active: 'go', paused: 'wait', ended: 'neutral' }
+const stateNames: Readonly<Record<string, string>> = { active: 'Active', paused: 'Paused', ended: 'Ended' }
+
+export const StateBadge = ({ state }: { readonly state: string }): ReactNode => (
+  <Badge tone={stateTones[state] ?? 'neutral'}>{stateNames[state] ?? state}</Badge>
+)
 
 /** When it fires and what it starts. */
 export function Terms({ schedule }: { readonly schedule: Schedule }): ReactNode {

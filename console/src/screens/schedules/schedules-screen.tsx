@@ -1,64 +1,81 @@
-// Schedules of all sessions, in the order of their next slot.
+// Schedules of all sessions: the next run first, then those that are paused or have ended.
 
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
-import { Empty, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { Pages } from '../../ui/pages.tsx'
+import { Empty, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Left, Time } from '../../ui/time.tsx'
-import { schedulePath, Terms } from './schedule-words.tsx'
+import { schedulePath, StateBadge, Terms } from './schedule-words.tsx'
 
 const pageSize = 50
+const maxStopped = 200
+
+type Listed = Awaited<ReturnType<typeof client.schedules.upcoming>>['schedules'][number]
 
 export function SchedulesScreen(): ReactNode {
   usePageTitle('Schedules')
-  const query = useInfiniteQuery({
-    queryKey: ['schedules', 'upcoming'],
-    queryFn: ({ pageParam }) =>
-      client.schedules.upcoming({ limit: pageSize, ...(pageParam === null ? {} : { after: pageParam }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
+  const { data: stopped } = useQuery({
+    queryKey: ['schedules', 'stopped'],
+    queryFn: () => client.schedules.stopped({ limit: maxStopped }),
   })
-  if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
-  if (!query.data) return <Loading />
-  const schedules = query.data.pages.flatMap((page) => page.schedules)
   return (
     <>
       <ScreenTitle>Schedules</ScreenTitle>
-      {schedules.length === 0 && !query.hasNextPage ? (
-        <NothingScheduled />
-      ) : (
-        <ul className="panel divide-y divide-line">
-          {schedules.map((schedule) => (
-            <li key={`${schedule.session} ${schedule.id}`} className="p-3">
-              <p className="flex flex-wrap items-center gap-x-4">
-                <Link href={schedulePath(schedule.session, schedule.id)} className="text any flex-1 font-medium">
-                  {shown(schedule.title)}
-                </Link>
-                {schedule.nextAt !== null && (
-                  <span className="text-sm">
-                    next <Time at={schedule.nextAt}>{clockTime(schedule.nextAt)}</Time>,{' '}
-                    <Left until={schedule.nextAt} />
-                  </span>
-                )}
-              </p>
-              <p className="any text-sm text-soft">
-                <Terms schedule={schedule} /> · in {shown(schedule.session)}
-              </p>
-            </li>
-          ))}
-        </ul>
+      <Pages
+        queryKey={['schedules', 'upcoming']}
+        read={(after) => client.schedules.upcoming({ limit: pageSize, ...(after === null ? {} : { after }) })}
+        more="Show later ones"
+      >
+        {(pages, isWhole) => {
+          const schedules = pages.flatMap((page) => page.schedules)
+          if (schedules.length === 0 && isWhole) return stopped?.schedules.length === 0 ? <NothingScheduled /> : null
+          return <List schedules={schedules} label="Active schedules" />
+        }}
+      </Pages>
+      {stopped && stopped.schedules.length > 0 && (
+        <>
+          <h2 className="mt-6 mb-2 font-semibold">Paused and ended</h2>
+          <List schedules={stopped.schedules} label="Paused and ended schedules" />
+          {!stopped.complete && (
+            <p className="mt-2 text-sm text-soft">
+              There may be more. The page of a session lists all of its schedules.
+            </p>
+          )}
+        </>
       )}
-      {query.hasNextPage && (
-        <button type="button" className="button mt-3" onClick={() => void query.fetchNextPage()}>
-          Show later ones
-        </button>
-      )}
-      <p className="mt-3 text-sm text-soft">Paused and ended schedules are on the page of their session.</p>
     </>
   )
 }
+
+const List = ({ schedules, label }: { readonly schedules: readonly Listed[]; readonly label: string }): ReactNode => (
+  <ul className="panel divide-y divide-line" aria-label={label}>
+    {schedules.map((schedule) => (
+      <Row key={`${schedule.session} ${schedule.id}`} schedule={schedule} />
+    ))}
+  </ul>
+)
+
+const Row = ({ schedule }: { readonly schedule: Listed }): ReactNode => (
+  <li className="p-3">
+    <p className="flex flex-wrap items-center gap-x-3">
+      <StateBadge state={schedule.state} />
+      <Link href={schedulePath(schedule.session, schedule.id)} className="text any flex-1 font-medium">
+        {shown(schedule.title)}
+      </Link>
+      {schedule.nextAt !== null && (
+        <span className="text-sm">
+          next run <Time at={schedule.nextAt}>{clockTime(schedule.nextAt)}</Time>, <Left until={schedule.nextAt} />
+        </span>
+      )}
+    </p>
+    <p className="any text-sm text-soft">
+      <Terms schedule={schedule} /> · in {shown(schedule.session)}
+    </p>
+  </li>
+)
 
 function NothingScheduled(): ReactNode {
   return (

@@ -1,10 +1,10 @@
 // The messages of a session in order, and a field that starts a turn.
 
 import { useInfiniteQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
+import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { client, messageOf, queryClient } from '../../api/client.ts'
-import { formText } from '../../forms/form-text.ts'
+import { client, queryClient } from '../../api/client.ts'
+import { MessageForm } from '../../forms/message-form.tsx'
 import { useMay } from '../../shell/me.tsx'
 import { Failed, Loading } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
@@ -116,46 +116,18 @@ const textOf = (parts: readonly { readonly type: string; readonly text?: string 
 
 function Composer({ session, isOpen }: ConversationProps): ReactNode {
   const mayCall = useMay('call')
-  const [problem, setProblem] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
   if (!mayCall) return null
-  async function send(form: HTMLFormElement): Promise<void> {
-    const message = formText(new FormData(form), 'message')
-    if (message === '' || isBusy) return
-    setBusy(true)
-    try {
-      // The open turn reads the message before its next request; otherwise a turn starts.
-      if (isOpen) await client.messages.send({ session, message })
-      else await client.turns.start({ session, message })
-      form.reset()
-      setProblem(null)
-      void queryClient.invalidateQueries({ queryKey: ['messages', session] })
-    } catch (error) {
-      setProblem(messageOf(error))
-    }
-    setBusy(false)
+  async function send(message: string): Promise<void> {
+    // The open turn reads the message before its next request; otherwise a turn starts.
+    if (isOpen) await client.messages.send({ session, message })
+    else await client.turns.start({ session, message })
+    void queryClient.invalidateQueries({ queryKey: ['messages', session] })
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        void send(event.currentTarget)
-      }}
-    >
-      <label className="mb-2 block">
-        <span className="mb-1 block text-sm text-soft">
-          {isOpen ? 'Message to the open turn' : 'Message that starts a turn'}
-        </span>
-        <textarea name="message" rows={2} className="field" required />
-      </label>
-      {problem !== null && (
-        <p role="alert" className="wrap mb-2 text-stop">
-          {problem}
-        </p>
-      )}
-      <button type="submit" className="button" disabled={isBusy}>
-        Send
-      </button>
-    </form>
+    <MessageForm
+      label={isOpen ? 'Message to the model (it reads it before its next answer)' : 'Message to the model'}
+      button="Send"
+      send={send}
+    />
   )
 }

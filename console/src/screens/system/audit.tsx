@@ -1,11 +1,10 @@
-// The audit: decisions, revocations, acceptances and erasures with their authors. Oldest first, because the store reads
-// its feed only forward.
+// The audit: decisions, revocations, acceptances and erasures with their authors, newest first.
 
-import { useInfiniteQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
-import { Failed, Loading, Section } from '../../ui/parts.tsx'
+import { Pages } from '../../ui/pages.tsx'
+import { Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
 
@@ -21,7 +20,7 @@ export function Audit(): ReactNode {
         <Entries />
       ) : (
         <>
-          <p className="mb-2 text-soft">Who decided, cancelled, revoked, accepted or erased something.</p>
+          <p className="mb-2 text-soft">Who decided, cancelled, revoked, accepted or erased something, newest first.</p>
           <button type="button" className="button" onClick={() => setOpen(true)}>
             Show the audit
           </button>
@@ -31,38 +30,25 @@ export function Audit(): ReactNode {
   )
 }
 
-function Entries(): ReactNode {
-  const query = useInfiniteQuery({
-    queryKey: ['audit'],
-    queryFn: ({ pageParam }) =>
-      client.audit.list({ limit: pageSize, ...(pageParam === null ? {} : { after: pageParam }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-  })
-  if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
-  if (!query.data) return <Loading />
-  const events = query.data.pages.flatMap((page) => page.events)
-  return (
-    <>
-      {events.length === 0 && !query.hasNextPage && <p className="text-soft">Nothing yet.</p>}
-      <ol className="divide-y divide-line">
-        {events.map((event) => (
-          <Entry key={event.cursor} event={event} />
-        ))}
-      </ol>
-      {query.hasNextPage && (
-        <button
-          type="button"
-          className="button mt-3"
-          disabled={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Show later entries
-        </button>
-      )}
-    </>
-  )
-}
+const Entries = (): ReactNode => (
+  <Pages
+    queryKey={['audit']}
+    read={(before) => client.audit.list({ limit: pageSize, ...(before === null ? {} : { before }) })}
+    more="Show older entries"
+  >
+    {(pages, isWhole) => {
+      const events = pages.flatMap((page) => page.events)
+      if (events.length === 0 && isWhole) return <p className="text-soft">Nothing yet.</p>
+      return (
+        <ol className="divide-y divide-line">
+          {events.map((event) => (
+            <Entry key={event.cursor} event={event} />
+          ))}
+        </ol>
+      )
+    }}
+  </Pages>
+)
 
 function Entry({ event }: { readonly event: Event }): ReactNode {
   const { type, at, body, call, session } = event

@@ -2,8 +2,9 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { client, messageOf, queryClient } from '../../api/client.ts'
+import { client, queryClient } from '../../api/client.ts'
 import { formText } from '../../forms/form-text.ts'
+import { SubmitForm } from '../../forms/submit-form.tsx'
 import { notify } from '../../ui/notices.tsx'
 import { Confirm, Copy, Dialog, Failed, Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
@@ -13,11 +14,11 @@ type Token = Awaited<ReturnType<typeof client.tokens.list>>[number]
 type Role = 'viewer' | 'caller' | 'approver' | 'operator' | 'admin'
 
 const roles: Readonly<Record<Role, string>> = {
-  viewer: 'sees everything of the tenant',
-  caller: 'and runs tools',
-  approver: 'sees everything and decides about requests',
-  operator: 'runs, decides, cancels and looks inside',
-  admin: 'and manages tokens',
+  viewer: 'sees everything in the tenant',
+  caller: 'sees everything and runs tools',
+  approver: 'sees everything and decides requests',
+  operator: 'runs tools, decides, cancels, and sees rules and internals',
+  admin: 'everything, and manages tokens',
 }
 
 const refresh = (): void => void queryClient.invalidateQueries({ queryKey: ['system', 'tokens'] })
@@ -98,31 +99,27 @@ function Row({ token, onRevoke }: { readonly token: Token; readonly onRevoke: ()
 }
 
 function NewToken({ onClose }: { readonly onClose: () => void }): ReactNode {
-  const [made, setMade] = useState<string | null>(null)
-  const [problem, setProblem] = useState<string | null>(null)
-  const make = async (form: HTMLFormElement): Promise<void> => {
-    const data = new FormData(form)
-    const [name, principal, expiresIn] = ['name', 'principal', 'expires'].map((field) => formText(data, field))
-    try {
-      const { token } = await client.tokens.create({
-        name: name ?? '',
-        roles: [formText(data, 'role') as Role],
-        ...(principal === undefined || principal === '' ? {} : { principal }),
-        ...(expiresIn === undefined || expiresIn === '' ? {} : { expiresIn: expiresIn as '90d' }),
-      })
-      setMade(token)
-      refresh()
-    } catch (error) {
-      setProblem(messageOf(error))
-    }
+  const [created, setCreated] = useState<string | null>(null)
+  const create = async (data: FormData): Promise<void> => {
+    const [name = '', principal = '', expiresIn = ''] = ['name', 'principal', 'expires'].map((field) =>
+      formText(data, field),
+    )
+    const { token } = await client.tokens.create({
+      name,
+      roles: [formText(data, 'role') as Role],
+      ...(principal === '' ? {} : { principal }),
+      ...(expiresIn === '' ? {} : { expiresIn: expiresIn as '90d' }),
+    })
+    setCreated(token)
+    refresh()
   }
-  if (made !== null)
+  if (created !== null)
     return (
       <Dialog title="The new token" onClose={onClose}>
         <p className="mb-3">Copy it now. It is not stored, and cannot be shown again.</p>
         <p className="mb-4 flex flex-wrap items-center gap-2">
-          <code className="any rounded-md bg-sunk px-3 py-2 text-sm">{made}</code>
-          <Copy text={made} label="Copy the token" />
+          <code className="any rounded-md bg-sunk px-3 py-2 text-sm">{created}</code>
+          <Copy text={created} label="Copy the token" />
         </p>
         <button type="button" className="button" onClick={onClose}>
           Close
@@ -131,14 +128,9 @@ function NewToken({ onClose }: { readonly onClose: () => void }): ReactNode {
     )
   return (
     <Dialog title="New token" onClose={onClose}>
-      <form
-        onSubmit={(event) => {
-          event.preventDefault()
-          void make(event.currentTarget)
-        }}
-      >
+      <SubmitForm send={create} onDone={() => {}} label="Create the token" onClose={onClose}>
         <p className="mb-3 text-soft">
-          Programs and people that have it act in this tenant, with the rights of its role.
+          A program or person with this token acts in this tenant, with the rights of its role.
         </p>
         <Field name="name" label="Name" required autoFocus />
         <label className="mb-3 block">
@@ -151,22 +143,9 @@ function NewToken({ onClose }: { readonly onClose: () => void }): ReactNode {
             ))}
           </select>
         </label>
-        <Field name="principal" label="Whom it stands for (optional), such as user:ada" />
+        <Field name="principal" label="Acts as (optional), such as user:ada" />
         <Field name="expires" label="Expires in (optional), such as 90d" />
-        {problem !== null && (
-          <p role="alert" className="wrap mb-3 text-stop">
-            {problem}
-          </p>
-        )}
-        <div className="flex gap-2">
-          <button type="submit" className="button button-go">
-            Make the token
-          </button>
-          <button type="button" className="button" onClick={onClose}>
-            Close
-          </button>
-        </div>
-      </form>
+      </SubmitForm>
     </Dialog>
   )
 }

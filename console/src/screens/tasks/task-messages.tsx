@@ -1,9 +1,9 @@
 // Messages to and from a task, and a field that sends one or answers what the task asks.
 
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useState } from 'react'
-import { client, messageOf, queryClient } from '../../api/client.ts'
-import { formText } from '../../forms/form-text.ts'
+import type { ReactNode } from 'react'
+import { client, queryClient } from '../../api/client.ts'
+import { MessageForm } from '../../forms/message-form.tsx'
 import { useMay } from '../../shell/me.tsx'
 import { Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
@@ -46,46 +46,22 @@ export function TaskMessages({ task, session }: TaskMessagesProps): ReactNode {
 
 function Composer({ task, session }: TaskMessagesProps): ReactNode {
   const mayCall = useMay('call')
-  const [problem, setProblem] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
   if (!mayCall) return null
   const { inputRequest } = task
-  const send = async (form: HTMLFormElement): Promise<void> => {
-    const text = formText(new FormData(form), 'text')
-    if (text === '' || isBusy) return
-    setBusy(true)
-    try {
-      const reply = inputRequest ? { inReplyTo: inputRequest.id } : {}
-      await client.tasks.message({ session, task: task.id, text, ...reply })
-      form.reset()
-      setProblem(null)
-      void queryClient.invalidateQueries({ queryKey: ['task', session, task.id] })
-    } catch (error) {
-      setProblem(messageOf(error))
-    }
-    setBusy(false)
+  const send = async (text: string): Promise<void> => {
+    const reply = inputRequest ? { inReplyTo: inputRequest.id } : {}
+    await client.tasks.message({ session, task: task.id, text, ...reply })
+    void queryClient.invalidateQueries({ queryKey: ['task', session, task.id] })
   }
   return (
-    <form
-      onSubmit={(event) => {
-        event.preventDefault()
-        void send(event.currentTarget)
-      }}
-    >
-      <label className="mb-2 block">
-        <span className="any mb-1 block text-sm text-soft">
-          {inputRequest ? `Reply to: ${shown(inputRequest.prompt)}` : 'Message that the task reads when it looks'}
-        </span>
-        <textarea name="text" rows={2} className="field" required />
-      </label>
-      {problem !== null && (
-        <p role="alert" className="wrap mb-2 text-stop">
-          {problem}
-        </p>
-      )}
-      <button type="submit" className="button" disabled={isBusy}>
-        {inputRequest ? 'Reply' : 'Send'}
-      </button>
-    </form>
+    <MessageForm
+      label={
+        inputRequest
+          ? `Reply to: ${shown(inputRequest.prompt)}`
+          : 'Message to the task (it reads it when it checks for messages)'
+      }
+      button={inputRequest ? 'Reply' : 'Send'}
+      send={send}
+    />
   )
 }

@@ -111,8 +111,8 @@ function Actions({ task, session }: { readonly task: Task; readonly session: str
         <Confirm
           title={`Cancel ${shown(task.title)}`}
           consequence={
-            'Its body is asked to stop, and what it has started is cancelled with it. What has already happened ' +
-            'outside stays.'
+            'The tool is asked to stop, and the calls that it started are cancelled with it. Effects that have already ' +
+            'happened are not undone.'
           }
           action="Cancel the task"
           run={cancel}

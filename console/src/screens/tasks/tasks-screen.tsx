@@ -1,10 +1,10 @@
 // Background tasks of all sessions, newest first.
 
-import { useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
-import { Badge, Empty, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { Pages } from '../../ui/pages.tsx'
+import { Badge, Empty, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago } from '../../ui/time.tsx'
 import { Progress } from './progress.tsx'
@@ -18,38 +18,26 @@ const pageSize = 50
 
 export function TasksScreen(): ReactNode {
   usePageTitle('Tasks')
-  const query = useInfiniteQuery({
-    queryKey: ['tasks', 'recent'],
-    queryFn: ({ pageParam }) =>
-      client.tasks.recent({ limit: pageSize, ...(pageParam === null ? {} : { before: pageParam }) }),
-    initialPageParam: null as string | null,
-    getNextPageParam: (page) => page.next,
-  })
-  if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
-  if (!query.data) return <Loading />
-  const tasks = query.data.pages.flatMap((page) => page.tasks)
   return (
     <>
       <ScreenTitle>Tasks</ScreenTitle>
-      {tasks.length === 0 && !query.hasNextPage ? (
-        <NoTasks />
-      ) : (
-        <ul className="panel divide-y divide-line">
-          {tasks.map((task) => (
-            <TaskRow key={task.call} task={task} />
-          ))}
-        </ul>
-      )}
-      {query.hasNextPage && (
-        <button
-          type="button"
-          className="button mt-3"
-          disabled={query.isFetchingNextPage}
-          onClick={() => void query.fetchNextPage()}
-        >
-          Show older tasks
-        </button>
-      )}
+      <Pages
+        queryKey={['tasks', 'recent']}
+        read={(before) => client.tasks.recent({ limit: pageSize, ...(before === null ? {} : { before }) })}
+        more="Show older tasks"
+      >
+        {(pages, isWhole) => {
+          const tasks = pages.flatMap((page) => page.tasks)
+          if (tasks.length === 0 && isWhole) return <NoTasks />
+          return (
+            <ul className="panel divide-y divide-line">
+              {tasks.map((task) => (
+                <TaskRow key={task.call} task={task} />
+              ))}
+            </ul>
+          )
+        }}
+      </Pages>
     </>
   )
 }

@@ -117,8 +117,8 @@ function RecentCalls({ tool }: { readonly tool: string }): ReactNode {
       }
     >
       <ul className="divide-y divide-line">
-        {data.calls.map(({ uid, state, status, session, createdAt }) => {
-          const { text, tone } = statusWords(state, status)
+        {data.calls.map(({ uid, state, status, code, session, createdAt }) => {
+          const { text, tone } = statusWords(state, status, code)
           return (
             <li key={uid} className="flex flex-wrap items-center gap-x-3 py-1.5">
               <Badge tone={tone}>{text}</Badge>

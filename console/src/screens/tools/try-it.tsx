@@ -4,8 +4,9 @@ import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
 import { useQuery } from '@tanstack/react-query'
 import { basePath, client, messageOf } from '../../api/client.ts'
-import { initialValue, problemsOf } from '../../forms/schema.ts'
-import { SchemaForm } from '../../forms/schema-form.tsx'
+import { initialValue } from '../../forms/schema.ts'
+import { Problem } from '../../forms/submit-form.tsx'
+import { useSchemaForm } from '../../forms/use-schema-form.tsx'
 import { useQueryFields } from '../../ui/address.ts'
 import { Badge, Copy, Failed, Loading, Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
@@ -13,6 +14,7 @@ import { Json } from '../../ui/values.tsx'
 import { statusWords } from '../calls/call-words.ts'
 import { asCommand, asCurl } from '../calls/commands.ts'
 import { rerunMeta } from '../calls/retry.tsx'
+import { type Explained, Explanation } from '../policy/explain.tsx'
 
 type Tool = Awaited<ReturnType<typeof client.tools.get>>
 type Result = Awaited<ReturnType<typeof client.calls.run>>
@@ -41,24 +43,19 @@ interface FormProps {
 }
 
 function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode {
-  const [value, setValue] = useState<unknown>(first)
+  const { value, fields, check } = useSchemaForm(tool.input, first)
   const [session, setSession] = useState(firstSession)
-  const [unreadable, setUnreadable] = useState<ReadonlySet<string>>(new Set())
-  const [wasSent, setSent] = useState(false)
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   const [result, setResult] = useState<Result | null>(null)
-  const [explained, setExplained] = useState<string | null>(null)
-  const problems = problemsOf(tool.input, value)
+  const [explained, setExplained] = useState<Explained | null>(null)
   const input = value as never
   const meta = of === undefined ? {} : { meta: rerunMeta(of) }
-  const isReady = (): boolean => {
-    setSent(true)
-    setProblem(unreadable.size > 0 ? 'A field cannot be read. Correct it first.' : null)
-    return problems.size === 0 && unreadable.size === 0
-  }
   async function attempt(act: () => Promise<void>): Promise<void> {
-    if (!isReady() || isBusy) return
+    if (isBusy) return
+    const found = check()
+    setProblem(found)
+    if (found !== null) return
     setBusy(true)
     setResult(null)
     setExplained(null)
@@ -72,10 +69,7 @@ function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode 
   const run = (): Promise<void> =>
     attempt(async () => setResult(await client.calls.run({ session, name: tool.name, input, ...meta })))
   const explain = (): Promise<void> =>
-    attempt(async () => {
-      const { would, why } = await client.policy.explain({ session, tool: tool.name, input })
-      setExplained(`It would ${would}. ${why}`)
-    })
+    attempt(async () => setExplained(await client.policy.explain({ session, tool: tool.name, input })))
   const call = { name: tool.name, session, input: value ?? {} }
   return (
     <Section title="Try it">
@@ -86,29 +80,14 @@ function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode 
           void run()
         }}
       >
-        <SchemaForm
-          schema={tool.input}
-          value={value}
-          onChange={setValue}
-          problems={wasSent ? problems : new Map()}
-          onUnreadable={(path, is) => {
-            const next = new Set(unreadable)
-            if (is) next.add(path)
-            else next.delete(path)
-            setUnreadable(next)
-          }}
-        />
+        {fields}
         <label className="mb-3 block max-w-sm">
           <span className="mb-1 block font-medium">Session</span>
           <input className="field" required value={session} onChange={({ target }) => setSession(target.value)} />
           <span className="text-sm text-soft">The call is recorded there, under your name.</span>
         </label>
-        {problem !== null && (
-          <p role="alert" className="wrap mb-3 text-stop">
-            {problem}
-          </p>
-        )}
-        <div className="flex flex-wrap gap-2">
+        <Problem text={problem} />
+        <div className="flex flex-wrap items-center gap-2">
           <button type="submit" className="button button-go" disabled={isBusy || session === ''}>
             {isBusy ? 'Running…' : 'Run'}
           </button>
@@ -120,7 +99,7 @@ function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode 
         </div>
       </form>
       <div aria-live="polite" className="mt-3">
-        {explained !== null && <p className="wrap rounded-md bg-sunk p-3">{shown(explained)}</p>}
+        {explained && <Explanation explained={explained} />}
         {result && <ResultView result={result} session={session} />}
       </div>
     </Section>

@@ -1,0 +1,93 @@
+// The state of a call in words: how it ended and who decided, or for whom it waits, since when and until when.
+
+import { useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { Link } from 'wouter'
+import { inboxQuery } from '../../shell/frame.tsx'
+import { shown } from '../../ui/shown.ts'
+import { Ago, clockTime, durationText, useNow } from '../../ui/time.tsx'
+import { type Call, statusWords } from './call-words.ts'
+import type { Timeline } from './waterfall.tsx'
+
+interface StatusSentenceProps {
+  readonly call: Call
+  readonly events: Timeline['events']
+}
+
+export function StatusSentence({ call, events }: StatusSentenceProps): ReactNode {
+  return call.outcome && call.settledAt !== null ? (
+    <>
+      {endSentence(call)} {endNotes(call, events).join(' ')}
+    </>
+  ) : (
+    <OpenSentence call={call} />
+  )
+}
+
+function endSentence({ state, outcome, createdAt, settledAt, attempts }: Call): string {
+  const code = outcome?.status === 'failure' ? outcome.failure.code : null
+  const { text } = statusWords(state, outcome?.status ?? null, code)
+  const tries = attempts > 1 ? ` and ${attempts} attempts` : ''
+  return `${text} after ${durationText((settledAt ?? createdAt) - createdAt)}${tries}.`
+}
+
+const approvalPrefix = 'pawl:approval:'
+
+/** What a person or a crash had to do with the end. */
+function endNotes({ waits, outcome, attempts, deaths }: Call, events: Timeline['events']): string[] {
+  const notes: string[] = []
+  const wait = waits.findLast(({ decision }) => decision !== undefined)
+  const decision = wait?.decision
+  if (wait && decision) {
+    const people = decision.votes.map(({ by }) => shown(by)).join(', ')
+    const isApproval = wait.name.startsWith(approvalPrefix)
+    const reason = decision.votes.findLast((vote) => vote.reason !== undefined)?.reason
+    if (decision.verb === 'deny')
+      notes.push(`${people} denied it${reason === undefined ? '' : `: “${shown(reason)}”`}. The tool did not run.`)
+    else if (decision.verb === 'edit') notes.push(`${people} changed the arguments and approved it.`)
+    else if (decision.verb === 'answer' && isApproval && attempts === 0)
+      notes.push(`${people} answered instead of the tool. The tool did not run.`)
+    else if (decision.verb === 'answer') notes.push(`${people} answered it.`)
+    else notes.push(`${people} approved it.`)
+  }
+  if (outcome?.status === 'cancelled') {
+    const cancelling = events.findLast(({ type }) => type === 'call.cancelling')?.body as { by?: unknown } | undefined
+    if (typeof cancelling?.by === 'string') notes.push(`${shown(cancelling.by)} cancelled it.`)
+  }
+  if (deaths > 0)
+    notes.push(
+      `⚡ ${deaths === 1 ? 'Its worker stopped' : `Its workers stopped ${deaths} times`} while it ran` +
+        `${outcome?.status === 'success' ? ', and another one finished it' : ''}.`,
+    )
+  return notes
+}
+
+function OpenSentence({ call }: { readonly call: Call }): ReactNode {
+  const now = useNow()
+  const { data: inbox } = useQuery(inboxQuery)
+  const { state, createdAt, startedAt, attempts, worker } = call
+  const item = inbox?.find((each) => each.call === call.uid || each.under.includes(call.uid))
+  if (item)
+    return (
+      <>
+        It has been waiting for a person since <Ago at={item.askedAt} />, until {clockTime(item.expiresAt)}:{' '}
+        <Link href={`/inbox/${item.id}`} className="text">
+          {item.preview.summary}
+        </Link>
+      </>
+    )
+  if (worker === 'lost')
+    return (
+      <strong className="text-wait">
+        ⚡ The worker stopped during attempt {attempts}. Another worker continues the call as soon as one is free.
+      </strong>
+    )
+  const wait = call.waits.find((each) => each.state === 'open')
+  const sleep = call.sleeps.findLast(({ until }) => until > now)
+  if (state === 'parked' && wait)
+    return `It has been waiting for a result for ${durationText(now - wait.createdAt)}, until ${clockTime(wait.deadline)}.`
+  if (state === 'running' && sleep) return `It sleeps until ${clockTime(sleep.until)}.`
+  if (state === 'running' && startedAt !== null)
+    return `Attempt ${attempts} has been running for ${durationText(Math.max(0, now - startedAt))}.`
+  return `It has been waiting for a worker for ${durationText(now - createdAt)}. Calls need a worker that has the tool.`
+}
