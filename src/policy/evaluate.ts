@@ -307,7 +307,7 @@ export function defaultDecision(policies: readonly Policy[], { name, hints, remo
     by: 'default',
     reason: `${why}, so a person is asked first.`,
   })
-  if (hints.destructive) return ask(`'${name}' may destroy something that cannot be brought back`)
+  if (hints.destructive) return ask(`'${name}' can have effects that cannot be undone`)
   if (hints.openWorld) return ask(`'${name}' reaches beyond the host's own systems`)
   if (remote && !trusted) return ask(`'${name}' comes from a remote source that is not trusted`)
   if (remote && hints.readOnly !== true && hints.destructive !== false)
@@ -317,7 +317,8 @@ export function defaultDecision(policies: readonly Policy[], { name, hints, remo
 }
 
 function explanationText(decision: Decision, votes: readonly Vote[]): string {
-  if (decision.by === 'default') return `No rule, function or tool voted, so the default decides: ${decision.effect}.`
+  if (decision.by === 'default')
+    return `No rule decides about this call, so the default for such a tool applies: ${decision.effect}.`
   const which = {
     rule: `Rule ${decision.rule} of layer ${decision.layer}`,
     function: `The function of layer ${decision.layer}`,
@@ -325,7 +326,7 @@ function explanationText(decision: Decision, votes: readonly Vote[]): string {
     error: 'A failed function',
   }[decision.by]
   const others = votes.length - 1
-  if (others === 0) return `${which} decides: ${decision.effect}. Nothing else voted.`
+  if (others === 0) return `${which} decides: ${decision.effect}. No other rule matches.`
   const equals = votes.filter((vote) => vote.effect === decision.effect).length - 1
   const rest =
     equals === others ? 'the others agree' : `deny is stronger than ask, and ask than allow, whatever the order`

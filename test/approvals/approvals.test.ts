@@ -52,7 +52,7 @@ onEachStore('approvals', (bench) => {
       tool: 'refund',
       args: { order: 'A1', cents: 4200 },
       preview: { summary: 'Refund an order: order "A1", cents 4200.' },
-      effect: 'It may destroy something that cannot be brought back.',
+      effect: 'It can have effects that cannot be undone.',
       quorum: 1,
       approvals: [],
       callId: 'c1',

@@ -59,7 +59,8 @@ test.each(ways)('DOOR-1 DOOR-2 DOOR-5: npm start, approved with %s', { timeout }
   await second.until('nothing was lost')
   await second.until('/decision')
   const shown = second.shown()
-  const [, url = '', token = ''] = /Later: (\S+) with the token (\S+)/.exec(shown) ?? []
+  const url = found(shown, /stays signed in at (\S+)/)
+  const token = found(shown, /the token (\S+), until/)
   await decide(shown, url, token)
   await second.until(/kill -9 \d+ {2}The worker died: the money has moved/)
   await second.until(/Another worker, process \d+, takes over/)

@@ -830,7 +830,7 @@ describe('explain', () => {
       'Rule 2 of layer 0 decides: ask. 2 other votes were counted; deny is stronger than ask, and ask than allow, whatever the order.',
     )
     expect((explain([], call()) as Explanation).why).toBe(
-      'No rule, function or tool voted, so the default decides: allow.',
+      'No rule decides about this call, so the default for such a tool applies: allow.',
     )
   })
 

@@ -196,7 +196,7 @@ test('DOOR-5: the page of a link says once what the tool may do, and what a deci
   const page = await (
     await send('GET', `/decide/${await runtime.links.sign({ item: item.id, by: 'user:bea' })}`)
   ).text()
-  expect(page.match(/may destroy something/g)).toHaveLength(1)
+  expect(page.match(/can have effects that cannot be undone/g)).toHaveLength(1)
   expect(page).toContain('If you approve, the tool runs with exactly these arguments. If you deny, it does not run.')
 })
 

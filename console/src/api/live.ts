@@ -5,22 +5,16 @@ import type { StreamEvent } from 'pawl/client'
 import { client, isSignedOut, queryClient } from './client.ts'
 import { onConnectionChange, readConnection } from './connection.ts'
 
-/** A decision that this page has heard of. */
-export interface HeardDecision {
+/** A decision that is made while the page is open. */
+export interface NewDecision {
   readonly by: string
   readonly decision: string
-  readonly session: string
-  readonly call: string
 }
 
-type DecisionListener = (item: string, decision: HeardDecision) => void
+type DecisionListener = (item: string, decision: NewDecision) => void
 
-const decisions = new Map<string, HeardDecision>()
 const decisionListeners = new Set<DecisionListener>()
-/** Decisions are only remembered for rows that disappear, so a few are enough. */
-const maxDecisions = 500
 
-export const heardDecision = (item: string): HeardDecision | undefined => decisions.get(item)
 export function onDecision(listener: DecisionListener): () => void {
   decisionListeners.add(listener)
   return () => decisionListeners.delete(listener)
@@ -30,8 +24,8 @@ export function onDecision(listener: DecisionListener): () => void {
 const affected: Readonly<Record<string, readonly string[]>> = {
   call: ['calls', 'call', 'sessions', 'tasks', 'task', 'tools'],
   step: ['call'],
-  wait: ['inbox', 'item', 'call', 'calls', 'session'],
-  decision: ['inbox', 'item', 'item-context', 'call', 'rules'],
+  wait: ['inbox', 'item', 'ended-item', 'call', 'calls', 'session'],
+  decision: ['inbox', 'item', 'ended-item', 'item-context', 'call', 'rules'],
   rule: ['rules', 'item-context'],
   turn: ['session', 'sessions', 'messages', 'calls', 'call'],
   message: ['messages', 'session'],
@@ -73,11 +67,7 @@ function handle(event: StreamEvent): void {
   if (event.type !== 'decision.made') return
   const { wait, by, decision, votes } = event.body
   if (votes && votes.have < votes.need && decision !== 'deny') return
-  const heard = { by, decision, session: event.session, call: event.call }
-  const [oldest] = decisions.keys()
-  if (decisions.size >= maxDecisions && oldest !== undefined) decisions.delete(oldest)
-  decisions.set(wait, heard)
-  for (const listener of decisionListeners) listener(wait, heard)
+  for (const listener of decisionListeners) listener(wait, { by, decision })
 }
 
 let reconnect: (() => void) | null = null

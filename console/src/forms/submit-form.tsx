@@ -19,6 +19,8 @@ interface SubmitFormProps {
   /** Null: the form has no button that leaves it. */
   readonly onClose: (() => void) | null
   readonly close?: string
+  /** There is nothing to send yet. */
+  readonly isDisabled?: boolean
   /** The button that sends has the focus first: the form has no field. */
   readonly focusButton?: boolean
   readonly children?: ReactNode
@@ -28,6 +30,7 @@ const tones = { go: 'button-go', stop: 'button-stop', plain: '' } as const
 
 export function SubmitForm(props: SubmitFormProps): ReactNode {
   const { send, onDone, label, tone = 'go', onClose, close = 'Cancel', focusButton = false, children } = props
+  const { isDisabled = false } = props
   const [problem, setProblem] = useState<string | null>(null)
   const [isBusy, setBusy] = useState(false)
   // Two clicks may come before the button is drawn as disabled.
@@ -56,7 +59,7 @@ export function SubmitForm(props: SubmitFormProps): ReactNode {
       <div className="flex flex-wrap gap-2">
         <button
           type="submit"
-          disabled={isBusy}
+          disabled={isBusy || isDisabled}
           data-autofocus={focusButton || undefined}
           className={`button ${tones[tone]}`}
         >

@@ -7,6 +7,7 @@ import { SchemaForm } from './schema-form.tsx'
 interface EditedValue {
   readonly value: unknown
   readonly fields: ReactNode
+  readonly isValid: boolean
   /** Null if the value can be sent. Otherwise why not; the fields show their problems from then on. */
   check(): string | null
 }
@@ -20,6 +21,7 @@ export function useSchemaForm(schema: Schema, first: unknown): EditedValue {
   const problems = problemsOf(schema, value)
   return {
     value,
+    isValid: problems.size === 0 && unreadable.size === 0,
     fields: (
       <SchemaForm
         schema={schema}

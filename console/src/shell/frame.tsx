@@ -3,13 +3,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { chooseTenant, client, signOut } from '../api/client.ts'
+import { chooseTenant, signOut } from '../api/client.ts'
 import { formText } from '../forms/form-text.ts'
-import { shownItem } from '../screens/inbox/item-words.ts'
-import { useKeys } from '../ui/keys.ts'
+import { isDialogOpen, useKeys } from '../ui/keys.ts'
 import { Notices } from '../ui/notices.tsx'
 import { Dialog } from '../ui/parts.tsx'
 import { Banner } from './banner.tsx'
+import { GoTo } from './go-to.tsx'
+import { inboxQuery } from './inbox-query.ts'
 import { useMe } from './me.tsx'
 import { chooseTheme, readTheme, type Theme, themes } from './theme.ts'
 
@@ -18,12 +19,9 @@ export interface NavigationItem {
   readonly title: string
   /** Opened by `g` and then this key. */
   readonly key: string
+  /** The first item of a group. */
+  readonly isFirst?: boolean
 }
-
-export const inboxQuery = {
-  queryKey: ['inbox'],
-  queryFn: async () => (await client.inbox.list({ limit: 1_000 })).map(shownItem),
-} as const
 
 function InboxCount(): ReactNode {
   const { data } = useQuery(inboxQuery)
@@ -46,7 +44,7 @@ const isActive = (location: string, path: string): boolean =>
 
 export function Frame({ items, children }: FrameProps): ReactNode {
   const [location, navigate] = useLocation()
-  const [dialog, setDialog] = useState<'help' | 'account' | null>(null)
+  const [dialog, setDialog] = useState<'help' | 'account' | 'go' | null>(null)
   const [isGoing, setGoing] = useState(false)
   const navigation = useRef<HTMLElement>(null)
   // A phone shows a part of the navigation.
@@ -60,12 +58,22 @@ export function Frame({ items, children }: FrameProps): ReactNode {
   }
   useKeys({
     '?': () => setDialog('help'),
+    '/': () => setDialog('go'),
     g: () => {
       setGoing(true)
       setTimeout(() => setGoing(false), 1_500)
     },
     ...(isGoing ? Object.fromEntries(items.map(({ key, path }) => [key, goTo(path)])) : {}),
   })
+  useEffect(() => {
+    const open = (event: KeyboardEvent): void => {
+      if (event.key.toLowerCase() !== 'k' || !(event.metaKey || event.ctrlKey) || isDialogOpen()) return
+      event.preventDefault()
+      setDialog('go')
+    }
+    document.addEventListener('keydown', open)
+    return () => document.removeEventListener('keydown', open)
+  }, [])
   return (
     <div className="flex min-h-full flex-col md:flex-row">
       <a href="#content" className="button sr-only focus:not-sr-only focus:absolute focus:z-30">
@@ -78,29 +86,34 @@ export function Frame({ items, children }: FrameProps): ReactNode {
           py-1.5 md:gap-1 md:h-dvh md:w-48 md:flex-col md:items-stretch md:border-r md:border-b-0 md:px-3 md:py-4"
       >
         <span className="hidden px-2 pb-3 text-lg font-bold md:block">Pawl</span>
-        {items.map(({ path, title }) => (
+        {items.map(({ path, title, isFirst = false }) => (
           <Link
             key={path}
             href={path}
             aria-current={isActive(location, path) ? 'page' : undefined}
-            className={`rounded-md px-1.5 py-1.5 text-sm whitespace-nowrap md:px-2.5 md:text-base ${
+            className={`flex min-h-10 shrink-0 items-center rounded-md px-2 text-sm whitespace-nowrap md:min-h-9 md:px-2.5 md:text-base ${
               isActive(location, path) ? 'bg-sunk font-semibold' : 'text-soft hover:text-text'
-            }`}
+            } ${isFirst ? 'md:mt-4' : ''}`}
           >
             {title}
             {path === '/inbox' && <InboxCount />}
           </Link>
         ))}
-        <span className="flex-1" />
+        <span className="hidden flex-1 md:block" />
         <button
           type="button"
-          className="button button-small max-md:sticky max-md:right-0"
+          className="button button-small hidden md:inline-flex"
+          onClick={() => setDialog('go')}
+          aria-keyshortcuts="/ Meta+K Control+K"
+        >
+          Go to <kbd className="text-soft">/</kbd>
+        </button>
+        <button
+          type="button"
+          className="button button-small hidden md:inline-flex"
           onClick={() => setDialog('account')}
         >
-          <span className="max-md:sr-only">Account</span>
-          <span className="md:hidden" aria-hidden="true">
-            ☰
-          </span>
+          Account
         </button>
         <button
           type="button"
@@ -111,6 +124,17 @@ export function Frame({ items, children }: FrameProps): ReactNode {
           Keys <kbd className="text-soft">?</kbd>
         </button>
       </nav>
+      <div className="flex items-center justify-between border-b border-line bg-panel px-3 py-1.5 md:hidden">
+        <span className="font-bold">Pawl</span>
+        <span className="flex gap-2">
+          <button type="button" className="button button-small min-h-10" onClick={() => setDialog('go')}>
+            Go to
+          </button>
+          <button type="button" className="button button-small min-h-10" onClick={() => setDialog('account')}>
+            Account
+          </button>
+        </span>
+      </div>
       <div className="flex min-w-0 flex-1 flex-col">
         <Banner />
         <main id="content" tabIndex={-1} className="mx-auto w-full max-w-6xl flex-1 p-3 md:p-6">
@@ -118,6 +142,7 @@ export function Frame({ items, children }: FrameProps): ReactNode {
         </main>
       </div>
       <Notices />
+      {dialog === 'go' && <GoTo items={items} onClose={() => setDialog(null)} />}
       {dialog === 'help' && <Help items={items} onClose={() => setDialog(null)} />}
       {dialog === 'account' && <Account onClose={() => setDialog(null)} />}
     </div>
@@ -131,6 +156,7 @@ const screenKeys: readonly (readonly [string, string])[] = [
   ['d', 'Deny it, with a reason'],
   ['e', 'Edit its arguments, then approve'],
   ['x', 'Select the request, to decide about several of the same tool'],
+  ['/', 'Go to a screen, a tool, a session or an id; also Ctrl K'],
   ['?', 'This list'],
 ]
 
@@ -155,6 +181,14 @@ function Help({ items, onClose }: { readonly items: readonly NavigationItem[]; r
   )
 }
 
+const permissionWords: Readonly<Record<string, string>> = {
+  read: 'see everything',
+  call: 'run tools',
+  decide: 'decide requests',
+  operate: 'see rules and internals',
+  admin: 'manage tokens',
+}
+
 function Account({ onClose }: { readonly onClose: () => void }): ReactNode {
   const me = useMe()
   const [theme, setTheme] = useState<Theme>(readTheme)
@@ -164,7 +198,7 @@ function Account({ onClose }: { readonly onClose: () => void }): ReactNode {
         <dt className="text-soft">You are</dt>
         <dd className="any">{me.principal}</dd>
         <dt className="text-soft">You may</dt>
-        <dd>{me.permissions.join(', ')}</dd>
+        <dd>{me.permissions.map((permission) => permissionWords[permission] ?? permission).join(', ')}</dd>
         <dt className="text-soft">Tenant</dt>
         <dd className="any">{me.tenant}</dd>
       </dl>
@@ -199,7 +233,7 @@ function Account({ onClose }: { readonly onClose: () => void }): ReactNode {
                   setTheme(each)
                 }}
               />
-              {each}
+              <span className="capitalize">{each}</span>
             </label>
           ))}
         </div>

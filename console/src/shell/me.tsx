@@ -5,6 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { createContext, type ReactNode, useContext, useEffect, useState } from 'react'
 import { client, isSignedOut, queryClient } from '../api/client.ts'
 import { followEvents } from '../api/live.ts'
+import { showDecidedOf } from '../screens/inbox/just-decided.tsx'
 import { Failed, Loading } from '../ui/parts.tsx'
 import { SignIn } from './sign-in.tsx'
 
@@ -24,6 +25,10 @@ export function Identified({ children }: { readonly children: ReactNode }): Reac
   const query = useQuery({ queryKey: ['me'], queryFn: () => client.me.get(), staleTime: Infinity })
   const [hasExpired, setExpired] = useState(false)
   const isKnown = query.data !== undefined && !hasExpired
+  const owner = query.data && JSON.stringify([query.data.tenant, query.data.principal])
+  useEffect(() => {
+    if (owner !== undefined) showDecidedOf(owner)
+  }, [owner])
   useEffect(() => (isKnown ? followEvents(() => setExpired(true)) : undefined), [isKnown])
   useEffect(
     () =>

@@ -28,9 +28,10 @@ export function SignIn({ hasExpired, onSignedIn }: SignInProps): ReactNode {
     <main className="mx-auto max-w-md px-4 py-16">
       <h1 className="mb-2 text-2xl font-semibold">{hasExpired ? 'Your login has ended' : 'Sign in to Pawl'}</h1>
       <p className="mb-6 text-soft">
-        {hasExpired ? 'Nothing is lost: you come back to this page. ' : ''}
-        Open the login address that <code className="text-text">pawl serve</code> printed, or enter a token. A new one:{' '}
-        <code className="inline-block text-text">pawl tokens create me --role operator</code>
+        {hasExpired ? 'Sign in again; you come back to this page. ' : ''}
+        Paste your token. The person who runs the server can create one:{' '}
+        <code className="any inline-block text-text">npx pawl tokens create me --role operator</code>, or open the login
+        address that <code className="text-text">pawl serve</code> prints at its start.
       </p>
       <form onSubmit={(event) => void submit(event)} className="panel p-4">
         <label className="mb-1 block font-medium" htmlFor="token">

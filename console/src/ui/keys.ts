@@ -5,6 +5,8 @@ import { useEffect, useRef } from 'react'
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && target.closest('input, textarea, select, [contenteditable], dialog') !== null
 
+export const isDialogOpen = (): boolean => document.querySelector('dialog[open]') !== null
+
 export function useKeys(keys: Readonly<Record<string, (() => void) | undefined>>): void {
   const current = useRef(keys)
   current.current = keys
@@ -13,7 +15,7 @@ export function useKeys(keys: Readonly<Record<string, (() => void) | undefined>>
       const act = current.current[event.key]
       if (!act || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
       // A dialog keeps the focus, but a click beside it takes the focus away.
-      if (document.querySelector('dialog[open]')) return
+      if (isDialogOpen()) return
       event.preventDefault()
       act()
     }

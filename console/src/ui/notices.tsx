@@ -36,7 +36,8 @@ export function Notices(): ReactNode {
       aria-live="polite"
       role="log"
       aria-label="Notices"
-      className="pointer-events-none fixed inset-x-3 bottom-20 z-20 flex flex-col items-center gap-2 md:bottom-4"
+      className="pointer-events-none fixed inset-x-3 bottom-3 z-20 flex flex-col items-center gap-2 md:inset-x-auto md:right-4
+        md:bottom-4 md:items-end"
     >
       {shown.map(({ id, text }) => (
         <p key={id} className="panel any max-w-lg px-4 py-2 shadow-lg">

@@ -8,11 +8,21 @@ interface TitleProps {
   readonly aside?: ReactNode
 }
 
-/** The heading of a screen, which is also the title of the page. */
+/** The heading of a screen. It takes the focus that a removed element had, so that a keyboard goes on from there. */
 export function ScreenTitle({ children, aside }: TitleProps): ReactNode {
+  const heading = useRef<HTMLHeadingElement>(null)
+  useEffect(() => {
+    if (document.activeElement === document.body) heading.current?.focus({ preventScroll: true })
+  }, [])
   return (
     <div className="mb-4 flex flex-wrap items-center justify-between gap-2">
-      <h1 className="any text-xl font-semibold">{children}</h1>
+      <h1
+        ref={heading}
+        tabIndex={-1}
+        className="any flex flex-wrap items-center gap-x-3 text-xl font-semibold outline-none"
+      >
+        {children}
+      </h1>
       {aside}
     </div>
   )
@@ -33,80 +43,6 @@ export const Section = ({ title, children, aside }: TitleProps & { readonly titl
     {children}
   </section>
 )
-
-/** An empty screen teaches the command that fills it. */
-export const Empty = (props: {
-  readonly title: string
-  readonly command: string
-  readonly children: ReactNode
-}): ReactNode => (
-  <div className="panel mx-auto mt-8 max-w-xl p-6 text-center">
-    <h2 className="mb-1 text-lg font-semibold">{props.title}</h2>
-    <p className="mb-4 text-soft">{props.children}</p>
-    <div className="flex flex-wrap items-center justify-center gap-2">
-      <code className="any rounded-md bg-sunk px-3 py-2 text-left text-sm">{props.command}</code>
-      <Copy text={props.command} label="Copy command" />
-    </div>
-  </div>
-)
-
-/** A command for a shell, with a button that copies it. */
-export const Command = ({ text }: { readonly text: string }): ReactNode => (
-  <p className="flex flex-wrap items-center gap-2">
-    <code className="any rounded-md bg-sunk px-2 py-1 text-sm">{text}</code>
-    <Copy text={text} label="Copy command" />
-  </p>
-)
-
-interface ConfirmProps {
-  readonly title: string
-  /** The consequence: changes of the action, and things that it leaves as they are. */
-  readonly consequence: string
-  readonly action: string
-  readonly tone?: 'stop' | 'go'
-  readonly run: () => Promise<unknown>
-  readonly onClose: () => void
-}
-
-/** Asks before an action. The dialog stays open with the error if the action fails. */
-export function Confirm({ title, consequence, action, tone = 'stop', run, onClose }: ConfirmProps): ReactNode {
-  const [problem, setProblem] = useState<string | null>(null)
-  const [isBusy, setBusy] = useState(false)
-  const act = async (): Promise<void> => {
-    setBusy(true)
-    try {
-      await run()
-      onClose()
-    } catch (error) {
-      setProblem(messageOf(error))
-      setBusy(false)
-    }
-  }
-  return (
-    <Dialog title={title} onClose={onClose}>
-      <p className="wrap mb-4">{consequence}</p>
-      {problem !== null && (
-        <p role="alert" className="wrap mb-3 text-stop">
-          {problem}
-        </p>
-      )}
-      <div className="flex flex-wrap gap-2">
-        <button
-          type="button"
-          className={`button ${tone === 'stop' ? 'button-stop' : 'button-go'}`}
-          disabled={isBusy}
-          data-autofocus
-          onClick={() => void act()}
-        >
-          {action}
-        </button>
-        <button type="button" className="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
-    </Dialog>
-  )
-}
 
 export const Loading = (): ReactNode => (
   <p className="p-4 text-soft" role="status">
@@ -156,7 +92,9 @@ const tones = {
 export type Tone = keyof typeof tones
 
 export const Badge = ({ tone = 'neutral', children }: { readonly tone?: Tone; readonly children: ReactNode }) => (
-  <span className={`inline-block rounded border border-current px-1.5 text-xs font-medium ${tones[tone]}`}>
+  <span
+    className={`inline-block rounded border border-current px-1.5 align-middle text-xs leading-5 font-medium ${tones[tone]}`}
+  >
     {children}
   </span>
 )

@@ -52,9 +52,9 @@ const units: readonly (readonly [number, string])[] = [
 ]
 
 /** The largest unit alone. */
-const roughText = (ms: number): string => {
+const roughText = (ms: number, round: (value: number) => number = Math.floor): string => {
   const [size, name] = units.find(([unit]) => ms >= unit) ?? [1_000, 's']
-  return `${Math.floor(Math.max(0, ms) / size)} ${name}`
+  return `${round(Math.max(0, ms) / size)} ${name}`
 }
 
 export const exactTime = (at: number): string =>
@@ -81,8 +81,8 @@ export function Ago({ at }: { readonly at: number }): ReactNode {
   return <Time at={at}>{now - at < 5_000 ? 'just now' : `${roughText(now - at)} ago`}</Time>
 }
 
-/** `12 min left`. */
+/** `in 12 min`. */
 export function Left({ until }: { readonly until: number }): ReactNode {
   const now = useNow(1_000)
-  return <Time at={until}>{until <= now ? 'expired' : `${roughText(until - now)} left`}</Time>
+  return <Time at={until}>{until <= now ? 'now' : `in ${roughText(until - now, Math.round)}`}</Time>
 }

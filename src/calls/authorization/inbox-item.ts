@@ -65,7 +65,7 @@ export async function buildInboxItem(
 function effectOf({ hints, remote }: Tool): string {
   const effects = remote?.hints ?? hints
   const parts = [
-    effects.destructive ? 'may destroy something that cannot be brought back' : null,
+    effects.destructive ? 'can have effects that cannot be undone' : null,
     effects.openWorld ? "reaches beyond the host's own systems" : null,
     // The claim of a source that is not trusted must not look like our own finding.
     effects.readOnly && !effects.destructive && (remote?.trusted ?? true) ? 'only reads' : null,

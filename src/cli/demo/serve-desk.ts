@@ -39,8 +39,7 @@ export function startDeskWorker(output: Output, start: ServeWorkerStart): Superv
       output.note(red(`✗ kill -9 ${pid}`), '  The worker died: the money has moved, but this is not recorded.')
     else output.note(red('✗ '), `The worker process ${pid} ended with ${signal ?? `code ${code}`}.`)
   }
-  const onReplaced = (pid: number): void =>
-    output.note(green('▶ '), `Another worker, process ${pid}, takes over when the lease has expired.`)
+  const onReplaced = (pid: number): void => output.note(green('▶ '), `Another worker, process ${pid}, takes over.`)
   return superviseWorkers({ ...start, onEnd, onReplaced })
 }
 
@@ -67,11 +66,18 @@ export async function runDesk(
     else if (event.type !== 'call.parked' && event.narration !== undefined && event.narration !== shown)
       output.note(dim(`  ${(shown = event.narration)}`))
     if (event.type === 'call.settled' && event.tool === refundName && event.outcome?.status === 'success')
-      output.note('  Its story, with the crash: ', cyan(`${server.url}/calls/${event.call}`))
+      await showStory(runtime, output, server, event.call)
   }
 }
 
 const refundName = 'refund'
+
+/** Where to read what happened, and what the payment service saw of a crash. */
+async function showStory(runtime: Runtime, output: Output, { url }: DeskServer, call: string): Promise<void> {
+  const { deaths: crashes = 0 } = (await runtime.calls.get(call)) ?? {}
+  if (crashes > 0) output.note('  The payment service was asked twice with the same idempotency key, and paid once.')
+  output.note(crashes > 0 ? '  Its story, with the crash: ' : '  Details: ', cyan(`${url}/calls/${call}`))
+}
 
 const textOf = (value: unknown): string => (value as { text?: string } | null)?.text ?? ''
 

@@ -26,9 +26,10 @@ export const entries = (): Entry[] => read(ledger())
 export const repeats = (): Entry[] => read(`${ledger()}.again`)
 
 /** Appends an entry, or records a repeat if its idempotency key is already in the ledger. */
-function book(entry: Entry): void {
+function book(entry: Entry): { readonly isRepeated: boolean } {
   const known = entry.key !== undefined && entries().some(({ key }) => key === entry.key)
   appendFileSync(known ? `${ledger()}.again` : ledger(), `${JSON.stringify(entry)}\n`)
+  return { isRepeated: known }
 }
 
 export const payments = {
@@ -39,10 +40,10 @@ export const payments = {
     charge: string,
     cents: number,
     { idempotencyKey }: { idempotencyKey: string },
-  ): Promise<{ refund: string; cents: number }> {
+  ): Promise<{ refund: string; cents: number; note?: string }> {
     const refund = `re_${charge}`
-    book({ what: 'refund', key: idempotencyKey, id: refund })
-    return { refund, cents }
+    const { isRepeated } = book({ what: 'refund', key: idempotencyKey, id: refund })
+    return { refund, cents, ...(isRepeated ? { note: 'asked twice with the same key: paid once' } : {}) }
   },
 }
 

@@ -1,5 +1,5 @@
-// Keeps one worker process of `pawl serve --demo` running. A worker that was killed is replaced, as a process manager
-// would do it.
+// Keeps one worker process of `pawl serve --demo` running. A worker that was killed is replaced after some seconds, as a
+// process manager would do it.
 
 import { type ChildProcess, fork } from 'node:child_process'
 import { extname, join } from 'node:path'
@@ -38,6 +38,8 @@ export interface Supervisor {
 const file = join(import.meta.dirname, `serve-worker${extname(import.meta.filename)}`)
 /** A worker that fails at its start would otherwise be started without pause. */
 const pauseAfterFailureMs = 2_000
+/** Of the demo: long enough to see in the browser that no worker runs the call. */
+const pauseAfterKillMs = 4_000
 /** Beyond the grace: closing the store takes time, too. */
 const stopWithinMs = 30_000
 
@@ -58,7 +60,9 @@ export function superviseWorkers({ onEnd, onReplaced, ...start }: Supervised): S
         resolve()
         if (isStopping) return
         onEnd({ pid: each.pid ?? 0, code, signal })
-        stopPause = systemClock.timer(signal === 'SIGKILL' ? 0 : pauseAfterFailureMs, () => startWorker(true))
+        stopPause = systemClock.timer(signal === 'SIGKILL' ? pauseAfterKillMs : pauseAfterFailureMs, () =>
+          startWorker(true),
+        )
       }),
     )
   }

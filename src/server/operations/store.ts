@@ -72,11 +72,15 @@ const revokeToken: Operation<'tokens.revoke'> = async (context, { token }) => ({
   changed: await context.runtime.tokens.revoke(token, { by: context.caller.principal, ...ownTokens(context) }),
 })
 
+/** A checkout has no `pawl` on its path. */
+const cliCommand = import.meta.url.endsWith('.ts') ? 'npm run -s pawl --' : 'npx pawl'
+
 const me: Operation<'me.get'> = ({ caller: { tenant, principal, permissions, wholeStore } }) => ({
   tenant,
   principal,
   permissions: [...permissions],
   allTenants: wholeStore,
+  command: cliCommand,
 })
 
 export const store = {

@@ -106,6 +106,7 @@ export const store = {
       principal: z.string(),
       permissions: z.array(z.string()),
       allTenants: z.boolean(),
+      command: z.string().describe('How the CLI is started on the machine of the server'),
     }),
   }),
 }

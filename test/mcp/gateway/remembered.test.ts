@@ -56,7 +56,7 @@ test('MCP-2: without its gateway, an approved call and pawl health name the gate
   await client.close()
   const store = ['--store', `sqlite:${join(cwd, '.pawl/pawl.db')}`]
   const [item] = JSON.parse((await pawl({ cwd }, 'inbox', ...store, '--json')).out) as { id: string; effect: string }[]
-  const effect = "It may destroy something that cannot be brought back and comes from 'ledger', which is not trusted."
+  const effect = "It can have effects that cannot be undone and comes from 'ledger', which is not trusted."
   expect(item?.effect).toBe(effect)
   const health = await pawl({ cwd }, 'health', ...store)
   expect(health.out).toContain("the MCP gateway that has 'ledger__peek' of the provider 'ledger'")

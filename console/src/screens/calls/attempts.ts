@@ -19,7 +19,10 @@ export interface Attempt {
 
 type Event = Timeline['events'][number]
 
-const stepOf = ({ body }: Event): string => String((body as { step?: unknown }).step ?? '').replace(/^step:/, '')
+function stepOf({ body }: Event): string {
+  const { step } = body as { readonly step?: unknown }
+  return typeof step === 'string' ? step.replace(/^step:/, '') : ''
+}
 
 /** `events`: of the call and those under it, oldest first. */
 export function attemptsOf(events: readonly Event[], call: string): readonly Attempt[] {

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { client, queryClient } from '../../api/client.ts'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
-import { Confirm } from '../../ui/parts.tsx'
+import { Confirm } from '../../forms/confirm.tsx'
 import type { CallRow } from './call-words.ts'
 import { forEachCall, maxCalls } from './each-call.ts'
 

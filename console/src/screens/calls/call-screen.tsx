@@ -9,6 +9,7 @@ import { Reason, SubmitForm } from '../../forms/submit-form.tsx'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
 import { Badge, Copy, Dialog, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
+import { useCliCommand } from '../../ui/command.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
 import { Arguments } from '../../ui/values.tsx'
@@ -114,6 +115,7 @@ function CallPage({ call, name }: { readonly call: Call; readonly name: string }
 
 function Actions({ call }: { readonly call: Call }): ReactNode {
   const mayCall = useMay('call')
+  const command = useCliCommand()
   const [isCancelling, setCancelling] = useState(false)
   return (
     <div className="flex flex-wrap gap-2">
@@ -132,7 +134,7 @@ function Actions({ call }: { readonly call: Call }): ReactNode {
               </Link>
             </>
           )}
-          <Copy text={asCommand(call)} label="Copy as command" />
+          <Copy text={command(asCommand(call))} label="Copy as command" />
           <Copy text={asCurl(`${location.origin}${basePath}`, call)} label="Copy as curl" />
           <Copy text={asTest(call)} label="Copy as test" />
         </>

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { client } from '../../api/client.ts'
 import { notify } from '../../ui/notices.tsx'
-import { Confirm } from '../../ui/parts.tsx'
+import { Confirm } from '../../forms/confirm.tsx'
 import { shown } from '../../ui/shown.ts'
 import { type Call, nameOf } from './call-words.ts'
 

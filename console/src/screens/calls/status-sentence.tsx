@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { inboxQuery } from '../../shell/frame.tsx'
+import { inboxQuery } from '../../shell/inbox-query.ts'
 import { shown } from '../../ui/shown.ts'
 import { Ago, clockTime, durationText, useNow } from '../../ui/time.tsx'
 import { type Call, statusWords } from './call-words.ts'

@@ -1,7 +1,6 @@
 // The answer to a question (a text, a secret, one or several choices), or a result in place of the tool's.
 
 import { type ReactNode, useState } from 'react'
-import { JsonField } from '../../forms/schema-form.tsx'
 import { SubmitForm } from '../../forms/submit-form.tsx'
 import { shown } from '../../ui/shown.ts'
 import { jsonText } from '../../ui/values.tsx'
@@ -14,36 +13,52 @@ interface AnswerFormProps {
   readonly onDecided: () => void
 }
 
+/** JSON if it can be read as such, otherwise the text itself. */
+function resultOf(text: string): { readonly value: unknown; readonly isJson: boolean } {
+  try {
+    return { value: JSON.parse(text), isJson: true }
+  } catch {
+    return { value: text, isJson: false }
+  }
+}
+
 export function AnswerForm({ item, onClose, onDecided }: AnswerFormProps): ReactNode {
-  const [result, setResult] = useState<unknown>({})
-  const [isUnreadable, setUnreadable] = useState(false)
+  const [text, setText] = useState('')
   const { question } = item
+  const result = resultOf(text)
   const answerOf = (data: FormData): unknown => {
-    if (!question) return result
+    if (!question) return result.value
     return question.kind === 'choice' && question.several ? data.getAll('answer') : data.get('answer')
   }
   return (
     <SubmitForm
-      send={async (data) =>
-        isUnreadable ? 'The result is not JSON. Correct it first.' : decide(item, { answer: answerOf(data) as never })
-      }
+      send={async (data) => decide(item, { answer: answerOf(data) as never })}
       onDone={onDecided}
       label={question ? 'Answer' : 'Use this result'}
+      isDisabled={!question && text.trim() === ''}
       onClose={onClose}
     >
       {question ? (
         <Question question={question} />
       ) : (
-        <div className="mb-3">
-          <p className="mb-1 font-medium">Result as JSON</p>
-          <JsonField
-            label="Result as JSON"
-            value={result}
-            isRequired
-            onChange={setResult}
-            onUnreadable={setUnreadable}
+        <label className="mb-3 block">
+          <span className="mb-1 block font-medium">Result</span>
+          <textarea
+            rows={4}
+            className="field"
+            data-autofocus
+            spellCheck={false}
+            value={text}
+            onChange={({ target }) => setText(target.value)}
           />
-        </div>
+          <span className="text-sm text-soft">
+            {text.trim() === ''
+              ? 'A text, or JSON such as {"refunded": true}.'
+              : result.isJson
+                ? 'The model gets it as JSON.'
+                : 'The model gets it as a text.'}
+          </span>
+        </label>
       )}
     </SubmitForm>
   )

@@ -3,6 +3,8 @@
 import type { client as Client } from '../../api/client.ts'
 import { client, messageOf, queryClient } from '../../api/client.ts'
 import { notify } from '../../ui/notices.tsx'
+import { shown } from '../../ui/shown.ts'
+import { changesOf } from './changes.tsx'
 import type { Item } from './item-words.ts'
 import { addDecided } from './just-decided.tsx'
 
@@ -25,24 +27,33 @@ export async function decide(item: Item, decision: Decision): Promise<string | n
   if (answer.answer !== 'accepted') ownDecisions.delete(item.id)
   void queryClient.invalidateQueries({ queryKey: ['inbox'] })
   void queryClient.invalidateQueries({ queryKey: ['item', item.id] })
-  return resultOf(item, answer)
+  return resultOf(item, decision, answer)
 }
 
 const statusWords: Readonly<Record<string, string>> = {
   approved: 'Approved',
   denied: 'Denied',
-  edited: 'Approved with your arguments',
+  edited: 'Approved with changes',
   answered: 'Answered',
 }
 
-function resultOf(item: Item, answer: Answer): string | null {
+/** The summary is of the requested arguments, so the changes are named beside it. */
+function whatWasDecided({ preview: { summary }, args }: Item, { edit }: Decision): string {
+  if (edit === undefined) return summary
+  const changes = changesOf(args, edit).map(({ name, from, to }) => `${name} ${from ?? 'not set'} → ${to ?? 'not set'}`)
+  return `${shown(changes.join(', ').slice(0, 200))} (requested: ${summary})`
+}
+
+function resultOf(item: Item, decision: Decision, answer: Answer): string | null {
   const { summary } = item.preview
   if (answer.answer === 'accepted') {
     if (answer.status === 'pending')
       notify(`Your approval counts, ${answer.approvals} of ${answer.quorum}: ${summary} It still waits.`)
     else {
-      notify(`${statusWords[answer.status]}: ${summary}`)
-      addDecided(item, statusWords[answer.status] ?? 'Decided')
+      const text = `${statusWords[answer.status] ?? 'Decided'}: ${whatWasDecided(item, decision)}`
+      const rule = answer.rule === undefined ? '' : ' From now on such calls run without asking; see Policy.'
+      notify(`${text}${rule}`)
+      addDecided({ call: item.call, session: item.session, text })
     }
     return null
   }

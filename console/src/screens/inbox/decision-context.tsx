@@ -38,7 +38,7 @@ export function DecisionContext({ item }: { readonly item: Item }): ReactNode {
       {explained && explained.would !== 'be refused' && (
         <Section title="Why it asks">
           <p className="any mb-2 text-sm text-soft">
-            By the policy as it is now, for{' '}
+            As the policy is now, for calls of{' '}
             {item.principal === null ? 'a caller without a name' : shown(item.principal)}.
           </p>
           <Explanation explained={explained} rules={rules ?? []} />
@@ -61,7 +61,8 @@ function LedHere({ item, context }: { readonly item: Item; readonly context: Con
     <Section title="What led here">
       {above.length === 0 ? (
         <p className="any">
-          The application asked for this call itself, in session <SessionLink session={item.session} />.
+          No model asked for it: a program or a person started this call in session{' '}
+          <SessionLink session={item.session} />.
         </p>
       ) : (
         <ol className="any flex flex-wrap items-center gap-x-2" aria-label="The calls above this one">
@@ -87,7 +88,7 @@ function LedHere({ item, context }: { readonly item: Item; readonly context: Con
       {messages.length > 0 && (
         <ol className="mt-3 flex flex-col gap-3" aria-label="The last messages of the turn">
           {messages.map((stored) => (
-            <MessageView key={stored.number} stored={stored} session={item.session} />
+            <MessageView key={stored.number} stored={stored} />
           ))}
         </ol>
       )}
@@ -107,10 +108,8 @@ function Earlier({ item, earlier }: EarlierProps): ReactNode {
   const changes = approved ? changesOf(approved.args, item.args) : []
   return (
     <Section title="Earlier decisions about this tool">
-      {earlier.length === 0 && <p className="text-soft">None of its last calls was decided by a person.</p>}
-      {approved && changes.length === 0 && (
-        <p className="mb-2">The arguments shown are those of the last approved call.</p>
-      )}
+      {earlier.length === 0 && <p className="text-soft">A person has not decided about any of its last calls.</p>}
+      {approved && changes.length === 0 && <p className="mb-2">The last approved call had the same arguments.</p>}
       <Changes title="Last approved call → this one" label="Since the last approved call" changes={changes} />
       <ol className="divide-y divide-line">
         {earlier.map(({ call, session, verb, votes }) => (

@@ -86,7 +86,7 @@ function Edit(props: DecisionDialogProps): ReactNode {
     queryFn: () => client.tools.get({ tool: item.tool, session: item.session }),
   })
   return (
-    <Dialog title="Approve with edits" onClose={onClose}>
+    <Dialog title="Approve with changes" onClose={onClose}>
       {tool.error ? <Failed error={tool.error} /> : null}
       {tool.isPending && <Loading />}
       {tool.data && <EditForm {...props} schema={tool.data.input} />}
@@ -96,7 +96,7 @@ function Edit(props: DecisionDialogProps): ReactNode {
 
 function EditForm(props: DecisionDialogProps & { readonly schema: Schema }): ReactNode {
   const { item, onClose, onDecided, schema } = props
-  const { value, fields, check } = useSchemaForm(schema, item.args)
+  const { value, fields, isValid, check } = useSchemaForm(schema, item.args)
   const box = useRef<HTMLDivElement>(null)
   // The schema is read after the dialog has opened, so its first field is focused here.
   useEffect(() => box.current?.querySelector<HTMLElement>('input, select, textarea')?.focus(), [])
@@ -106,13 +106,16 @@ function EditForm(props: DecisionDialogProps & { readonly schema: Schema }): Rea
       <SubmitForm
         send={async () => check() ?? decide(item, { edit: value as never })}
         onDone={onDecided}
-        label={changes.length === 0 ? 'Approve unchanged' : 'Approve with edits'}
+        label="Approve with changes"
+        isDisabled={changes.length === 0}
         onClose={onClose}
       >
-        <p className="any mb-2 font-medium">{item.preview.summary}</p>
+        <p className="any mb-2">
+          <span className="text-soft">Requested:</span> {item.preview.summary}
+        </p>
         <Consequence text={consequence.edit} />
         {fields}
-        <Changes title="Proposed → edited" label="Changes" changes={changes} />
+        {isValid && <Changes title="Requested → edited" label="Changes" changes={changes} />}
       </SubmitForm>
     </div>
   )

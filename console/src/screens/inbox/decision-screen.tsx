@@ -1,11 +1,11 @@
 // One request: what would run, why it asks, who waits, until when, and what then.
 
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useSyncExternalStore } from 'react'
+import type { ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 import { client, isMissing } from '../../api/client.ts'
-import { heardDecision, onDecision } from '../../api/live.ts'
-import { Badge, Copy, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
+import { Command } from '../../ui/command.tsx'
+import { Badge, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago, clockTime, Left, Time } from '../../ui/time.tsx'
 import { Arguments, LongText } from '../../ui/values.tsx'
@@ -25,46 +25,61 @@ export function DecisionScreen({ id }: { readonly id: string }): ReactNode {
   return <Open item={query.data} />
 }
 
+/** A request that is no longer open: who decided it, and where its story goes on. */
 function Gone({ id, was }: { readonly id: string; readonly was: Item | undefined }): ReactNode {
-  const heard = useSyncExternalStore(onDecision, () => heardDecision(id))
-  const call = was?.call ?? heard?.call
+  const { data: ended, error } = useQuery({
+    queryKey: ['ended-item', id],
+    queryFn: () => client.inbox.decided({ item: id }),
+  })
+  if (!ended && !error) return <Loading />
   return (
     <>
-      <ScreenTitle>{was?.preview.summary ?? 'This request is not open'}</ScreenTitle>
+      <ScreenTitle aside={<BackToInbox />}>{was?.preview.summary ?? 'This request is not open'}</ScreenTitle>
       <div className="panel p-4">
-        <p className="any mb-2">
-          {heard
-            ? `${heard.by} ${decidedWords[heard.decision] ?? 'decided'} it.`
-            : 'It was decided, has expired, or was withdrawn with its call; or it never was.'}
-        </p>
-        <p className="flex gap-4">
-          {call !== undefined && (
-            <Link href={`/calls/${call}`} className="text">
-              What became of the call
-            </Link>
-          )}
-          <Link href="/inbox" className="text">
-            Inbox
+        <p className="any mb-2">{ended ? endText(ended) : 'There is no such request, or its records were deleted.'}</p>
+        {ended && (
+          <Link href={`/calls/${ended.call}`} className="text">
+            See what happened
           </Link>
-        </p>
+        )}
       </div>
     </>
   )
 }
+
+type Ended = Awaited<ReturnType<typeof client.inbox.decided>>
+
+function endText({ status, by }: Ended): ReactNode {
+  if (status === 'expired') return 'It expired: nobody decided in time.'
+  if (status === 'withdrawn') return 'It was withdrawn, because its call ended.'
+  const last = by.at(-1)
+  return (
+    <>
+      {by.map((vote) => shown(vote.by)).join(', ')} {decidedWords[status] ?? 'decided'} it
+      {last && (
+        <>
+          {' '}
+          (<Time at={last.at}>{clockTime(last.at)}</Time>)
+        </>
+      )}
+      .{last?.reason !== undefined && ` Reason: ${shown(last.reason)}`}
+    </>
+  )
+}
+
+const BackToInbox = (): ReactNode => (
+  <Link href="/inbox" className="text text-sm">
+    Inbox
+  </Link>
+)
 
 function Open({ item }: { readonly item: Item }): ReactNode {
   const [, navigate] = useLocation()
   const { label, tone, asks } = kindWords[item.kind]
   return (
     <>
-      <ScreenTitle
-        aside={
-          <Link href="/inbox" className="text text-sm">
-            Inbox
-          </Link>
-        }
-      >
-        <Badge tone={tone}>{label}</Badge> {item.preview.summary}
+      <ScreenTitle aside={<BackToInbox />}>
+        {item.preview.summary} <Badge tone={tone}>{label}</Badge>
       </ScreenTitle>
       <div className="grid gap-x-4 lg:grid-cols-[1fr_20rem]">
         <div className="min-w-0">
@@ -94,7 +109,7 @@ function Open({ item }: { readonly item: Item }): ReactNode {
               <Preview text={item.preview.details} isDiff={item.preview.format === 'diff'} />
             </Section>
           )}
-          <Section title={item.kind === 'approval' ? 'Exactly these arguments would run' : 'Arguments'}>
+          <Section title={item.kind === 'approval' ? 'What will run' : 'Arguments'}>
             <Arguments value={item.args} />
           </Section>
           <DecisionContext item={item} />
@@ -148,8 +163,8 @@ function Facts({ item }: { readonly item: Item }): ReactNode {
           <Ago at={item.askedAt} />
         </Fact>
         <Fact name="Until">
-          <Time at={item.expiresAt}>{clockTime(item.expiresAt)}</Time>, <Left until={item.expiresAt} />; then{' '}
-          {expiryText(item)}.
+          <Time at={item.expiresAt}>{clockTime(item.expiresAt)}</Time>, <Left until={item.expiresAt} />.{' '}
+          {expiryText(item)} then.
         </Fact>
         {item.quorum > 1 && (
           <Fact name="Approvals">
@@ -173,8 +188,7 @@ function Facts({ item }: { readonly item: Item }): ReactNode {
           </Link>
         </Fact>
         <Fact name="Command">
-          <code className="block text-sm">{command}</code>
-          <Copy text={command} label="Copy" />
+          <Command text={command} />
         </Fact>
       </dl>
     </Section>

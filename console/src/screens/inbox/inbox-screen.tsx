@@ -4,11 +4,12 @@ import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { onDecision } from '../../api/live.ts'
-import { inboxQuery } from '../../shell/frame.tsx'
+import { inboxQuery } from '../../shell/inbox-query.ts'
 import { useMay } from '../../shell/me.tsx'
 import { useKeys } from '../../ui/keys.ts'
 import { notify } from '../../ui/notices.tsx'
-import { Badge, Empty, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { Empty } from '../../ui/command.tsx'
+import { Badge, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago, Left } from '../../ui/time.tsx'
 import { callCommand, useExampleCall } from '../tools/example-call.ts'
@@ -46,17 +47,30 @@ export function InboxScreen(): ReactNode {
   return (
     <>
       <ScreenTitle>Inbox</ScreenTitle>
-      {items.length === 0 ? <NothingWaits /> : <List items={items} />}
-      <JustDecided />
+      {items.length === 0 ? (
+        <>
+          <JustDecided />
+          <NothingWaits />
+        </>
+      ) : (
+        <>
+          <p className="mb-3 text-soft">Requests of your AI agents that need the decision of a person.</p>
+          <List items={items} />
+          <div className="mt-6">
+            <JustDecided />
+          </div>
+        </>
+      )}
     </>
   )
 }
 
 /** A destructive tool asks without any rule. */
 function NothingWaits(): ReactNode {
+  const mayCall = useMay('call')
   const example = useExampleCall(({ hints }) => hints?.destructive === true)
   return (
-    <Empty title="Nothing waits for you" command={callCommand(example)}>
+    <Empty title="Nothing waits for you" command={mayCall ? callCommand(example) : null}>
       A request appears here when a tool needs an approval, asks a question, or stops in the middle of an effect.
     </Empty>
   )
@@ -146,7 +160,9 @@ function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register 
   const mayDecide = useMay('decide')
   return (
     <li
-      className={`panel grid gap-x-4 gap-y-2 p-3 md:grid-cols-[1fr_auto] ${isCurrent ? 'border-l-4 border-l-accent' : ''}`}
+      className={`panel grid gap-x-4 gap-y-2 p-3 md:grid-cols-[1fr_auto] ${
+        isCurrent ? 'shadow-[inset_4px_0_0_var(--color-accent)]' : ''
+      }`}
       onFocus={onFocus}
     >
       <div className="min-w-0">
@@ -154,7 +170,7 @@ function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register 
           {onSelect && (
             <input
               type="checkbox"
-              className="size-4"
+              className="size-5"
               checked={isSelected}
               onChange={onSelect}
               aria-label={`Select: ${item.preview.summary}`}
@@ -162,16 +178,16 @@ function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register 
           )}
           <Badge tone={tone}>{label}</Badge>
           <span className="any text-sm text-soft">
-            <code>{shown(item.tool)}</code> in {shown(item.session)}
-            {item.principal !== null && <> for {shown(item.principal)}</>}
+            <code>{shown(item.tool)}</code>
+            {item.principal !== null && <> for {shown(item.principal)}</>} in {shown(item.session)}
           </span>
         </p>
-        <Link ref={register} href={`/inbox/${item.id}`} className="any font-medium underline-offset-2 hover:underline">
+        <Link ref={register} href={`/inbox/${item.id}`} className="text any font-medium">
           {item.preview.summary}
         </Link>
         {item.reason !== item.preview.summary && <p className="any text-sm text-soft">{item.reason}</p>}
         <p className="text-sm text-soft">
-          Asked <Ago at={item.askedAt} />, <Left until={item.expiresAt} />; then {expiryText(item)}.
+          Asked <Ago at={item.askedAt} />. {expiryText(item)} <Left until={item.expiresAt} /> if nobody decides.
           {item.quorum > 1 && ` ${item.approvals.length} of ${item.quorum} approvals.`}
         </p>
       </div>

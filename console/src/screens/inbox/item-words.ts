@@ -20,19 +20,19 @@ export const shownItem = (item: Item): Item => ({
 
 export const kindWords: Readonly<Record<Kind, { readonly label: string; readonly tone: Tone; readonly asks: string }>> =
   {
-    approval: { label: 'Approve', tone: 'wait', asks: 'A call waits for approval' },
-    question: { label: 'Answer', tone: 'accent', asks: 'A tool asks a question' },
-    finding: { label: 'Resolve', tone: 'stop', asks: 'A worker stopped in the middle of a call' },
-    connection: { label: 'Connect', tone: 'accent', asks: 'A call needs an account' },
+    approval: { label: 'Needs approval', tone: 'wait', asks: 'A call waits for your approval' },
+    question: { label: 'Asks a question', tone: 'accent', asks: 'A tool asks a question' },
+    finding: { label: 'Outcome unknown', tone: 'stop', asks: 'A worker stopped in the middle of a call' },
+    connection: { label: 'Needs an account', tone: 'accent', asks: 'A call needs an account' },
   }
 
-/** The end of a request without a decision. */
+/** The end of a request without a decision, as in "Denied automatically at 16:20". */
 export function expiryText({ kind, question }: Item): string {
-  if (kind === 'approval') return 'the call is denied'
-  if (kind === 'finding') return 'the outcome stays unknown'
+  if (kind === 'approval') return 'Denied automatically'
+  if (kind === 'finding') return 'The outcome stays unknown'
   if (kind === 'question' && question?.default !== undefined)
-    return `the answer is ${jsonText(question.default).slice(0, 100)}`
-  return 'the call fails'
+    return `Answered with ${jsonText(question.default).slice(0, 100)}`
+  return 'The call fails'
 }
 
 /** The consequence of each decision, shown before it is made. */
@@ -42,13 +42,13 @@ export const consequence = {
     const missing = quorum - approvals.length
     return missing > 1
       ? `Your approval is one of ${quorum}; the call runs when ${missing - 1} more have approved.`
-      : 'The call runs now, with exactly the arguments shown.'
+      : 'The call runs with exactly the arguments shown, as soon as a worker is free.'
   },
   deny: ({ kind }: Item): string =>
     kind === 'finding'
       ? 'The call ends with an unknown outcome. The model reads your reason.'
       : 'The call does not run. The model reads your reason.',
-  edit: 'The call runs now with your arguments. The model reads that a person changed them.',
+  edit: 'The call runs with your arguments. The model reads that a person changed them.',
   answer: ({ kind }: Item): string =>
     kind === 'approval'
       ? 'The tool does not run. The model gets your result instead, and reads that a person gave it.'
@@ -57,9 +57,14 @@ export const consequence = {
         : 'The call continues with your answer.',
 } as const
 
+/** By the verb of a decision, or by the status that it led to. */
 export const decidedWords: Readonly<Record<string, string>> = {
+  approved: 'approved',
+  denied: 'denied',
+  edited: 'approved with changes',
+  answered: 'answered',
   approve: 'approved',
   deny: 'denied',
-  edit: 'edited and approved',
+  edit: 'approved with changes',
   answer: 'answered',
 }

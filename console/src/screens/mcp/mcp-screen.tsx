@@ -3,11 +3,14 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
 import { Link } from 'wouter'
-import { basePath, client } from '../../api/client.ts'
+import { basePath, client, queryClient } from '../../api/client.ts'
+import { Confirm } from '../../forms/confirm.tsx'
 import { useMay, useMe } from '../../shell/me.tsx'
-import { Badge, Command, Copy, Failed, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
+import { Command } from '../../ui/command.tsx'
+import { Badge, Copy, Failed, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
+import { notify } from '../../ui/notices.tsx'
 import { shown } from '../../ui/shown.ts'
-import { Ago } from '../../ui/time.tsx'
+import { Ago, durationText } from '../../ui/time.tsx'
 import { toolPath, toolsQuery } from '../tools/catalogue.ts'
 import { hosts } from './hosts.ts'
 
@@ -58,21 +61,33 @@ function Servers(): ReactNode {
   )
 }
 
+const transports: Readonly<Record<string, string>> = { stdio: 'a program on this machine (stdio)', http: 'over HTTP' }
+
 function ServerRow({ server }: { readonly server: Server }): ReactNode {
-  const { name, available, trusted, problem, since, tools, quarantined } = server
+  const { name, available, trusted, problem, since, tools, quarantined, details, reconnectable } = server
   const [isOpen, setOpen] = useState(false)
+  const [isReconnecting, setReconnecting] = useState(false)
+  const { transport, protocol, latencyMs } = details
+  const facts = [
+    transport === undefined ? null : (transports[transport] ?? shown(transport)),
+    protocol === undefined ? null : `MCP ${shown(protocol)}`,
+    latencyMs === undefined ? null : `listed its tools in ${durationText(latencyMs)}`,
+  ].filter((fact) => fact !== null)
   return (
     <li className="py-3">
       <p className="flex flex-wrap items-center gap-2">
-        <Badge tone={available ? 'go' : 'stop'}>{available ? 'available' : 'not available'}</Badge>
-        <span className="any flex-1 font-medium">{shown(name)}</span>
-        {trusted && <Badge>trusted</Badge>}
-        <span className="text-sm text-soft">
+        <span className="any font-medium">{shown(name)}</span>
+        <Badge tone={available ? 'go' : 'stop'}>{available ? 'Available' : 'Not available'}</Badge>
+        {trusted && <Badge>Trusted</Badge>}
+        <span className="ml-auto text-sm text-soft">
           since <Ago at={since} />
         </span>
       </p>
+      {facts.length > 0 && <p className="any text-sm text-soft">{facts.join(' · ')}</p>}
       {problem !== null && (
-        <p className="wrap mt-1 text-stop">{shown(problem)} It is tried again by itself; until then its calls fail.</p>
+        <p className="wrap mt-1 text-stop">
+          {shown(problem)} Pawl tries again by itself; until then the calls of its tools fail.
+        </p>
       )}
       {quarantined > 0 && (
         <p className="mt-1">
@@ -81,17 +96,39 @@ function ServerRow({ server }: { readonly server: Server }): ReactNode {
           </Link>
         </p>
       )}
-      <button
-        type="button"
-        className="button button-small mt-2"
-        aria-expanded={isOpen}
-        onClick={() => setOpen(!isOpen)}
-      >
-        {tools} {tools === 1 ? 'tool' : 'tools'}
-      </button>
+      <div className="mt-2 flex flex-wrap gap-2">
+        <button type="button" className="button button-small" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+          {tools} {tools === 1 ? 'tool' : 'tools'}
+        </button>
+        {reconnectable && (
+          <button type="button" className="button button-small" onClick={() => setReconnecting(true)}>
+            {transport === 'stdio' ? 'Restart' : 'Reconnect'}
+          </button>
+        )}
+      </div>
       {isOpen && <ToolsOf provider={name} />}
+      {isReconnecting && (
+        <Confirm
+          title={`${transport === 'stdio' ? 'Restart' : 'Reconnect'} ${shown(name)}`}
+          consequence={
+            (transport === 'stdio'
+              ? 'The program is ended and started again. '
+              : 'The connection is closed and opened again. ') +
+            'A call that it is working on now may have taken effect, so its outcome becomes unknown.'
+          }
+          action={transport === 'stdio' ? 'Restart' : 'Reconnect'}
+          run={() => reconnect(name)}
+          onClose={() => setReconnecting(false)}
+        />
+      )}
     </li>
   )
+}
+
+async function reconnect(provider: string): Promise<void> {
+  await client.providers.reconnect({ provider })
+  notify('It is connected again.')
+  for (const first of ['providers', 'tools']) void queryClient.invalidateQueries({ queryKey: [first] })
 }
 
 function ToolsOf({ provider }: { readonly provider: string }): ReactNode {

@@ -26,7 +26,7 @@ export function Explain(): ReactNode {
   })
   return (
     <Section title="Why would this ask?">
-      <p className="mb-3 text-soft">Explains what the policy decides about a call of yours. It runs nothing.</p>
+      <p className="mb-3 text-soft">Shows what the policy decides about a call of yours. It runs nothing.</p>
       <label className="mb-3 block max-w-sm">
         <span className="mb-1 block font-medium">Tool</span>
         <select
@@ -94,6 +94,13 @@ function Form({ tool }: { readonly tool: Tool }): ReactNode {
 
 const tones: Readonly<Record<string, Tone>> = { allow: 'go', ask: 'wait', deny: 'stop' }
 
+const wouldWords: Readonly<Record<Explained['would'], string>> = {
+  run: 'It would run without approval.',
+  ask: 'It would need approval.',
+  'be denied': 'It would be denied.',
+  'be refused': 'It would be refused.',
+}
+
 interface ExplanationProps {
   readonly explained: Explained
   /** Rules of the configuration, to show the text of those that voted. */
@@ -107,7 +114,7 @@ export function Explanation({ explained, rules = [] }: ExplanationProps): ReactN
   return (
     <div className="rounded-md bg-sunk p-3">
       <p className="wrap">
-        It would {would}. {shown(why)}
+        {wouldWords[would]} {shown(why)}
       </p>
       {remembered && <p className="mt-1">A rule that a person added would answer the request.</p>}
       {votes.length > 0 && (

@@ -34,8 +34,8 @@ function ConfiguredRules(): ReactNode {
     <Section title="Rules of the configuration">
       {rules?.length === 0 && (
         <p className="text-soft">
-          None. Without a rule, read-only tools run and destructive ones ask. Rules are in <code>policy</code> of
-          pawl.config.ts.
+          None, so the defaults apply: tools that are destructive, reach the open world, or come from a server that is
+          not trusted need approval; all others run. Rules are in <code>policy</code> of pawl.config.ts.
         </p>
       )}
       <ol className="divide-y divide-line">

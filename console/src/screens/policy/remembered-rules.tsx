@@ -2,7 +2,8 @@
 
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
-import { client, messageOf, queryClient } from '../../api/client.ts'
+import { client, queryClient } from '../../api/client.ts'
+import { SubmitForm } from '../../forms/submit-form.tsx'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
 import { Dialog, Failed, Section } from '../../ui/parts.tsx'
@@ -47,48 +48,53 @@ export function RememberedRules(): ReactNode {
   )
 }
 
+const operators: Readonly<Record<string, string>> = { eq: '=', ne: '≠', lt: '<', lte: '≤', gt: '>', gte: '≥' }
+
+/** Such as `cents ≤ 700 and order = "A7"`. A condition that is none of these is shown as it is recorded. */
+function conditionText(when: object): string {
+  return Object.entries(when)
+    .flatMap(([name, terms]) =>
+      typeof terms === 'object' && terms !== null && !Array.isArray(terms)
+        ? Object.entries(terms as object).map(
+            ([operator, value]) => `${name} ${operators[operator] ?? operator} ${JSON.stringify(value)}`,
+          )
+        : [`${name} = ${JSON.stringify(terms)}`],
+    )
+    .join(' and ')
+}
+
 export function RuleText({ rule }: { readonly rule: Rule }): ReactNode {
   const { tool, then, session, principal } = deepShown(rule)
   const { when } = rule as { readonly when?: unknown }
-  const scope = session !== null ? `in session ${session}` : principal !== null ? `of ${principal}` : 'of everyone'
+  const whose = session !== null ? `in session ${session}` : principal !== null ? `of ${principal}` : 'of everyone'
   return (
     <>
-      {then === 'approve' ? 'Approve' : 'Deny'} <code>{tool}</code> {scope}
-      {when !== undefined && when !== null && (
+      Calls of <code>{tool}</code> {whose}
+      {typeof when === 'object' && when !== null && (
         <>
-          {' if '}
-          <code className="text-sm">{shown(JSON.stringify(when))}</code>
+          {' with '}
+          <code className="text-sm">{shown(conditionText(when))}</code>
         </>
       )}
+      {then === 'approve' ? ' run without asking' : ' are denied without asking'}
     </>
   )
 }
 
 function Revoke({ rule, onClose }: { readonly rule: Rule; readonly onClose: () => void }): ReactNode {
   const revoke = async (): Promise<void> => {
-    try {
-      await client.rules.revoke({ rule: rule.id })
-      notify('The rule is revoked.')
-      void queryClient.invalidateQueries({ queryKey: ['rules'] })
-    } catch (error) {
-      notify(messageOf(error))
-    }
-    onClose()
+    await client.rules.revoke({ rule: rule.id })
+    notify('The rule is revoked.')
+    void queryClient.invalidateQueries({ queryKey: ['rules'] })
   }
   return (
     <Dialog title="Revoke the rule" onClose={onClose}>
-      <p className="any mb-3">
-        <RuleText rule={rule} />
-      </p>
-      <p className="mb-4 text-soft">From now on such calls ask again. Calls that have run stay as they are.</p>
-      <div className="flex gap-2">
-        <button type="button" className="button button-stop" data-autofocus onClick={() => void revoke()}>
-          Revoke
-        </button>
-        <button type="button" className="button" onClick={onClose}>
-          Close
-        </button>
-      </div>
+      <SubmitForm send={revoke} onDone={onClose} label="Revoke" tone="stop" onClose={onClose} close="Close" focusButton>
+        <p className="any mb-3">
+          <RuleText rule={rule} />.
+        </p>
+        <p className="mb-4 text-soft">From now on such calls ask again. Calls that have run stay as they are.</p>
+      </SubmitForm>
     </Dialog>
   )
 }

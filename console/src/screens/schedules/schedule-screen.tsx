@@ -1,4 +1,4 @@
-// One schedule: its next times, what became of its last slots; pause, resume, run now.
+// One schedule: its next times and its last runs; pause, resume, run now.
 
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useState } from 'react'
@@ -6,23 +6,15 @@ import { Link } from 'wouter'
 import { client, isMissing, queryClient } from '../../api/client.ts'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
-import {
-  Badge,
-  Command,
-  Confirm,
-  Failed,
-  Loading,
-  ScreenTitle,
-  Section,
-  type Tone,
-  usePageTitle,
-} from '../../ui/parts.tsx'
+import { Confirm } from '../../forms/confirm.tsx'
+import { Command } from '../../ui/command.tsx'
+import { Badge, Failed, Loading, ScreenTitle, Section, type Tone, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Left, Time } from '../../ui/time.tsx'
 import { Arguments } from '../../ui/values.tsx'
 import { quoted } from '../calls/commands.ts'
 import { taskPath } from '../tasks/task-words.ts'
-import { catchUpWords, overlapWords, type Schedule, Terms } from './schedule-words.tsx'
+import { catchUpWords, overlapWords, type Schedule, StateBadge, Terms } from './schedule-words.tsx'
 
 interface ScheduleScreenProps {
   readonly session: string
@@ -49,7 +41,7 @@ export function ScheduleScreen({ session, id }: ScheduleScreenProps): ReactNode 
           </Link>
         }
       >
-        <Badge tone={state === 'active' ? 'go' : 'neutral'}>{state}</Badge> {shown(title)}
+        {shown(title)} <StateBadge state={state} />
       </ScreenTitle>
       <section className="panel mb-4 p-4" aria-label="Status">
         <p className="mb-2">
@@ -71,7 +63,7 @@ export function ScheduleScreen({ session, id }: ScheduleScreenProps): ReactNode 
       </section>
       <Section title={state === 'paused' ? 'Next times if it is resumed now' : 'Next times'}>
         {nextTimes.length === 0 ? (
-          <p className="text-soft">It has no further slot.</p>
+          <p className="text-soft">It will not run again.</p>
         ) : (
           <ol className="divide-y divide-line">
             {nextTimes.map((at) => (
@@ -100,18 +92,19 @@ type Action = 'pause' | 'resume' | 'run' | 'cancel'
 const actions: Readonly<Record<Action, { title: string; consequence: string; action: string }>> = {
   pause: {
     title: 'Pause the schedule',
-    consequence: 'It fires no slots until it is resumed. They are not made up for. Runs that have started continue.',
+    consequence:
+      'It does not run until it is resumed. Missed runs are not made up for. Runs that have started continue.',
     action: 'Pause',
   },
-  resume: { title: 'Resume the schedule', consequence: 'It fires its next slot again.', action: 'Resume' },
+  resume: { title: 'Resume the schedule', consequence: 'It runs again at its next time.', action: 'Resume' },
   run: {
     title: 'Run it now',
-    consequence: 'One more run starts at once, with the input below. Its slots stay as they are.',
+    consequence: 'One more run starts at once, with the input below. Its next times stay as they are.',
     action: 'Run now',
   },
   cancel: {
     title: 'Remove the schedule',
-    consequence: 'It is deleted and fires no more slots. Runs that have started continue.',
+    consequence: 'It is deleted and does not run again. Runs that have started continue.',
     action: 'Remove',
   },
 }
@@ -159,20 +152,27 @@ function Actions({ schedule, session }: { readonly schedule: Schedule; readonly 
 
 const tones: Readonly<Record<string, Tone>> = { started: 'go', failed: 'stop', missed: 'wait', overlap: 'neutral' }
 
+const outcomeWords: Readonly<Record<string, string>> = {
+  started: 'Started',
+  failed: 'Failed to start',
+  missed: 'Missed',
+  overlap: 'Skipped, the last run was open',
+}
+
 function History({ session, id }: ScheduleScreenProps): ReactNode {
   const { data: slots = [] } = useQuery({
     queryKey: ['schedules', session, id, 'history'],
     queryFn: () => client.schedules.history({ session, schedule: id }),
   })
   return (
-    <Section title="Last slots">
-      {slots.length === 0 && <p className="text-soft">None has been due yet.</p>}
+    <Section title="Last runs">
+      {slots.length === 0 && <p className="text-soft">It has not run yet.</p>}
       <ol className="divide-y divide-line">
         {slots.toReversed().map(({ slot, firedAt, outcome, task, byHand, why }) => (
           <li key={`${slot} ${firedAt}`} className="flex flex-wrap items-center gap-x-3 py-1.5">
-            <Badge tone={tones[outcome] ?? 'neutral'}>{outcome}</Badge>
+            <Badge tone={tones[outcome] ?? 'neutral'}>{outcomeWords[outcome] ?? outcome}</Badge>
             <Time at={slot}>{clockTime(slot)}</Time>
-            {byHand && <span className="text-sm text-soft">by hand</span>}
+            {byHand && <span className="text-sm text-soft">run now</span>}
             {why !== undefined && <span className="any text-sm text-soft">{shown(why)}</span>}
             {task !== undefined && (
               <Link href={taskPath(session, task)} className="text">

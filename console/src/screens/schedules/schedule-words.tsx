@@ -18,7 +18,7 @@ export const StateBadge = ({ state }: { readonly state: string }): ReactNode => 
   <Badge tone={stateTones[state] ?? 'neutral'}>{stateNames[state] ?? state}</Badge>
 )
 
-/** When it fires and what it starts. */
+/** When it runs and what it starts. */
 export function Terms({ schedule }: { readonly schedule: Schedule }): ReactNode {
   const { cron, at, timezone, tool, message } = schedule
   return (
@@ -38,13 +38,13 @@ export function Terms({ schedule }: { readonly schedule: Schedule }): ReactNode 
 }
 
 export const overlapWords: Readonly<Record<string, string>> = {
-  skip: 'A slot is skipped while the previous run is open.',
+  skip: 'It is skipped while the previous run is open.',
   queue: 'A run waits until the previous one has ended.',
   parallel: 'Runs may overlap.',
 }
 
 export const catchUpWords: Readonly<Record<string, string>> = {
-  skip: 'Slots that no worker fired in time are not made up for.',
-  once: 'One run makes up for all slots that no worker fired in time.',
-  all: 'Each of the last slots that no worker fired in time is made up for.',
+  skip: 'Runs that no worker started in time are not made up for.',
+  once: 'One run makes up for all that no worker started in time.',
+  all: 'Each of the last runs that no worker started in time is made up for.',
 }

@@ -1,15 +1,16 @@
 // The messages of a session in order, and a field that starts a turn.
 
-import { useInfiniteQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { type ReactNode, useMemo } from 'react'
 import { Link } from 'wouter'
 import { client, queryClient } from '../../api/client.ts'
 import { MessageForm } from '../../forms/message-form.tsx'
 import { useMay } from '../../shell/me.tsx'
-import { Failed, Loading } from '../../ui/parts.tsx'
+import { Badge, Failed, Loading } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
 import { LongText } from '../../ui/values.tsx'
+import { type CallRow, statusWords } from '../calls/call-words.ts'
 import { Streaming } from './streaming.tsx'
 
 type Stored = Awaited<ReturnType<typeof client.messages.list>>[number]
@@ -29,6 +30,7 @@ export function Conversation({ session, isOpen }: ConversationProps): ReactNode 
     initialPageParam: 0,
     getNextPageParam: (page) => (page.length < pageSize ? undefined : page.at(-1)?.number),
   })
+  const calls = useCallsById(session)
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />
   const messages = query.data.pages.flat()
@@ -37,7 +39,7 @@ export function Conversation({ session, isOpen }: ConversationProps): ReactNode 
       {messages.length === 0 && <p className="mb-3 text-soft">No model has been asked in this session.</p>}
       <ol className="mb-3 flex flex-col gap-3">
         {messages.map((stored) => (
-          <MessageView key={stored.number} stored={stored} session={session} />
+          <MessageView key={stored.number} stored={stored} calls={calls} />
         ))}
       </ol>
       {query.hasNextPage && (
@@ -45,9 +47,25 @@ export function Conversation({ session, isOpen }: ConversationProps): ReactNode 
           Show later messages
         </button>
       )}
+      {!isOpen && <FailedTurn calls={calls} />}
       <Streaming session={session} isOpen={isOpen} recorded={messages.at(-1)?.number} />
       <Composer session={session} isOpen={isOpen} />
     </>
+  )
+}
+
+/** The last turn, if it ended without an answer. */
+function FailedTurn({ calls }: { readonly calls: CallsById }): ReactNode {
+  const turns = [...calls.values()].flat().filter(({ name }) => name.startsWith('pawl:turn:'))
+  const last = turns.toSorted((a, b) => b.createdAt - a.createdAt)[0]
+  if (!last || last.status === 'success' || last.settledAt === null) return null
+  return (
+    <p role="alert" className="wrap mb-3 rounded-lg border border-stop p-3">
+      <span className="text-stop">The last turn ended without an answer.</span> {shown(last.message ?? '')}{' '}
+      <Link href={`/calls/${last.uid}`} className="text">
+        Open the turn
+      </Link>
+    </p>
   )
 }
 
@@ -60,7 +78,27 @@ const roleNames: Readonly<Record<Message['role'], string>> = {
   frame: 'Frame',
 }
 
-export function MessageView({ stored, session }: { readonly stored: Stored; readonly session: string }): ReactNode {
+interface MessageViewProps {
+  readonly stored: Stored
+  /** The calls of the session by the model's id, as far as they are known. */
+  readonly calls?: CallsById
+}
+
+type CallsById = ReadonlyMap<string, readonly CallRow[]>
+
+const maxCalls = 500
+
+function useCallsById(session: string): CallsById {
+  const { data } = useQuery({
+    queryKey: ['calls', 'of session', session],
+    queryFn: () => client.calls.recent({ session, limit: maxCalls }),
+  })
+  return useMemo(() => Map.groupBy(data?.calls ?? [], ({ callId }) => callId), [data])
+}
+
+const noCalls: CallsById = new Map()
+
+export function MessageView({ stored, calls = noCalls }: MessageViewProps): ReactNode {
   const { message, at, model } = stored
   return (
     <li className={`rounded-lg p-3 ${message.role === 'user' ? 'ml-6 bg-sunk' : 'border border-line'}`}>
@@ -71,19 +109,27 @@ export function MessageView({ stored, session }: { readonly stored: Stored; read
         </span>
         <Time at={at}>{clockTime(at)}</Time>
       </p>
-      <Parts message={message} session={session} />
+      <Parts stored={stored} calls={calls} />
     </li>
   )
 }
 
-function Parts({ message, session }: { readonly message: Message; readonly session: string }): ReactNode {
+function Parts({ stored: { message, at }, calls }: Required<MessageViewProps>): ReactNode {
   if (message.role === 'summary') return <LongText text={message.text} label="the summary" />
-  if (message.role === 'frame') return <p className="any">The turn goes on in {shown(message.frame)}.</p>
+  if (message.role === 'frame') return <p className="any">The turn continues in {shown(message.frame)}.</p>
+  if (message.role === 'notice')
+    return (
+      <details>
+        <summary className="py-0.5">What the model reads</summary>
+        <LongText text={textOf(message.parts)} label="the notice" />
+      </details>
+    )
   if (message.role === 'tool')
     return message.results.map(({ callId, name, status, parts }) => (
       <details key={callId}>
         <summary className="any py-0.5">
-          <code>{shown(name)}</code> <span className="text-sm text-soft">{status}</span>
+          <code>{shown(name)}</code>{' '}
+          <span className="text-sm text-soft">{statusWords(status, status).text.toLowerCase()}</span>
         </summary>
         <LongText text={textOf(parts)} label="the result" />
       </details>
@@ -91,24 +137,44 @@ function Parts({ message, session }: { readonly message: Message; readonly sessi
   return message.parts.map((part, index) => {
     const key = `${index} ${part.type}`
     if (part.type === 'text') return <LongText key={key} text={part.text} label="the text" />
-    if (part.type === 'call')
-      return (
-        <p key={key} className="any">
-          calls{' '}
-          <Link
-            href={`/calls?session=${encodeURIComponent(session)}&tool=${encodeURIComponent(part.name)}`}
-            className="text font-mono"
-          >
-            {shown(part.name)}
-          </Link>
-        </p>
-      )
+    if (part.type === 'call') return <CallInPlace key={key} id={part.id} name={part.name} after={at} calls={calls} />
     return (
       <p key={key} className="text-sm text-soft">
         {part.type}
       </p>
     )
   })
+}
+
+interface CallInPlaceProps {
+  readonly id: string
+  readonly name: string
+  /** When the message with the call was recorded. */
+  readonly after: number
+  readonly calls: CallsById
+}
+
+/** A call that the model asked for, with its state now. Models use an id again in another turn, so the time decides. */
+function CallInPlace({ id, name, after, calls }: CallInPlaceProps): ReactNode {
+  const call = calls
+    .get(id)
+    ?.filter((each) => each.createdAt >= after)
+    .toSorted((a, b) => a.createdAt - b.createdAt)[0]
+  const status = call && statusWords(call.state, call.status, call.code)
+  return (
+    <p className="any mt-1 flex flex-wrap items-center gap-x-2">
+      <span className="text-soft">calls</span>
+      {call ? (
+        <Link href={`/calls/${call.uid}`} className="text font-mono">
+          {shown(name)}
+        </Link>
+      ) : (
+        <code>{shown(name)}</code>
+      )}
+      {status && <Badge tone={status.tone}>{status.text}</Badge>}
+      {call && call.deaths > 0 && <span className="text-sm text-wait">⚡ crashed, resumed</span>}
+    </p>
+  )
 }
 
 const textOf = (parts: readonly { readonly type: string; readonly text?: string }[]): string =>

@@ -1,15 +1,13 @@
-// The schedules of a session: when they fire next; pause, resume, run now.
+// The schedules of a session and when they run next. The page of a schedule pauses and runs it.
 
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { client, messageOf, queryClient } from '../../api/client.ts'
-import { useMay } from '../../shell/me.tsx'
-import { notify } from '../../ui/notices.tsx'
-import { Badge, Section } from '../../ui/parts.tsx'
+import { client } from '../../api/client.ts'
+import { Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
-import { schedulePath } from '../schedules/schedule-words.tsx'
+import { schedulePath, StateBadge, Terms } from '../schedules/schedule-words.tsx'
 
 type Schedule = Awaited<ReturnType<typeof client.schedules.list>>[number]
 
@@ -30,65 +28,21 @@ export function Schedules({ session }: { readonly session: string }): ReactNode 
   )
 }
 
-function Row({ schedule, session }: { readonly schedule: Schedule; readonly session: string }): ReactNode {
-  const mayCall = useMay('call')
-  const { id, title, state, cron, timezone, nextAt } = schedule
-  const of = { session, schedule: id }
-  async function act(how: () => Promise<unknown>, text: string): Promise<void> {
-    try {
-      await how()
-      notify(text)
-      void queryClient.invalidateQueries({ queryKey: ['schedules', session] })
-    } catch (error) {
-      notify(messageOf(error))
-    }
-  }
-  return (
-    <li className="py-2">
-      <p className="flex flex-wrap items-center gap-2">
-        <Badge tone={state === 'active' ? 'go' : 'neutral'}>{state}</Badge>
-        <Link href={schedulePath(session, id)} className="text any flex-1">
-          {shown(title)}
-        </Link>
-      </p>
-      <p className="any text-sm text-soft">
-        {cron === null ? 'Once' : `${shown(cron)} in ${shown(timezone)}`}
-        {nextAt !== null && (
-          <>
-            , next <Time at={nextAt}>{clockTime(nextAt)}</Time>
-          </>
-        )}
-      </p>
-      {mayCall && state !== 'ended' && (
-        <p className="mt-1 flex flex-wrap gap-2">
-          {state === 'active' ? (
-            <button
-              type="button"
-              className="button button-small"
-              onClick={() =>
-                void act(() => client.schedules.pause(of), 'Paused: it fires no slots until it is resumed.')
-              }
-            >
-              Pause
-            </button>
-          ) : (
-            <button
-              type="button"
-              className="button button-small"
-              onClick={() => void act(() => client.schedules.resume(of), 'It fires its slots again.')}
-            >
-              Resume
-            </button>
-          )}
-          <button
-            type="button"
-            className="button button-small"
-            onClick={() => void act(() => client.schedules.run(of), 'It has been started once, besides its slots.')}
-          >
-            Run now
-          </button>
-        </p>
+const Row = ({ schedule, session }: { readonly schedule: Schedule; readonly session: string }): ReactNode => (
+  <li className="py-2">
+    <p className="flex flex-wrap items-center gap-2">
+      <StateBadge state={schedule.state} />
+      <Link href={schedulePath(session, schedule.id)} className="text any flex-1">
+        {shown(schedule.title)}
+      </Link>
+    </p>
+    <p className="any text-sm text-soft">
+      <Terms schedule={schedule} />
+      {schedule.nextAt !== null && (
+        <>
+          , next run <Time at={schedule.nextAt}>{clockTime(schedule.nextAt)}</Time>
+        </>
       )}
-    </li>
-  )
-}
+    </p>
+  </li>
+)

@@ -4,8 +4,10 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client, isMissing } from '../../api/client.ts'
+import { Command } from '../../ui/command.tsx'
 import { Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
+import { quoted } from '../calls/commands.ts'
 import { Conversation } from './conversation.tsx'
 import { Schedules } from './schedules.tsx'
 import { Tasks } from './tasks.tsx'
@@ -30,7 +32,7 @@ export function SessionScreen({ id }: { readonly id: string }): ReactNode {
         {shown(id)}
       </ScreenTitle>
       <section className="panel mb-4 flex flex-wrap items-center gap-x-6 gap-y-2 p-4" aria-label="Status">
-        <span>{openTurn === null ? 'No turn is open.' : 'A turn is open.'}</span>
+        <span>{openTurn === null ? 'The model is not working.' : 'The model is working on an answer.'}</span>
         <span>
           {inbox === 0 ? (
             'Nothing waits for a person.'
@@ -49,6 +51,9 @@ export function SessionScreen({ id }: { readonly id: string }): ReactNode {
         <Link href={`/calls?session=${encodeURIComponent(id)}`} className="text">
           Calls
         </Link>
+        <div className="w-full">
+          <Command text={`pawl sessions ${quoted(id)}`} />
+        </div>
       </section>
       <div className="grid gap-x-4 lg:grid-cols-[1fr_22rem]">
         <div className="min-w-0">

@@ -1,11 +1,9 @@
-// The background tasks of a session: state, progress, cancel.
+// The background tasks of a session: state and progress. The page of a task cancels it.
 
 import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
-import { client, messageOf, queryClient } from '../../api/client.ts'
-import { useMay } from '../../shell/me.tsx'
-import { notify } from '../../ui/notices.tsx'
+import { client } from '../../api/client.ts'
 import { Badge, Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago } from '../../ui/time.tsx'
@@ -13,16 +11,6 @@ import { Progress } from '../tasks/progress.tsx'
 import { taskPath, taskState, taskTone } from '../tasks/task-words.ts'
 
 type Task = Awaited<ReturnType<typeof client.tasks.list>>[number]
-
-const cancel = async (session: string, task: Task): Promise<void> => {
-  try {
-    await client.tasks.cancel({ session, task: task.id })
-    notify(`The cancellation of ${shown(task.title)} is recorded.`)
-    void queryClient.invalidateQueries({ queryKey: ['tasks', session] })
-  } catch (error) {
-    notify(messageOf(error))
-  }
-}
 
 export function Tasks({ session }: { readonly session: string }): ReactNode {
   const { data: tasks = [] } = useQuery({
@@ -42,7 +30,6 @@ export function Tasks({ session }: { readonly session: string }): ReactNode {
 }
 
 function TaskRow({ task, session }: { readonly task: Task; readonly session: string }): ReactNode {
-  const mayCall = useMay('call')
   const { title, state, status, summary, progress, createdAt, finishedAt } = task
   const text = finishedAt === null ? status : summary
   return (
@@ -56,13 +43,8 @@ function TaskRow({ task, session }: { readonly task: Task; readonly session: str
           <Ago at={createdAt} />
         </span>
       </p>
-      {text !== null && <p className="any text-sm text-soft">{shown(text)}</p>}
+      {text !== null && <p className="any line-clamp-3 text-sm text-soft">{shown(text)}</p>}
       {finishedAt === null && <Progress progress={progress} title={title} />}
-      {mayCall && finishedAt === null && (
-        <button type="button" className="button button-small mt-1" onClick={() => void cancel(session, task)}>
-          Cancel
-        </button>
-      )}
     </li>
   )
 }

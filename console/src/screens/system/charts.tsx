@@ -1,4 +1,4 @@
-// Rate, failures and latency of the last calls as pictures.
+// Rate, failures and latency of the last calls as charts.
 
 import type { ReactNode } from 'react'
 import { Section } from '../../ui/parts.tsx'
@@ -18,7 +18,7 @@ export function Charts(): ReactNode {
   return (
     <Section title="The last calls">
       <p className="mb-3 text-sm text-soft">
-        {calls.toLocaleString()} calls of this tenant since {exactTime(first?.from ?? 0)}, in {parts} parts of{' '}
+        {calls.toLocaleString()} calls since {exactTime(first?.from ?? 0)}. Each bar covers{' '}
         {durationText(minutes * 60_000)}.
       </p>
       <div className="grid gap-4 md:grid-cols-3">
@@ -30,14 +30,14 @@ export function Charts(): ReactNode {
           tone="fill-run-fill"
         />
         <Chart
-          title="Without success"
+          title="Failed"
           buckets={buckets}
           valueOf={({ count, failed }) => (count === 0 ? null : (100 * failed) / count)}
           text={(value) => `${value.toFixed(0)} %`}
           tone="fill-stop-fill"
         />
         <Chart
-          title="Time to the end (95 of 100)"
+          title="Duration, 95th percentile"
           buckets={buckets}
           valueOf={({ durations }) => percentile(durations, 0.95)}
           text={durationText}
@@ -61,7 +61,7 @@ function Chart({ title, buckets, valueOf, text, tone }: ChartProps): ReactNode {
   const values = buckets.map(valueOf)
   const largest = Math.max(0, ...values.map((value) => value ?? 0))
   const last = values.findLast((value) => value !== null)
-  const summary = `largest ${text(largest)}, last ${last === undefined || last === null ? 'none' : text(last)}`
+  const summary = `peak ${text(largest)}, now ${last === undefined || last === null ? 'none' : text(last)}`
   return (
     <figure>
       <figcaption className="mb-1 text-sm">{title}</figcaption>

@@ -8,6 +8,7 @@ import { useMay, useMe } from '../../shell/me.tsx'
 import { Badge, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago, durationText } from '../../ui/time.tsx'
+import { statusWords } from '../calls/call-words.ts'
 import { RememberedRules } from '../policy/remembered-rules.tsx'
 import { Audit } from './audit.tsx'
 import { Charts } from './charts.tsx'
@@ -54,7 +55,7 @@ function Health(): ReactNode {
       <Section title="Health">
         {problems.length === 0 ? (
           <p>
-            <Badge tone="go">healthy</Badge> Every open call can go on, or waits for an answer.
+            <Badge tone="go">Healthy</Badge> Every open call can continue, or waits for an answer.
           </p>
         ) : (
           <ul className="divide-y divide-line">
@@ -77,7 +78,7 @@ function Health(): ReactNode {
           <dl className="grid grid-cols-[8rem_1fr] gap-y-1">
             {Object.entries(open).map(([state, count]) => (
               <div key={state} className="contents">
-                <dt className="text-soft">{state}</dt>
+                <dt className="text-soft">{statusWords(state, null).text}</dt>
                 <dd>{count}</dd>
               </div>
             ))}
@@ -101,12 +102,12 @@ function Health(): ReactNode {
               <li key={id} className="flex flex-wrap justify-between gap-x-4 py-1.5">
                 <code className="any text-sm">{shown(id)}</code>
                 <span className="text-sm text-soft">
-                  {leaseMs > 0 ? `lease for ${durationText(leaseMs)}` : 'lease expired'}
+                  {leaseMs > 0 ? `alive, lease for ${durationText(leaseMs)}` : 'stopped, its lease has expired'}
                 </span>
               </li>
             ))}
           </ul>
-          {store.workers.length === 0 && <p className="text-soft">No worker holds a lease. Start one: pawl worker</p>}
+          {store.workers.length === 0 && <p className="text-soft">No worker runs. Start one: pawl worker</p>}
         </Section>
       </div>
     </>

@@ -6,7 +6,9 @@ import { Link } from 'wouter'
 import { client, isMissing, queryClient } from '../../api/client.ts'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
-import { Badge, Command, Confirm, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
+import { Confirm } from '../../forms/confirm.tsx'
+import { Command } from '../../ui/command.tsx'
+import { Badge, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago, clockTime, durationText, Time, useNow } from '../../ui/time.tsx'
 import { Json } from '../../ui/values.tsx'
@@ -46,7 +48,7 @@ function TaskPage({ task, session }: { readonly task: Task; readonly session: st
           </Link>
         }
       >
-        <Badge tone={taskTone(state)}>{taskState(state)}</Badge> {shown(title)}
+        {shown(title)} <Badge tone={taskTone(state)}>{taskState(state)}</Badge>
       </ScreenTitle>
       <section className="panel mb-4 p-4" aria-label="Status">
         <p className="any mb-2">
@@ -59,14 +61,14 @@ function TaskPage({ task, session }: { readonly task: Task; readonly session: st
           </Link>
           {' · '}
           <Link href={`/calls/${call}`} className="text">
-            its call
+            Call
           </Link>
           {' · '}
           <Time at={createdAt}>{clockTime(createdAt)}</Time> · <code>{shown(id)}</code>
         </p>
         <Actions task={task} session={session} />
         <div className="mt-3">
-          <Command text={`pawl tasks ${quoted(session)} ${quoted(id)} --wait 1m`} />
+          <Command text={`pawl tasks ${quoted(session)} ${quoted(id)}${finishedAt === null ? ' --wait 1m' : ''}`} />
         </div>
       </section>
       {logPath !== null && <TaskOutput session={session} id={id} path={logPath} isOpen={finishedAt === null} />}
@@ -81,16 +83,16 @@ function StatusSentence({ task }: { readonly task: Task }): ReactNode {
   const { state, status, summary, inputRequest, createdAt, startedAt, finishedAt, attempt } = task
   const text = status === null ? '' : ` ${shown(status)}`
   if (finishedAt !== null)
-    return `It ended after ${durationText(finishedAt - createdAt)}.${summary === null ? '' : ` ${shown(summary)}`}`
+    return `${taskState(state)} after ${durationText(finishedAt - createdAt)}.${summary === null || state === 'succeeded' ? '' : ` ${shown(summary)}`}`
   if (inputRequest)
     return (
       <>
-        It waits for a message of its session since <Ago at={task.updatedAt} />: {shown(inputRequest.prompt)}
+        It has been waiting for a reply since <Ago at={task.updatedAt} />: {shown(inputRequest.prompt)}
       </>
     )
   if (state === 'queued' || startedAt === null)
-    return `It waits for a worker that has its tool for ${durationText(now - createdAt)}.${text}`
-  return `Attempt ${attempt} runs for ${durationText(now - startedAt)}.${text}`
+    return `It has been waiting for a worker for ${durationText(now - createdAt)}.${text}`
+  return `Attempt ${attempt} has been running for ${durationText(Math.max(0, now - startedAt))}.${text}`
 }
 
 function Actions({ task, session }: { readonly task: Task; readonly session: string }): ReactNode {

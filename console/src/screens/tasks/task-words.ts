@@ -9,8 +9,18 @@ const tones: Readonly<Record<string, Tone>> = {
   failed: 'stop',
 }
 
+const names: Readonly<Record<string, string>> = {
+  queued: 'Queued',
+  running: 'Running',
+  awaiting_input: 'Waiting for a reply',
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  abandoned: 'Abandoned',
+}
+
 export const taskTone = (state: string): Tone => tones[state] ?? 'neutral'
-export const taskState = (state: string): string => state.replace('_', ' ')
+export const taskState = (state: string): string => names[state] ?? state
 
 export const taskPath = (session: string, task: string): string =>
   `/tasks/${encodeURIComponent(session)}/${encodeURIComponent(task)}`

@@ -4,7 +4,8 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
 import { Pages } from '../../ui/pages.tsx'
-import { Badge, Empty, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { Empty } from '../../ui/command.tsx'
+import { Badge, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago } from '../../ui/time.tsx'
 import { Progress } from './progress.tsx'
@@ -44,7 +45,7 @@ export function TasksScreen(): ReactNode {
 
 function TaskRow({ task }: { readonly task: Row }): ReactNode {
   const { session, id, title, state, status, summary, progress, asks, createdAt, finishedAt } = task
-  const text = finishedAt === null ? (asks ?? status) : summary
+  const text = finishedAt === null ? (asks ?? status) : state === 'succeeded' ? null : summary
   return (
     <li className="p-3">
       <p className="flex flex-wrap items-center gap-2">

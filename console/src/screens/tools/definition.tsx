@@ -29,10 +29,10 @@ export function Definition({ tool }: { readonly tool: Listing }): ReactNode {
       ) : (
         <p className="mt-1 text-soft">
           {provider === undefined
-            ? 'It changes only when this server is started with another one. An approval is valid only for the definition ' +
-              'that it was asked with. Calls do not record the fingerprint.'
+            ? 'It changes only when the server is started with another definition. An approval is valid only for the ' +
+              'definition that it was requested with.'
             : available
-              ? 'It is as it was accepted. If the provider changes it, it stops until a person has read the change.'
+              ? 'It is the accepted definition. If the provider changes it, calls fail until a person accepts the change.'
               : 'Its provider does not answer, so it is not known whether the definition has changed.'}
         </p>
       )}
@@ -50,7 +50,7 @@ function Drift({ tool: { name, id, provider } }: { readonly tool: Listing }): Re
   return (
     <div className="mt-2">
       <p className="mb-2">
-        <Badge tone="stop">changed, not accepted</Badge> Its definition differs from the accepted one. Its calls fail,
+        <Badge tone="stop">Changed, not accepted</Badge> Its definition differs from the accepted one. Its calls fail,
         and models do not see it.
       </p>
       {change && (

@@ -1,14 +1,16 @@
 // Statistics of the last calls of a tool. Pure, so that it is tested without a browser.
 
 import { percentile } from '../calls/buckets.ts'
-import type { CallRow } from '../calls/call-words.ts'
+import { type CallRow, isError } from '../calls/call-words.ts'
 
-type Row = Pick<CallRow, 'createdAt' | 'settledAt' | 'status'>
+type Row = Pick<CallRow, 'createdAt' | 'settledAt' | 'status' | 'code'>
 
 export interface Statistics {
   readonly calls: number
   readonly succeeded: number
   readonly failed: number
+  /** Denied by a person or the policy, or not approved in time. */
+  readonly denied: number
   readonly unknown: number
   readonly cancelled: number
   readonly open: number
@@ -27,7 +29,8 @@ export function statisticsOf(calls: readonly Row[]): Statistics {
   return {
     calls: calls.length,
     succeeded: ended('success'),
-    failed: ended('failure'),
+    failed: calls.filter((call) => call.status === 'failure' && isError(call)).length,
+    denied: calls.filter((call) => call.status === 'failure' && !isError(call)).length,
     unknown: ended('unknown'),
     cancelled: ended('cancelled'),
     open: calls.filter(({ settledAt }) => settledAt === null).length,

@@ -21,15 +21,15 @@ export function ToolPolicy({ tool }: { readonly tool: Listing }): ReactNode {
       title="Policy"
       aside={
         <Link href={`/policy?tool=${encodeURIComponent(tool.name)}`} className="text text-sm">
-          Why would this ask?
+          Does it need approval?
         </Link>
       }
     >
       {!mayOperate && <p className="text-soft">The rules of the configuration are shown to operators.</p>}
       {own?.length === 0 && (
         <p className="text-soft">
-          No rule of the configuration names this tool or its class. Without a rule, read-only tools run and destructive
-          ones ask.
+          No rule of the configuration names this tool, so the default applies: tools that are destructive, reach the
+          open world, or come from a server that is not trusted need approval; all others run.
         </p>
       )}
       {own !== undefined && own.length > 0 && (

@@ -5,11 +5,13 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client, isMissing } from '../../api/client.ts'
 import { useMay } from '../../shell/me.tsx'
+import { Command } from '../../ui/command.tsx'
 import { Badge, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago } from '../../ui/time.tsx'
 import { Json, LongText } from '../../ui/values.tsx'
 import { statusWords } from '../calls/call-words.ts'
+import { quoted } from '../calls/commands.ts'
 import { Definition } from './definition.tsx'
 import { ToolPolicy } from './tool-policy.tsx'
 import { ToolStatistics } from './tool-statistics.tsx'
@@ -43,12 +45,15 @@ export function ToolScreen({ name }: { readonly name: string }): ReactNode {
       </ScreenTitle>
       <p className="mb-3 flex flex-wrap gap-2">
         <HintBadges hints={tool?.hints ?? listing?.hints ?? {}} />
-        {tool?.available === false && <Badge tone="stop">not available</Badge>}
+        {tool?.available === false && <Badge tone="stop">Not available</Badge>}
       </p>
       {tool ? (
         <>
           <WhatModelsRead tool={tool} />
           <Try tool={tool} />
+          <div className="mb-4">
+            <Command text={`pawl tools ${quoted(tool.name)}`} />
+          </div>
         </>
       ) : (
         <p className="mb-4">Models do not see this tool now, and it cannot be run.</p>

@@ -5,7 +5,8 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
 import { exampleText } from '../../forms/example.ts'
-import { Command, Failed, Section } from '../../ui/parts.tsx'
+import { Command } from '../../ui/command.tsx'
+import { Failed, Section } from '../../ui/parts.tsx'
 import { durationText, exactTime } from '../../ui/time.tsx'
 import { callCommand } from './example-call.ts'
 import { statisticsOf } from './statistics.ts'
@@ -14,12 +15,12 @@ const maxCalls = 200
 /** The calls of all tools that one read of the server looks at. */
 const maxScanned = 5_000
 
-/** Read twice a minute, not with every event, because it is a large page. */
+/** Read a few times a minute, not with every event, because it is a large page. */
 export const useLastCalls = (tool: string) =>
   useQuery({
     queryKey: ['lastCalls', tool],
     queryFn: () => client.calls.recent({ tool, limit: maxCalls }),
-    refetchInterval: 30_000,
+    refetchInterval: 10_000,
   })
 
 interface StatisticsProps {
@@ -32,7 +33,7 @@ export function ToolStatistics({ tool, input }: StatisticsProps): ReactNode {
   const { data, error, refetch } = useLastCalls(tool)
   if (error && !data) return <Failed error={error} retry={() => void refetch()} />
   if (!data) return null
-  const { calls, succeeded, failed, unknown, cancelled, open, since, p50, p95 } = statisticsOf(data.calls)
+  const { calls, succeeded, failed, denied, unknown, cancelled, open, since, p50, p95 } = statisticsOf(data.calls)
   const isWhole = data.next === null
   if (since === null)
     return (
@@ -48,11 +49,12 @@ export function ToolStatistics({ tool, input }: StatisticsProps): ReactNode {
     ['Calls', String(calls)],
     ['Succeeded', String(succeeded)],
     ['Failed', failed === 0 ? '0' : `${failed} (${Math.round((100 * failed) / calls)} %)`],
+    ...(denied > 0 ? [['Denied', String(denied)] as const] : []),
     ...(unknown > 0 ? [['Unknown outcome', String(unknown)] as const] : []),
     ...(cancelled > 0 ? [['Cancelled', String(cancelled)] as const] : []),
     ['Open', String(open)],
-    ['Half end within', p50 === null ? 'none has ended' : durationText(p50)],
-    ['95 of 100 end within', p95 === null ? 'none has ended' : durationText(p95)],
+    ['Median duration', p50 === null ? 'none' : durationText(p50)],
+    ['95th percentile', p95 === null ? 'none' : durationText(p95)],
   ]
   return (
     <Section
@@ -75,11 +77,13 @@ export function ToolStatistics({ tool, input }: StatisticsProps): ReactNode {
       </dl>
       <p className="mt-2 text-sm text-soft">
         {isWhole
-          ? `All ${calls} calls of this tenant that are kept`
+          ? calls === 1
+            ? 'Its only call'
+            : `All ${calls} of its calls`
           : calls === maxCalls
-            ? `The last ${maxCalls} calls of this tenant; older ones do not count`
-            : `Its calls among the last ${maxScanned.toLocaleString()} calls; older ones do not count`}
-        , since {exactTime(since)}. Times are from the record of a call to its end, waits included.
+            ? `Its last ${maxCalls} calls`
+            : `Its calls among the last ${maxScanned.toLocaleString()} of all`}
+        , since {exactTime(since)}. Durations include the time in which a call waits for people.
       </p>
     </Section>
   )

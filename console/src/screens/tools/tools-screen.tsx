@@ -4,7 +4,8 @@ import { useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { useQueryFields } from '../../ui/address.ts'
-import { Badge, Empty, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { Empty } from '../../ui/command.tsx'
+import { Badge, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { deepShown } from '../../ui/shown.ts'
 import { type Listing, toolPath, toolsQuery } from './catalogue.ts'
 
@@ -59,8 +60,8 @@ function Row({ tool }: { readonly tool: Listing }): ReactNode {
         </Link>
         {provider !== undefined && <span className="text-sm text-soft">from {provider}</span>}
         <HintBadges hints={hints} />
-        {!tool.available && <Badge tone="stop">not available</Badge>}
-        {tool.quarantined && <Badge tone="stop">changed, not accepted</Badge>}
+        {!tool.available && <Badge tone="stop">Not available</Badge>}
+        {tool.quarantined && <Badge tone="stop">Changed, not accepted</Badge>}
       </p>
       {title !== undefined && <p className="any">{title}</p>}
       <p className="any line-clamp-2 text-sm text-soft">{description}</p>
@@ -73,10 +74,10 @@ export function HintBadges({ hints: given }: { readonly hints: object }): ReactN
   const hints = given as Readonly<Record<string, unknown>>
   return (
     <>
-      {(hints.destructive ?? hints.destructiveHint) === true && <Badge tone="wait">destructive</Badge>}
-      {(hints.readOnly ?? hints.readOnlyHint) === true && <Badge tone="go">read only</Badge>}
-      {(hints.openWorld ?? hints.openWorldHint) === true && <Badge tone="wait">open world</Badge>}
-      {(hints.idempotent ?? hints.idempotentHint) === true && <Badge>idempotent</Badge>}
+      {(hints.destructive ?? hints.destructiveHint) === true && <Badge tone="wait">Destructive</Badge>}
+      {(hints.readOnly ?? hints.readOnlyHint) === true && <Badge tone="go">Read-only</Badge>}
+      {(hints.openWorld ?? hints.openWorldHint) === true && <Badge tone="wait">Open world</Badge>}
+      {(hints.idempotent ?? hints.idempotentHint) === true && <Badge>Idempotent</Badge>}
     </>
   )
 }

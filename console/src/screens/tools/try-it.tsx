@@ -9,6 +9,7 @@ import { Problem } from '../../forms/submit-form.tsx'
 import { useSchemaForm } from '../../forms/use-schema-form.tsx'
 import { useQueryFields } from '../../ui/address.ts'
 import { Badge, Copy, Failed, Loading, Section } from '../../ui/parts.tsx'
+import { useCliCommand } from '../../ui/command.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Json } from '../../ui/values.tsx'
 import { statusWords } from '../calls/call-words.ts'
@@ -45,6 +46,7 @@ interface FormProps {
 function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode {
   const { value, fields, check } = useSchemaForm(tool.input, first)
   const [session, setSession] = useState(firstSession)
+  const command = useCliCommand()
   const [isBusy, setBusy] = useState(false)
   const [problem, setProblem] = useState<string | null>(null)
   const [result, setResult] = useState<Result | null>(null)
@@ -94,7 +96,7 @@ function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode 
           <button type="button" className="button" disabled={isBusy || session === ''} onClick={() => void explain()}>
             Would it ask?
           </button>
-          <Copy text={asCommand(call)} label="Copy as command" />
+          <Copy text={command(asCommand(call))} label="Copy as command" />
           <Copy text={asCurl(`${location.origin}${basePath}`, call)} label="Copy as curl" />
         </div>
       </form>
