@@ -1,9 +1,10 @@
 // The screens and their addresses.
 
 import { lazy, type ReactNode, Suspense } from 'react'
-import { Route, Switch } from 'wouter'
+import { Route, Switch, useLocation } from 'wouter'
 import { Frame, type NavigationItem } from './shell/frame.tsx'
 import { useIdInPath, usePartsInPath } from './ui/address.ts'
+import { ErrorBoundary } from './ui/error-boundary.tsx'
 import { Loading, ScreenTitle } from './ui/parts.tsx'
 import { DecisionScreen } from './screens/inbox/decision-screen.tsx'
 import { InboxScreen } from './screens/inbox/inbox-screen.tsx'
@@ -68,9 +69,19 @@ function InSession({ section, show }: InSessionProps): ReactNode {
   return session === '' || id === '' || rest.length > 0 ? <Missing /> : show(session, id)
 }
 
+/** An error of a screen leaves the navigation as it is. */
+function Screen({ children }: { readonly children: ReactNode }): ReactNode {
+  const [path] = useLocation()
+  return (
+    <ErrorBoundary of={path}>
+      <Suspense fallback={<Loading />}>{children}</Suspense>
+    </ErrorBoundary>
+  )
+}
+
 export const App = (): ReactNode => (
   <Frame items={navigation}>
-    <Suspense fallback={<Loading />}>
+    <Screen>
       <Switch>
         <Route path="/" component={InboxScreen} />
         <Route path="/inbox" component={InboxScreen} />
@@ -112,6 +123,6 @@ export const App = (): ReactNode => (
         </Route>
         <Route component={Missing} />
       </Switch>
-    </Suspense>
+    </Screen>
   </Frame>
 )

@@ -65,9 +65,9 @@ test('TASK-6: a task is cancelled after a dialog that says what that does', { ti
   const task = await session.tasks.start({ tool: 'interview', input: {}, title: 'To be cancelled' })
   const page = await open(`/tasks/chat-cancel/${task.id}`)
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByText('what it has started is cancelled with it').waitFor()
+  await page.getByText('the calls that it started are cancelled with it').waitFor()
   await page.getByRole('button', { name: 'Cancel the task' }).click()
-  await page.getByText(/^It ended after/).waitFor()
+  await page.getByText(/^Cancelled after/).waitFor()
   expect(await session.tasks.get(task.id)).toMatchObject({ state: 'cancelled' })
 })
 
@@ -102,7 +102,7 @@ test('POL-4: the policy screen lists rules and explains a call without running i
   await page.getByText(/^It would be denied\./).waitFor()
   await page.getByRole('textbox', { name: 'cents', exact: true }).fill('20')
   await page.getByRole('button', { name: 'Explain' }).click()
-  await page.getByText(/^It would ask\./).waitFor()
+  await page.getByText(/^It would need approval\./).waitFor()
   expect((await suite.app.runtime.calls.recent({ tool: 'refund' })).calls).toEqual([])
 })
 
@@ -127,12 +127,12 @@ test('TOOL-5: a changed tool is shown with its difference, and runs after it is 
 
 test('TOOL-5: a server that is away is shown with the reason', { timeout }, async () => {
   const page = await open('/mcp-servers')
-  await page.getByText('available', { exact: true }).waitFor()
+  await page.getByText('Available', { exact: true }).waitFor()
   provider.listed = () => {
     throw new Error(`Exit code 1 ${hostile}`)
   }
   provider.change()
-  await page.getByText(`Exit code 1 ${hostile} It is tried again by itself`).waitFor()
+  await page.getByText(`Exit code 1 ${hostile} Pawl tries again by itself`).waitFor()
   await page.getByRole('button', { name: 'VS Code' }).click()
   await page.getByLabel('the snippet').getByText(`"url": "${suite.app.url}/mcp"`).waitFor()
 })
@@ -153,7 +153,7 @@ test('DOOR-1: tasks, schedules, policy and MCP are accessible, also on a phone',
     ['/tasks', 'To be cancelled'],
     [`/tasks/${encodeURIComponent(oddSession)}/${task?.id}`, 'Result as the model reads it'],
     ['/schedules', 'Weekly'],
-    ['/schedules/chat-schedule/weekly', 'Last slots'],
+    ['/schedules/chat-schedule/weekly', 'Last runs'],
     ['/policy?tool=refund', 'Explain'],
     ['/mcp-servers', 'Use these tools in a host'],
   ]

@@ -38,7 +38,7 @@ const fact = async (page: Page, name: string): Promise<string> => {
 test('TOOL-2: the page of a tool shows what a model reads, its policy and its last calls', { timeout }, async () => {
   await lookUp('chat-statistics', 'A2', 'A3', 'A4', 'Z1')
   const page = await open('/tools/look_up_order')
-  await page.getByText(/^All 4 calls of this tenant that are kept, since/).waitFor()
+  await page.getByText(/^All 4 of its calls, since/).waitFor()
   expect(await fact(page, 'Calls')).toBe('4')
   expect(await fact(page, 'Succeeded')).toBe('3')
   expect(await fact(page, 'Failed')).toBe('1 (25 %)')
@@ -58,7 +58,7 @@ test('TOOL-5: the page of a changed tool shows since when, the difference and it
   const explain = () => suite.app.runtime.explain({ tool: 'mail', session: 's' })
   await explain()
   const page = await open('/tools/mail')
-  await page.getByText(/^It is as it was accepted\./).waitFor()
+  await page.getByText(/^It is the accepted definition\./).waitFor()
   provider.tools = [mail(changed)]
   provider.change()
   await expect.poll(async () => (await explain()).would, { timeout: patience }).toBe('be refused')
@@ -104,7 +104,7 @@ test('CALL-6: a part of the volume strip becomes a filter in the address', { tim
   await lookUp('chat-brush', 'A3')
   const page = await open('/calls?session=chat-brush')
   const list = page.getByRole('region', { name: 'Calls' }).getByRole('link')
-  const box = await page.getByRole('img', { name: /^The last 2 calls since/ }).boundingBox()
+  const box = await page.getByRole('img', { name: /^2 calls since/ }).boundingBox()
   const [x, y] = [(box?.x ?? 0) + 2, (box?.y ?? 0) + 10]
   await page.mouse.move(x, y)
   await page.mouse.down()
@@ -138,7 +138,7 @@ test('DOOR-1: the command of each empty screen fills it', { timeout: 2 * timeout
     const commands = new Map<string, string>()
     for (const path of ['/', '/calls', '/sessions', '/tasks', '/schedules']) {
       await page.goto(`${empty.url}${path}`)
-      const command = page.locator('main code', { hasText: /^pawl (?!init)/ })
+      const command = page.locator('main code', { hasText: /pawl -- (?!init)/ })
       await command.waitFor()
       commands.set(path, await command.innerText())
       await expectAccessible(page)
@@ -154,8 +154,9 @@ test('DOOR-1: the command of each empty screen fills it', { timeout: 2 * timeout
       ['/schedules', 0, () => runtime.session('chat-1').schedules.list()],
     ]
     for (const [path, code, read] of filled) {
-      const [program, ...words] = wordsOf(commands.get(path) ?? '')
-      expect(program).toBe('pawl')
+      const command = commands.get(path) ?? ''
+      expect(command).toMatch(/^npm run -s pawl -- /)
+      const words = wordsOf(command.replace('npm run -s pawl -- ', ''))
       expect(await read(), path).toEqual([])
       const end = await pawl({ cwd, env }, ...words)
       expect(end.code, `${path} ${words.join(' ')}: ${end.err}`).toBe(code)

@@ -124,7 +124,7 @@ export function Frame({ items, children }: FrameProps): ReactNode {
           Keys <kbd className="text-soft">?</kbd>
         </button>
       </nav>
-      <div className="flex items-center justify-between border-b border-line bg-panel px-3 py-1.5 md:hidden">
+      <header className="flex items-center justify-between border-b border-line bg-panel px-3 py-1.5 md:hidden">
         <span className="font-bold">Pawl</span>
         <span className="flex gap-2">
           <button type="button" className="button button-small min-h-10" onClick={() => setDialog('go')}>
@@ -134,7 +134,7 @@ export function Frame({ items, children }: FrameProps): ReactNode {
             Account
           </button>
         </span>
-      </div>
+      </header>
       <div className="flex min-w-0 flex-1 flex-col">
         <Banner />
         <main id="content" tabIndex={-1} className="mx-auto w-full max-w-6xl flex-1 p-3 md:p-6">

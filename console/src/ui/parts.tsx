@@ -2,6 +2,7 @@
 
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { messageOf } from '../api/client.ts'
+import { ErrorBoundary } from './error-boundary.tsx'
 
 interface TitleProps {
   readonly children: ReactNode
@@ -124,13 +125,17 @@ export function Dialog({ title, onClose, children }: DialogProps): ReactNode {
         event.preventDefault()
         onClose()
       }}
+      onKeyDown={(event) => {
+        // The key that opened the dialog may still be held down. It must not press the button that has the focus.
+        if (event.repeat && (event.key === 'Enter' || event.key === ' ')) event.preventDefault()
+      }}
       className="m-auto max-h-[90dvh] w-[min(38rem,calc(100vw-1.5rem))] overflow-y-auto rounded-lg border border-line
         bg-panel p-5 text-text backdrop:bg-black/50"
     >
       <h2 id={heading} className="any mb-3 text-lg font-semibold">
         {title}
       </h2>
-      {children}
+      <ErrorBoundary of={title}>{children}</ErrorBoundary>
     </dialog>
   )
 }

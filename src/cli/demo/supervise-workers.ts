@@ -39,7 +39,7 @@ const file = join(import.meta.dirname, `serve-worker${extname(import.meta.filena
 /** A worker that fails at its start would otherwise be started without pause. */
 const pauseAfterFailureMs = 2_000
 /** Of the demo: long enough to see in the browser that no worker runs the call. */
-const pauseAfterKillMs = 4_000
+const pauseAfterKillMs = 5_000
 /** Beyond the grace: closing the store takes time, too. */
 const stopWithinMs = 30_000
 

@@ -33,7 +33,7 @@ async function makeConsoleImage(browser: Browser, path: string): Promise<void> {
     await page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click()
     await shows(desk, 'Its story, with the crash')
     await page.getByRole('link', { name: /^What happened/ }).click()
-    await page.getByText(/^Succeeded after .* and 2 attempts\.$/).waitFor()
+    await page.getByText(/^Succeeded after .* and 2 attempts\./).waitFor()
     await page.getByRole('region', { name: 'Steps and waits' }).waitFor()
     // The notice of the approval would cover a part.
     await page.reload()

@@ -80,7 +80,7 @@ try {
     policy: { path: '/policy?tool=refund', ready: 'Explain' },
     mcp: { path: '/mcp-servers', ready: 'Use these tools' },
     system: { path: '/system', ready: 'Open calls' },
-    call: { path: `/calls/${calls.at(-1)?.uid}`, ready: 'call.settled' },
+    call: { path: `/calls/${calls.at(-1)?.uid}`, ready: 'Events and logs' },
   }
   for (const [name, { path, ready, act }] of Object.entries(screens))
     for (const width of [1280, 375])

@@ -8,7 +8,13 @@ import { Confirm } from '../../forms/confirm.tsx'
 import type { CallRow } from './call-words.ts'
 import { forEachCall, maxCalls } from './each-call.ts'
 
-export function BulkCancel({ calls }: { readonly calls: readonly CallRow[] }): ReactNode {
+interface BulkCancelProps {
+  readonly calls: readonly CallRow[]
+  /** The whole list is loaded. */
+  readonly isWhole: boolean
+}
+
+export function BulkCancel({ calls, isWhole }: BulkCancelProps): ReactNode {
   const mayCall = useMay('call')
   const [chosen, choose] = useState<readonly CallRow[] | null>(null)
   const open = calls.filter(({ settledAt }) => settledAt === null).slice(0, maxCalls)
@@ -22,7 +28,9 @@ export function BulkCancel({ calls }: { readonly calls: readonly CallRow[] }): R
         <Confirm
           title={chosen.length === 1 ? 'Cancel 1 open call' : `Cancel ${chosen.length} open calls`}
           consequence={
-            'These are the open calls of the list as it is filtered now' +
+            (isWhole
+              ? 'These are the open calls of the list as it is filtered now'
+              : `These are the open calls among the ${calls.length} of the list that are loaded; scroll down to load more`) +
             (chosen.length === maxCalls ? `, the first ${maxCalls} of them` : '') +
             '. The tools are asked to stop, and the calls that they started are cancelled with them. Effects that have ' +
             'already happened are not undone.'

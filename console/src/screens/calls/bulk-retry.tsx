@@ -8,7 +8,7 @@ import { notify } from '../../ui/notices.tsx'
 import { Confirm } from '../../forms/confirm.tsx'
 import { type CallRow, isError } from './call-words.ts'
 import { forEachCall, maxCalls } from './each-call.ts'
-import { isIncomplete, rerunMeta } from './retry.tsx'
+import { isIncomplete, randomKey, rerunMeta } from './retry.tsx'
 
 interface Chosen {
   readonly calls: readonly CallRow[]
@@ -17,10 +17,6 @@ interface Chosen {
   /** Calls that this dialog has run again or left out. */
   readonly done: Map<string, 'started' | 'incomplete'>
 }
-
-/** `crypto.randomUUID` does not exist on a page without HTTPS on another machine. */
-const randomKey = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 /** Turns and other calls of the runtime itself are not run by hand. */
 const isRetried = (call: CallRow): boolean =>

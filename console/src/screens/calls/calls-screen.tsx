@@ -16,7 +16,7 @@ import { BulkCancel } from './bulk-cancel.tsx'
 import { BulkRetry } from './bulk-retry.tsx'
 import { type CallRow, nameOf, statusWords } from './call-words.ts'
 import { quoted } from './commands.ts'
-import { FilterBar, type Filters, instantText, wantedOf } from './filter-bar.tsx'
+import { FilterBar, type Filters, instantText, statusText, wantedOf } from './filter-bar.tsx'
 import { VolumeStrip } from './volume.tsx'
 
 const pageSize = 100
@@ -27,7 +27,7 @@ export function CallsScreen(): ReactNode {
   usePageTitle('Calls')
   const [search, setSearch] = useQueryFields()
   const filters: Filters = {
-    status: search.get('status') ?? '',
+    status: statusText(search.get('status')),
     tool: search.get('tool') ?? '',
     session: search.get('session') ?? '',
     since: instantText(search.get('since')),
@@ -80,7 +80,9 @@ function Table({ filters, isFiltered }: TableProps): ReactNode {
   const calls = useMemo(() => query.data?.pages.flatMap((page) => page.calls) ?? [], [query.data])
   const box = useRef<HTMLDivElement>(null)
   const [, navigate] = useLocation()
-  const [current, setCurrent] = useState(-1)
+  /** The uid: new calls move the rows. */
+  const [currentUid, setCurrentUid] = useState<string | null>(null)
+  const current = calls.findIndex(({ uid }) => uid === currentUid)
   const rows = useVirtualizer({
     count: calls.length,
     getScrollElement: () => box.current,
@@ -95,7 +97,7 @@ function Table({ filters, isFiltered }: TableProps): ReactNode {
   }, [last, calls.length, hasNextPage, isFetchingNextPage, fetchNextPage])
   const moveTo = (index: number): void => {
     const next = Math.min(Math.max(index, 0), calls.length - 1)
-    setCurrent(next)
+    setCurrentUid(calls[next]?.uid ?? null)
     rows.scrollToIndex(next)
   }
   useKeys({
@@ -117,7 +119,7 @@ function Table({ filters, isFiltered }: TableProps): ReactNode {
     <>
       {isFiltered && (
         <div className="mb-2 flex flex-wrap gap-2">
-          <BulkCancel calls={calls} />
+          <BulkCancel calls={calls} isWhole={!hasNextPage} />
           <BulkRetry calls={calls} />
         </div>
       )}

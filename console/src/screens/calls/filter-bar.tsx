@@ -21,6 +21,10 @@ export const wantedOf = ({ since, until, ...filters }: Filters): WantedCalls => 
   ...(until === '' ? {} : { until: Number(until) }),
 })
 
+/** A field of the address that is no status counts as not set. */
+export const statusText = (text: string | null): string =>
+  statuses.some(([status]) => status === text) ? (text ?? '') : ''
+
 /** A field of the address that is no instant counts as not set. */
 export const instantText = (text: string | null): string => (text !== null && /^\d{1,15}$/.test(text) ? text : '')
 

@@ -12,34 +12,57 @@ import { type Call, nameOf } from './call-words.ts'
 const field = 'rerunOf'
 export const rerunMeta = (uid: string): { readonly [field]: string } => ({ [field]: uid })
 
-/** A server shows this in place of a secret. */
-export const isIncomplete = (input: unknown): boolean => JSON.stringify(input ?? null).includes('[redacted]')
+/** What a server shows in place of a secret and of a hidden argument. */
+const marks = ['[redacted]', '[hidden]']
+
+export const isIncomplete = (input: unknown): boolean => {
+  const text = JSON.stringify(input ?? null)
+  return marks.some((mark) => text.includes(mark))
+}
+
+/** Without the fields whose values are not shown, so that no mark is sent as an argument. */
+export function withoutMarks(input: unknown): unknown {
+  if (Array.isArray(input)) return input.filter((each) => !isIncomplete(each)).map(withoutMarks)
+  if (typeof input !== 'object' || input === null) return isIncomplete(input) ? undefined : input
+  return Object.fromEntries(
+    Object.entries(input)
+      .map(([name, value]) => [name, withoutMarks(value)])
+      .filter(([, value]) => value !== undefined),
+  )
+}
+
+/** `crypto.randomUUID` does not exist on a page without HTTPS on another machine. */
+export const randomKey = (): string =>
+  Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => byte.toString(16).padStart(2, '0')).join('')
 
 export function Retry({ call }: { readonly call: Call }): ReactNode {
   const { uid, name, session, input } = call
-  const [isOpen, setOpen] = useState(false)
+  /** Part of the idempotency key: pressed twice, or after a lost answer, the dialog starts one call. */
+  const [key, setKey] = useState<string | null>(null)
   const [, navigate] = useLocation()
   const run = async (): Promise<void> => {
-    const started = await client.calls.run({
+    const { callId } = await client.calls.run({
       session,
       name,
       input,
       meta: rerunMeta(uid),
       until: 'accepted',
+      idempotencyKey: `rerun-${key}-${uid}`,
     })
-    const { calls } = await client.calls.recent({ session, limit: 100 })
-    const made = calls.find(({ callId }) => callId === started.callId)
     notify('It runs again, as a new call.')
+    // The call has started: if it cannot be found, the page stays as it is.
+    const recent = await client.calls.recent({ session, limit: 100 }).catch(() => null)
+    const made = recent?.calls.find((each) => each.callId === callId)
     if (made) navigate(`/calls/${made.uid}`)
   }
   if (isIncomplete(input))
     return <span className="text-sm text-soft">It has hidden arguments, so it cannot be run again from here.</span>
   return (
     <>
-      <button type="button" className="button button-small" onClick={() => setOpen(true)}>
+      <button type="button" className="button button-small" onClick={() => setKey(randomKey())}>
         Run again
       </button>
-      {isOpen && (
+      {key !== null && (
         <Confirm
           title={`Run ${nameOf(shown(name))} again`}
           consequence={
@@ -49,7 +72,7 @@ export function Retry({ call }: { readonly call: Call }): ReactNode {
           action="Run it again"
           tone="go"
           run={run}
-          onClose={() => setOpen(false)}
+          onClose={() => setKey(null)}
         />
       )}
     </>

@@ -1,8 +1,9 @@
 // The buttons and keys with which an item is decided. The list and the decision page share them.
 
 import { type ReactNode, useState } from 'react'
-import { useMay } from '../../shell/me.tsx'
+import { useMay, useMe } from '../../shell/me.tsx'
 import { useKeys } from '../../ui/keys.ts'
+import { shown } from '../../ui/shown.ts'
 import { DecisionDialog, type DecisionVerb } from './decision-dialogs.tsx'
 import type { Item } from './item-words.ts'
 
@@ -13,8 +14,13 @@ interface Verb {
   readonly style: string
 }
 
-/** Most likely first. */
-export function verbsOf(item: Item): readonly Verb[] {
+/** A token is stored for the person who enters it, so only the caller can connect an account of the caller. */
+export const mayConnect = ({ kind, principal }: Item, me: string): boolean =>
+  kind !== 'connection' || principal === null || principal === me
+
+/** Most likely first. `me`: the person who would decide. */
+export function verbsOf(item: Item, me: string): readonly Verb[] {
+  if (!mayConnect(item, me)) return []
   const has = (verb: DecisionVerb): boolean => item.verbs.includes(verb)
   const go = 'button-go'
   const plain = ''
@@ -53,9 +59,12 @@ interface ActionsProps {
 export function Actions({ item, onDecided }: ActionsProps): ReactNode {
   const [verb, setVerb] = useState<DecisionVerb | null>(null)
   const mayDecide = useMay('decide')
-  const verbs = mayDecide ? verbsOf(item) : []
+  const { principal: me } = useMe()
+  const verbs = mayDecide ? verbsOf(item, me) : []
   useKeys(Object.fromEntries(verbs.flatMap(({ key, verb }) => (key === undefined ? [] : [[key, () => setVerb(verb)]]))))
   if (!mayDecide) return <p className="text-soft">Your login may look, but not decide. It needs the role approver.</p>
+  if (!mayConnect(item, me))
+    return <p className="any text-soft">Only {shown(item.principal ?? '')} can connect this account.</p>
   return (
     <div className="flex flex-wrap gap-2">
       {verbs.map(({ verb, label, key, style }) => (

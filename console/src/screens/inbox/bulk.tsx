@@ -62,35 +62,42 @@ interface BulkDialogProps extends BulkProps {
 
 function BulkDialog({ items, verb, onClose, onDone }: BulkDialogProps): ReactNode {
   const isApproval = verb === 'approve'
+  /** A second try leaves those out that are decided. */
+  const [left, setLeft] = useState(items)
+  const needsMore = left.some(({ quorum, approvals }) => quorum - approvals.length > 1)
   async function send(data: FormData): Promise<string | null> {
     const reason = formText(data, 'reason')
     const decision = isApproval
       ? { approve: true as const }
       : { deny: true as const, ...(reason === '' ? {} : { reason }) }
-    const refused: string[] = []
-    for (const item of items) {
+    const refused: Item[] = []
+    const problems: string[] = []
+    for (const item of left) {
       const problem = await decide(item, decision)
-      if (problem !== null) refused.push(`${item.preview.summary} ${problem}`)
+      if (problem === null) continue
+      refused.push(item)
+      problems.push(`${item.preview.summary} ${problem}`)
     }
-    return refused.length === 0 ? null : refused.join('\n')
+    setLeft(refused)
+    return refused.length === 0 ? null : problems.join('\n')
   }
   return (
-    <Dialog title={`${isApproval ? 'Approve' : 'Deny'} ${items.length} requests`} onClose={onClose}>
+    <Dialog title={`${isApproval ? 'Approve' : 'Deny'} ${left.length} requests`} onClose={onClose}>
       <SubmitForm
         send={send}
         onDone={onDone}
-        label={isApproval ? `Approve all ${items.length}` : `Deny all ${items.length}`}
+        label={isApproval ? `Approve all ${left.length}` : `Deny all ${left.length}`}
         tone={isApproval ? 'go' : 'stop'}
         onClose={onClose}
         focusButton={isApproval}
       >
         <p className="mb-2 text-soft">
           {isApproval
-            ? 'These calls run now, with the arguments that they were proposed with.'
+            ? `These calls run with the requested arguments${needsMore ? '. Those that need more approvals wait until they have them' : ''}.`
             : 'These calls do not run. The model reads your reason.'}
         </p>
         <ul className="mb-4 max-h-72 list-disc overflow-y-auto rounded-md bg-sunk py-2 pr-3 pl-7" tabIndex={0}>
-          {items.map(({ id, preview }) => (
+          {left.map(({ id, preview }) => (
             <li key={id} className="any">
               {preview.summary}
             </li>

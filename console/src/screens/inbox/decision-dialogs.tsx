@@ -1,12 +1,14 @@
 // The dialogs in which a person decides: approve, deny, approve with edits, answer. Each says first what it causes.
 
 import { useQuery } from '@tanstack/react-query'
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { createContext, type ReactNode, useContext, useEffect, useRef, useState } from 'react'
 import { client } from '../../api/client.ts'
 import { formText } from '../../forms/form-text.ts'
 import type { Schema } from '../../forms/schema.ts'
 import { Reason, SubmitForm } from '../../forms/submit-form.tsx'
 import { useSchemaForm } from '../../forms/use-schema-form.tsx'
+import { useMe } from '../../shell/me.tsx'
+import { notify } from '../../ui/notices.tsx'
 import { Dialog, Failed, Loading } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Arguments } from '../../ui/values.tsx'
@@ -21,20 +23,46 @@ export type DecisionVerb = 'approve' | 'deny' | 'edit' | 'answer'
 interface DecisionDialogProps {
   readonly item: Item
   readonly verb: DecisionVerb
+  /** It has ended while the dialog was open: what was typed stays, so that it can be copied. */
+  readonly hasEnded?: boolean
   readonly onClose: () => void
   readonly onDecided: () => void
 }
 
 export function DecisionDialog(props: DecisionDialogProps): ReactNode {
+  return (
+    <HasEnded value={props.hasEnded ?? false}>
+      <DialogOf {...props} />
+    </HasEnded>
+  )
+}
+
+const HasEnded = createContext(false)
+
+function DialogOf(props: DecisionDialogProps): ReactNode {
   const { verb, item } = props
   if (verb === 'approve') return item.kind === 'connection' ? <Connect {...props} /> : <Approve {...props} />
   if (verb === 'deny') return <Deny {...props} />
   return verb === 'edit' ? <Edit {...props} /> : <Answer {...props} />
 }
 
-const Consequence = ({ text }: { readonly text: string }): ReactNode => <p className="mb-4 text-soft">{text}</p>
+function Consequence({ text }: { readonly text: string }): ReactNode {
+  const hasEnded = useContext(HasEnded)
+  return (
+    <>
+      {hasEnded && (
+        <p role="alert" className="mb-3 text-stop">
+          This request is no longer open: another person decided it, or its call ended. Your decision would change
+          nothing.
+        </p>
+      )}
+      <p className="mb-4 text-soft">{text}</p>
+    </>
+  )
+}
 
 function Approve({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
+  const me = useMe()
   const [rule, setRule] = useState<Rule | null>(null)
   const isFinding = item.kind === 'finding'
   const label = isFinding ? 'Run again' : rule ? 'Approve and add the rule' : 'Approve'
@@ -48,7 +76,7 @@ function Approve({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
         onClose={onClose}
         focusButton
       >
-        <Consequence text={consequence.approve(item)} />
+        <Consequence text={consequence.approve(item, me.principal)} />
         <div className="mb-4 max-h-60 overflow-y-auto rounded-md bg-sunk px-3 py-1" tabIndex={0}>
           <Arguments value={item.args} />
         </div>
@@ -89,7 +117,13 @@ function Edit(props: DecisionDialogProps): ReactNode {
     <Dialog title="Approve with changes" onClose={onClose}>
       {tool.error ? <Failed error={tool.error} /> : null}
       {tool.isPending && <Loading />}
-      {tool.data && <EditForm {...props} schema={tool.data.input} />}
+      {tool.data ? (
+        <EditForm {...props} schema={tool.data.input} />
+      ) : (
+        <button type="button" className="button mt-3" onClick={onClose}>
+          Close
+        </button>
+      )}
     </Dialog>
   )
 }
@@ -113,7 +147,7 @@ function EditForm(props: DecisionDialogProps & { readonly schema: Schema }): Rea
         <p className="any mb-2">
           <span className="text-soft">Requested:</span> {item.preview.summary}
         </p>
-        <Consequence text={consequence.edit} />
+        <Consequence text={consequence.edit(item)} />
         {fields}
         {isValid && <Changes title="Requested → edited" label="Changes" changes={changes} />}
       </SubmitForm>
@@ -136,7 +170,10 @@ function Connect({ item: { provider = '' }, onClose, onDecided }: DecisionDialog
   return (
     <Dialog title={`Connect ${provider === '' ? 'the account' : shown(provider)}`} onClose={onClose}>
       <SubmitForm
-        send={async (data) => void (await client.connections.set({ provider, token: formText(data, 'token') }))}
+        send={async (data) => {
+          const { resumed } = await client.connections.set({ provider, token: formText(data, 'token') })
+          notify(`The account is connected. ${resumed === 1 ? '1 call continues' : `${resumed} calls continue`}.`)
+        }}
         onDone={onDecided}
         label="Connect"
         onClose={onClose}

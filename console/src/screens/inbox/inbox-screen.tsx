@@ -5,7 +5,7 @@ import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { onDecision } from '../../api/live.ts'
 import { inboxQuery } from '../../shell/inbox-query.ts'
-import { useMay } from '../../shell/me.tsx'
+import { useMay, useMe } from '../../shell/me.tsx'
 import { useKeys } from '../../ui/keys.ts'
 import { notify } from '../../ui/notices.tsx'
 import { Empty } from '../../ui/command.tsx'
@@ -37,10 +37,21 @@ function useDecidedByOthers(items: readonly Item[]): void {
   )
 }
 
+/** As many as one read returns. */
+const maxItems = 1_000
+
+interface OpenDialog {
+  readonly item: Item
+  readonly verb: DecisionVerb
+}
+
 export function InboxScreen(): ReactNode {
   const query = useQuery(inboxQuery)
   const items = (query.data ?? []).toSorted(byDeadline)
-  usePageTitle(items.length === 0 ? 'Inbox' : `(${items.length}) Inbox`)
+  const isCut = items.length >= maxItems
+  // Here, so that a dialog outlives its row.
+  const [open, setOpen] = useState<OpenDialog | null>(null)
+  usePageTitle(items.length === 0 ? 'Inbox' : `(${isCut ? `${maxItems}+` : items.length}) Inbox`)
   useDecidedByOthers(items)
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />
@@ -55,11 +66,21 @@ export function InboxScreen(): ReactNode {
       ) : (
         <>
           <p className="mb-3 text-soft">Requests of your AI agents that need the decision of a person.</p>
-          <List items={items} />
+          <List items={items} onVerb={(item, verb) => setOpen({ item, verb })} />
+          {isCut && <p className="mt-2 text-soft">These are the first {maxItems.toLocaleString()} requests.</p>}
           <div className="mt-6">
             <JustDecided />
           </div>
         </>
+      )}
+      {open && (
+        <DecisionDialog
+          item={open.item}
+          verb={open.verb}
+          hasEnded={!items.some(({ id }) => id === open.item.id)}
+          onClose={() => setOpen(null)}
+          onDecided={() => setOpen(null)}
+        />
       )}
     </>
   )
@@ -76,41 +97,65 @@ function NothingWaits(): ReactNode {
   )
 }
 
-function List({ items }: { readonly items: readonly Item[] }): ReactNode {
-  const [, navigate] = useLocation()
-  const mayDecide = useMay('decide')
-  const [currentId, setCurrentId] = useState<string | null>(null)
-  const [open, setOpen] = useState<{ readonly item: Item; readonly verb: DecisionVerb } | null>(null)
-  const rows = useRef(new Map<string, HTMLElement>())
-  const [selectedIds, select] = useState<ReadonlySet<string>>(new Set())
-  const selected = items.filter(({ id }) => selectedIds.has(id))
-  const maySelect = (item: Item): boolean =>
-    mayDecide && item.kind === 'approval' && (selected.length === 0 || selected[0]?.tool === item.tool)
-  const toggle = (item: Item): void => {
-    const next = new Set(selected.map(({ id }) => id))
-    if (!next.delete(item.id) && maySelect(item)) next.add(item.id)
-    select(next)
-  }
-  const index = Math.max(
-    0,
-    items.findIndex(({ id }) => id === currentId),
-  )
-  const current = items[index] as Item
+interface ListProps {
+  readonly items: readonly Item[]
+  readonly onVerb: (item: Item, verb: DecisionVerb) => void
+}
+
+/**
+ * The row that keys act on. If it disappears, no row is current until a person chooses one: a key that is pressed at that
+ * moment must not decide another request.
+ */
+function useCurrentRow(items: readonly Item[], rows: { readonly current: ReadonlyMap<string, HTMLElement> }) {
+  const [currentId, setCurrentId] = useState(items[0]?.id)
+  /** Where the current row is, or was. */
+  const place = useRef(0)
+  const index = items.findIndex(({ id }) => id === currentId)
+  if (index !== -1) place.current = index
   const moveTo = (next: number): void => {
     const item = items[Math.min(Math.max(next, 0), items.length - 1)]
     if (!item) return
     setCurrentId(item.id)
     rows.current.get(item.id)?.focus()
   }
-  const verbs = mayDecide ? verbsOf(current) : []
+  // The next row takes the focus of a row that was decided here.
+  const ids = items.map(({ id }) => id).join(' ')
+  useEffect(() => {
+    const wasOwn = currentId !== undefined && ownDecisions.has(currentId)
+    if (index === -1 && wasOwn && (document.activeElement ?? document.body) === document.body) moveTo(place.current)
+  }, [ids])
+  return {
+    current: index === -1 ? undefined : items[index],
+    choose: setCurrentId,
+    next: () => moveTo(index === -1 ? place.current : index + 1),
+    previous: () => moveTo(index === -1 ? place.current : index - 1),
+  }
+}
+
+function List({ items, onVerb }: ListProps): ReactNode {
+  const [, navigate] = useLocation()
+  const mayDecide = useMay('decide')
+  const { principal: me } = useMe()
+  const rows = useRef(new Map<string, HTMLElement>())
+  const { current, choose, next, previous } = useCurrentRow(items, rows)
+  const [selectedIds, select] = useState<ReadonlySet<string>>(new Set())
+  const selected = items.filter(({ id }) => selectedIds.has(id))
+  const maySelect = (item: Item): boolean =>
+    mayDecide && item.kind === 'approval' && (selected.length === 0 || selected[0]?.tool === item.tool)
+  const toggle = (item: Item): void => {
+    const chosen = new Set(selected.map(({ id }) => id))
+    if (!chosen.delete(item.id) && maySelect(item)) chosen.add(item.id)
+    select(chosen)
+  }
+  const verbs = current && mayDecide ? verbsOf(current, me) : []
   useKeys({
-    j: () => moveTo(currentId === null ? 0 : index + 1),
-    k: () => moveTo(index - 1),
-    x: () => toggle(current),
+    j: next,
+    k: previous,
+    x: current && (() => toggle(current)),
     ...Object.fromEntries(
-      verbs.flatMap(({ key, verb }) => (key === undefined ? [] : [[key, () => setOpen({ item: current, verb })]])),
+      verbs.flatMap(({ key, verb }) => (key === undefined || !current ? [] : [[key, () => onVerb(current, verb)]])),
     ),
-    Enter: document.activeElement?.closest('a, button') ? undefined : () => navigate(`/inbox/${current.id}`),
+    Enter: current && (() => navigate(`/inbox/${current.id}`)),
   })
   return (
     <>
@@ -122,8 +167,8 @@ function List({ items }: { readonly items: readonly Item[] }): ReactNode {
             isCurrent={item === current}
             isSelected={selectedIds.has(item.id)}
             onSelect={maySelect(item) ? () => toggle(item) : null}
-            onFocus={() => setCurrentId(item.id)}
-            onVerb={(verb) => setOpen({ item, verb })}
+            onFocus={() => choose(item.id)}
+            onVerb={(verb) => onVerb(item, verb)}
             register={(element) => {
               if (element) rows.current.set(item.id, element)
               else rows.current.delete(item.id)
@@ -132,14 +177,6 @@ function List({ items }: { readonly items: readonly Item[] }): ReactNode {
         ))}
       </ol>
       <Bulk items={selected} onDone={() => select(new Set())} />
-      {open && (
-        <DecisionDialog
-          item={open.item}
-          verb={open.verb}
-          onClose={() => setOpen(null)}
-          onDecided={() => setOpen(null)}
-        />
-      )}
     </>
   )
 }
@@ -158,6 +195,7 @@ interface RowProps {
 function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register }: RowProps): ReactNode {
   const { label, tone } = kindWords[item.kind]
   const mayDecide = useMay('decide')
+  const { principal: me } = useMe()
   return (
     <li
       className={`panel grid gap-x-4 gap-y-2 p-3 md:grid-cols-[1fr_auto] ${
@@ -193,7 +231,7 @@ function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register 
       </div>
       {mayDecide && (
         <div className="flex flex-wrap items-center gap-2">
-          {verbsOf(item)
+          {verbsOf(item, me)
             .slice(0, 3)
             .map(({ verb, label, style, key }) => (
               <button

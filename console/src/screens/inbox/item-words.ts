@@ -35,11 +35,13 @@ export function expiryText({ kind, question }: Item): string {
   return 'The call fails'
 }
 
-/** The consequence of each decision, shown before it is made. */
+/** The consequence of each decision, shown before it is made. `me`: the person who would decide. */
 export const consequence = {
-  approve: ({ kind, quorum, approvals }: Item): string => {
+  approve: ({ kind, quorum, approvals }: Item, me: string): string => {
     if (kind === 'finding') return 'The tool runs again. If the first attempt took effect, the effect happens twice.'
     const missing = quorum - approvals.length
+    if (approvals.some(({ by }) => by === me))
+      return `You have approved it already. The call runs when ${missing} more ${missing === 1 ? 'person has' : 'people have'} approved.`
     return missing > 1
       ? `Your approval is one of ${quorum}; the call runs when ${missing - 1} more have approved.`
       : 'The call runs with exactly the arguments shown, as soon as a worker is free.'
@@ -48,7 +50,10 @@ export const consequence = {
     kind === 'finding'
       ? 'The call ends with an unknown outcome. The model reads your reason.'
       : 'The call does not run. The model reads your reason.',
-  edit: 'The call runs with your arguments. The model reads that a person changed them.',
+  edit: ({ quorum }: Item): string =>
+    quorum > 1
+      ? `Your arguments replace the requested ones, and people are asked again: the call needs ${quorum} approvals of them.`
+      : 'The call runs with your arguments. The model reads that a person changed them.',
   answer: ({ kind }: Item): string =>
     kind === 'approval'
       ? 'The tool does not run. The model gets your result instead, and reads that a person gave it.'

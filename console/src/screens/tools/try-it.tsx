@@ -14,7 +14,7 @@ import { shown } from '../../ui/shown.ts'
 import { Json } from '../../ui/values.tsx'
 import { statusWords } from '../calls/call-words.ts'
 import { asCommand, asCurl } from '../calls/commands.ts'
-import { rerunMeta } from '../calls/retry.tsx'
+import { isIncomplete, rerunMeta, withoutMarks } from '../calls/retry.tsx'
 import { type Explained, Explanation } from '../policy/explain.tsx'
 
 type Tool = Awaited<ReturnType<typeof client.tools.get>>
@@ -32,7 +32,10 @@ export function TryIt({ tool }: { readonly tool: Tool }): ReactNode {
   if (from === null) return <Form tool={tool} first={initialValue(tool.input)} session="console" />
   if (query.error) return <Failed error={query.error} />
   if (!query.data) return <Loading />
-  return <Form tool={tool} first={query.data.input} session={query.data.session} of={query.data.uid} />
+  const { input, session, uid } = query.data
+  return (
+    <Form tool={tool} first={withoutMarks(input) ?? {}} session={session} of={uid} isIncomplete={isIncomplete(input)} />
+  )
 }
 
 interface FormProps {
@@ -41,9 +44,11 @@ interface FormProps {
   readonly session: string
   /** The call that is run again. */
   readonly of?: string
+  /** Some of its arguments are not shown to people. */
+  readonly isIncomplete?: boolean
 }
 
-function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode {
+function Form({ tool, first, session: firstSession, of, isIncomplete: hasHidden = false }: FormProps): ReactNode {
   const { value, fields, check } = useSchemaForm(tool.input, first)
   const [session, setSession] = useState(firstSession)
   const command = useCliCommand()
@@ -82,6 +87,7 @@ function Form({ tool, first, session: firstSession, of }: FormProps): ReactNode 
           void run()
         }}
       >
+        {hasHidden && <p className="mb-3 text-wait">Some arguments of the call are hidden. Enter them again.</p>}
         {fields}
         <label className="mb-3 block max-w-sm">
           <span className="mb-1 block font-medium">Session</span>
