@@ -32,8 +32,6 @@ export interface RecentCall {
   readonly code: string | null
   /** How many times the body was started. */
   readonly attempts: number
-  /** How many workers died while they ran it. */
-  readonly deaths: number
   /** When it was recorded, in milliseconds since 1970. */
   readonly createdAt: number
   /** When the last attempt started. */
@@ -147,7 +145,6 @@ async function rowOf(host: CallReader, record: CallRecord, known: Set<string>): 
     message: message === null ? null : message.slice(0, maxMessage),
     code: outcome?.status === 'failure' ? outcome.failure.code : null,
     attempts,
-    deaths: record.deaths,
     createdAt,
     startedAt,
     settledAt,

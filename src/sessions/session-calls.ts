@@ -33,7 +33,7 @@ import { decodeResolution, resolutionKind, type ResolutionKind } from '../store/
 import { hiddenMark, maskArgs } from '../tools/hidden-arguments.ts'
 import type { Toolset } from '../tools/toolset.ts'
 import { collections } from '../store/collections.ts'
-import { isBodySleep, keyBatch, stepPrefix } from '../store/journal-keys.ts'
+import { isBodySleep, isRetry, keyBatch, stepPrefix } from '../store/journal-keys.ts'
 
 /** A recorded call. */
 export interface CallSummary {
@@ -73,8 +73,8 @@ export interface CallDetails extends CallSummary {
   readonly input: Json
   /** The requested input, if the body gets another one: the schema, a hook, `prepare` or a person changed it. Else null. */
   readonly requested: Json | null
-  /** How many workers died while they ran it. */
-  readonly deaths: number
+  /** How many times another worker continued it after its worker had stopped. */
+  readonly takeovers: number
   /** `lost`: the worker that runs it has stopped, and no other one has taken over yet. Null: no worker runs it now. */
   readonly worker: 'alive' | 'lost' | null
   /** In the order in which they ended. */
@@ -247,7 +247,7 @@ export async function detailsOf(host: CallReader, record: CallRecord, redacted =
     ...summaryOf(record, redact),
     input: decode(record.args ?? record.input),
     requested: requestedInput(record),
-    deaths: record.deaths,
+    takeovers: takeoversOf(record, steps),
     worker,
     steps: stepDetails(steps),
     sleeps: sleepDetails(steps),
@@ -261,6 +261,10 @@ export async function detailsOf(host: CallReader, record: CallRecord, redacted =
   const outcome = details.outcome && visibleOutcome(details.outcome, redact)
   return redact.deep({ ...details, input, requested, outcome })
 }
+
+/** The body starts again after a failure that is retried, and after its worker has stopped. */
+const takeoversOf = ({ attempt }: CallRecord, steps: readonly StepRecord[]): number =>
+  Math.max(0, attempt - 1 - steps.filter(({ key }) => isRetry(key)).length)
 
 const requestedInput = ({ input, args }: CallRecord): Json | null =>
   args === null || canonicalText(input) === canonicalText(args) ? null : decode(input)

@@ -43,6 +43,9 @@ export const stepKeys = {
   summary: (upTo: number) => `summary:${upTo}`,
 }
 
+/** The key of a retry. */
+export const isRetry = (key: string): boolean => /^retry:\d+$/.test(key)
+
 /** Keys of ctx.sleep(). */
 export const isBodySleep = (key: string): boolean => /^sleep:\d+$/.test(key)
 

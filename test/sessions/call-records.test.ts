@@ -21,17 +21,17 @@ for (const kind of ['memory', 'sqlite'] as const)
     const now = async () => {
       const [call] = (await viewer.calls.recent()).calls
       const details = await viewer.calls.get(call?.uid ?? '')
-      return { state: details?.state, worker: details?.worker, deaths: details?.deaths, row: call?.deaths }
+      return { state: details?.state, worker: details?.worker, takeovers: details?.takeovers }
     }
     ignoreResult(worker.runtime.session('s').run([{ id: 'a', name: 'never', input: {} }]))
     await clock.advance(500)
-    expect(await now()).toEqual({ state: 'running', worker: 'alive', deaths: 0, row: 0 })
+    expect(await now()).toEqual({ state: 'running', worker: 'alive', takeovers: 0 })
     worker.die()
     await clock.advance('10s')
-    expect(await now()).toEqual({ state: 'running', worker: 'lost', deaths: 0, row: 0 })
+    expect(await now()).toEqual({ state: 'running', worker: 'lost', takeovers: 0 })
     const next = await second([never])
     await clock.advance('10s')
-    expect(await now()).toEqual({ state: 'running', worker: 'alive', deaths: 1, row: 1 })
+    expect(await now()).toEqual({ state: 'running', worker: 'alive', takeovers: 1 })
     await Promise.all([next.close({ grace: 0 }), viewer.close()])
   })
 
@@ -143,7 +143,7 @@ onEachStore('call records', (bench) => {
       outcome: { status: 'success', value: 8 },
       input: { n: 7 },
       requested: {},
-      deaths: 0,
+      takeovers: 0,
       worker: null,
       sleeps: [{ from: expect.any(Number), until: expect.any(Number) }],
       steps: [

@@ -74,9 +74,9 @@ const refundName = 'refund'
 
 /** Where to read what happened, and what the payment service saw of a crash. */
 async function showStory(runtime: Runtime, output: Output, { url }: DeskServer, call: string): Promise<void> {
-  const { deaths: crashes = 0 } = (await runtime.calls.get(call)) ?? {}
-  if (crashes > 0) output.note('  The payment service was asked twice with the same idempotency key, and paid once.')
-  output.note(crashes > 0 ? '  Its story, with the crash: ' : '  Details: ', cyan(`${url}/calls/${call}`))
+  const { takeovers = 0 } = (await runtime.calls.get(call)) ?? {}
+  if (takeovers > 0) output.note('  The payment service was asked twice with the same idempotency key, and paid once.')
+  output.note(takeovers > 0 ? '  Its story, with the crash: ' : '  Details: ', cyan(`${url}/calls/${call}`))
 }
 
 const textOf = (value: unknown): string => (value as { text?: string } | null)?.text ?? ''

@@ -189,9 +189,7 @@ const Row = memo(function Row({ call, top, isCurrent }: RowProps): ReactNode {
   )
 })
 
-/** A crash is no retry: the first one means that a worker died. */
-function Again({ call: { attempts, deaths } }: { readonly call: CallRow }): ReactNode {
-  if (deaths > 0) return <span className="text-sm text-wait">⚡ crashed, resumed</span>
+function Again({ call: { attempts } }: { readonly call: CallRow }): ReactNode {
   return attempts > 1 ? <span className="text-sm text-soft">{attempts} attempts</span> : null
 }
 

@@ -34,7 +34,7 @@ function endSentence({ state, outcome, createdAt, settledAt, attempts }: Call): 
 const approvalPrefix = 'pawl:approval:'
 
 /** What a person or a crash had to do with the end. */
-function endNotes({ waits, outcome, attempts, deaths }: Call, events: Timeline['events']): string[] {
+function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timeline['events']): string[] {
   const notes: string[] = []
   const wait = waits.findLast(({ decision }) => decision !== undefined)
   const decision = wait?.decision
@@ -54,9 +54,9 @@ function endNotes({ waits, outcome, attempts, deaths }: Call, events: Timeline['
     const cancelling = events.findLast(({ type }) => type === 'call.cancelling')?.body as { by?: unknown } | undefined
     if (typeof cancelling?.by === 'string') notes.push(`${shown(cancelling.by)} cancelled it.`)
   }
-  if (deaths > 0)
+  if (takeovers > 0)
     notes.push(
-      `⚡ ${deaths === 1 ? 'Its worker stopped' : `Its workers stopped ${deaths} times`} while it ran` +
+      `⚡ ${takeovers === 1 ? 'Its worker stopped' : `Its workers stopped ${takeovers} times`} while it ran` +
         `${outcome?.status === 'success' ? ', and another one finished it' : ''}.`,
     )
   return notes

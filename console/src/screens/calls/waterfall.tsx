@@ -189,7 +189,7 @@ function axisLabels(scale: TimeScale): readonly { readonly at: number; readonly 
   const labels = [
     ...scale.breaks.map(({ from, to }) => ({
       at: (scale.at(from) + scale.at(to)) / 2,
-      text: `⫽ ${durationText(to - from)}`,
+      text: `… ${durationText(to - from)} …`,
       isBreak: true,
     })),
     ...scale.ticks.map(({ position, elapsed }) => ({

@@ -172,7 +172,7 @@ function CallInPlace({ id, name, after, calls }: CallInPlaceProps): ReactNode {
         <code>{shown(name)}</code>
       )}
       {status && <Badge tone={status.tone}>{status.text}</Badge>}
-      {call && call.deaths > 0 && <span className="text-sm text-wait">⚡ crashed, resumed</span>}
+      {call && call.attempts > 1 && <span className="text-sm text-soft">{call.attempts} attempts</span>}
     </p>
   )
 }

@@ -16,15 +16,13 @@ import type { StepEnd, StepSpec, ToSettle } from '../../engine.ts'
 import type { Blame } from './find-culprit.ts'
 import { hasOpenWait } from './worker-deaths.ts'
 import { parseReceiveResult } from '../../../store/records/signals.ts'
-import { isBodySleep, stepKeys, stepPrefix } from '../../../store/journal-keys.ts'
+import { isBodySleep, isRetry, stepKeys, stepPrefix } from '../../../store/journal-keys.ts'
 import { failure, internalErrorMessage, type Outcome } from '../../../core/outcome.ts'
 import { encode } from '../../../core/tool-value.ts'
 import { questionAnswerOf, isDecisionKind } from '../../../store/records/approval-request.ts'
 import type { Store } from '../../../store/store.ts'
 import type { Logger } from '../../../tools/context/tool-context.ts'
 import { decodeResolution } from '../../../store/records/wait-resolution.ts'
-
-const retryKey = /^retry:\d+$/
 
 export class JournalCache {
   #steps: Map<string, StepRecord> | null
@@ -38,7 +36,7 @@ export class JournalCache {
     this.#steps = loaded.steps ? new Map(loaded.steps.map((step) => [step.key, step])) : null
     this.#waits = loaded.waits ? new Map(loaded.waits.map((wait) => [wait.name, wait])) : null
     this.wasLoaded = loaded.steps !== undefined
-    this.retries = loaded.steps?.filter(({ key }) => retryKey.test(key)).length ?? 0
+    this.retries = loaded.steps?.filter(({ key }) => isRetry(key)).length ?? 0
   }
 
   step(key: string): StepRecord | undefined {
