@@ -142,6 +142,6 @@ function cannotListen(error: NodeJS.ErrnoException, host: string, port: number):
   const why = error.code === 'EADDRINUSE' ? 'is in use' : 'cannot be used'
   return new PawlError(
     'config_invalid',
-    `Port ${port} of ${host} ${why}. Choose another one with \`port\` (\`--port\` of \`pawl serve\`).`,
+    `Port ${port} of ${host} ${why}. Take another one, such as \`--port ${port + 1}\` (\`port\` of startServer()).`,
   )
 }

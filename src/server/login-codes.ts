@@ -36,7 +36,7 @@ export class LoginCodes {
     const known = this.#codes.get(code)
     // A request for the headers alone, as link previews send it, does not use up the code.
     if (request.method !== 'HEAD') this.#codes.delete(code)
-    if (!known || known.until < this.#clock.now()) return expired()
+    if (!known || known.until < this.#clock.now()) return expired(basePath)
     if (request.method === 'HEAD') return new Response(null, { status: 204 })
     const { principal, roles, tenant } = known.identity
     const expiresIn = `${cookieHours}h` as const
@@ -60,10 +60,10 @@ export function loginCookie(token: string, { protocol }: URL, basePath: string):
   return `${cookieName}=${token}; Path=${path}; Max-Age=${cookieHours * 3600}; HttpOnly; SameSite=Strict${secure}`
 }
 
-const expired = (): Response =>
+const expired = (basePath: string): Response =>
   htmlPage(
     'The link has expired',
     markup`<h1>This link was used before, or has expired.</h1>
-<p>Restart <code>pawl serve</code> for a new one, or send a token: <code>Authorization: Bearer …</code></p>`,
+<p><a href="${basePath}/">Sign in with a token</a>, or start <code>pawl serve</code> again: it prints a new link.</p>`,
     401,
   )

@@ -38,7 +38,7 @@ const chaosPauseMs = (): number => randomInt(300, 2_500)
 
 interface DemoOptions {
   readonly yes: boolean
-  /** Worker processes to kill at random moments. */
+  /** Worker processes to kill, most of them at random moments. */
   readonly chaos: number
   readonly signal: AbortSignal
 }
@@ -125,8 +125,9 @@ export async function runDemo({ yes, chaos, signal }: DemoOptions): Promise<Exit
       if (killedBy !== 'SIGKILL' || kills() === killsBefore)
         throw new CliError(exitCodes.failed, 'A worker process ended without a result.')
       const moment = deaths(deathsFile)[before]
-      const why = moment ? moments[moment] : `a random moment, ${kills()} of ${chaos}`
-      screen.line(`\n${margin}${styleText('red', `✗ kill -9 ${pid}`)}: ${why}`)
+      const why = moment ? moments[moment] : 'a random moment'
+      const count = chaos > 0 ? `, ${kills()} of ${chaos}` : ''
+      screen.line(`\n${margin}${styleText('red', `✗ kill -9 ${pid}`)}: ${why}${count}`)
       screen.line(`${margin}${styleText('green', '▶')} another process opens the same store and continues`)
     }
   }

@@ -9,7 +9,7 @@ export const projectCommands: readonly CommandSpec[] = [
     more: 'Runs on a temporary store. Its worker process is killed twice, another one continues, and the ledger of the external services shows that every effect happened once. With OPENAI_API_KEY a real model answers.',
     options: [
       ['-y, --yes', 'approve without asking'],
-      ['--chaos <kills>', 'kill this many workers, at random moments too; approves without asking'],
+      ['--chaos <kills>', 'kill this many workers, most at random moments; approves without asking'],
     ],
     examples: ['pawl demo', 'pawl demo --yes', 'pawl demo --chaos 20'],
     load: async () => (await import('../commands/demo.ts')).demo,

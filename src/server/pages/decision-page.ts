@@ -45,14 +45,27 @@ function answerOf({ question }: InboxItem, form: URLSearchParams): string | stri
   return question?.kind === 'choice' && question.several ? form.getAll('answer') : (form.get('answer') ?? '')
 }
 
-/** The consequence of the decision, in words. A finding is a call whose outcome is not known. */
-function consequences({ kind, verbs }: InboxItem, expires: string): string {
+/** The consequence of the decision, in words. A finding is a call whose outcome is not known. `by`: who would decide. */
+function consequences(item: InboxItem, by: string, expires: string): string {
+  const { kind, verbs, question } = item
   if (kind === 'finding')
     return `If you approve, the tool runs again with these arguments. If you deny, its outcome stays unknown, as it does without a decision until ${expires}.`
-  const first = verbs.includes('approve')
-    ? 'If you approve, the tool runs with exactly these arguments.'
-    : 'Your answer goes to the tool.'
-  return `${first} If you deny, it does not run. Without a decision until ${expires} it is denied.`
+  const first = verbs.includes('approve') ? approvalText(item, by) : 'Your answer goes to the tool.'
+  const without =
+    question === undefined
+      ? 'it is denied'
+      : question.default === undefined
+        ? 'the call fails'
+        : `the answer is ${JSON.stringify(question.default)}`
+  return `${first} If you deny, it does not run. Without a decision until ${expires} ${without}.`
+}
+
+function approvalText({ quorum, approvals }: InboxItem, by: string): string {
+  const missing = quorum - approvals.length
+  if (approvals.some((vote) => vote.by === by)) return `You have approved it already; ${missing} more must approve.`
+  return missing > 1
+    ? `Your approval is one of ${quorum}: the tool runs when ${missing - 1} more have approved.`
+    : 'If you approve, the tool runs with exactly these arguments.'
 }
 
 /** The effect, unless the reason has said it already. */
@@ -76,7 +89,7 @@ ${details}
 <h2>Arguments of ${item.title}</h2>
 ${argumentRows(item.args)}
 <h2>What happens then</h2>
-<p>${consequences(item, expires)}</p>
+<p>${consequences(item, by, expires)}</p>
 <p class="soft">${effectOf(item)} Asked for ${item.principal ?? 'no one in particular'} in session
 ${item.session}. You decide as ${by}.</p>
 ${consoleLink(item, console)}

@@ -17,7 +17,7 @@ export const loginNeeded = (basePath: string): Response =>
   htmlPage(
     'Pawl',
     markup`<h1>Pawl is running.</h1>
-<p>Open the login address that <code>pawl serve</code> printed, or send a token:
+<p>Open the login address that <code>pawl serve</code> prints at its start. Programs send a token:
 <code>Authorization: Bearer …</code></p>${footer(basePath)}`,
   )
 

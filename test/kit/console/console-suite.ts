@@ -17,8 +17,6 @@ export interface ConsoleSuite {
   readonly folder: string
   /** Opens a page as the admin, or with another token. */
   open(path: string, more?: Partial<Omit<ScreenOptions, 'path'>>): Promise<Page>
-  /** The same with the errors of the page, for a test that looks at them. */
-  openScreen(path: string, more?: Partial<Omit<ScreenOptions, 'path'>>): Promise<Screen>
 }
 
 /** `prepare` runs before the server starts, beside the start of the browser. */
@@ -44,11 +42,6 @@ export function consoleSuite(
     await browser?.close()
     await app?.close()
   })
-  const show: ConsoleSuite['openScreen'] = async (path, more = {}) => {
-    const screen = await openScreen(browser, { url: app.url, token: adminToken, path, ...more })
-    screens.push(screen)
-    return screen
-  }
   return {
     get app() {
       return app
@@ -59,7 +52,10 @@ export function consoleSuite(
     get folder() {
       return folder
     },
-    openScreen: show,
-    open: async (path, more) => (await show(path, more)).page,
+    async open(path, more = {}) {
+      const screen = await openScreen(browser, { url: app.url, token: adminToken, path, ...more })
+      screens.push(screen)
+      return screen.page
+    },
   }
 }
