@@ -427,7 +427,7 @@ export const promises: Readonly<Record<string, ContractPromise>> = {
     says: `HTTP: routes as data, OpenAPI 3.1 from them, problem+json errors with stable codes, SSE with Last-Event-ID, idempotency keys, health, readiness, Prometheus metrics, a typed client. Scoped tokens; tenants never see each other (uniform 404). Loopback and a token by default; Host and Origin checked; bodies, rates and streams bounded; fuzzing never gives a 5xx.`,
   },
   'DOOR-2': {
-    state: { missing: '`pawl mcp`' },
+    state: 'built',
     says: `CLI: \`pawl serve | worker | call | tools | sessions | inbox | approve | deny | tasks | schedules | tail | export | mcp | migrate | doctor | demo\`; \`--json\`, exit codes, NO_COLOR, help with examples; progress where work is long.`,
   },
   'DOOR-3': {

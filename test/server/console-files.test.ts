@@ -46,6 +46,8 @@ test('DOOR-1: no inline script or style, and nothing from another host', async (
   const policy = response.headers.get('content-security-policy') ?? ''
   expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self';/)
   expect(policy).not.toMatch(/unsafe|http|\*/)
+  for (const rule of ["frame-ancestors 'none'", "base-uri 'none'", "require-trusted-types-for 'script'"])
+    expect(policy).toContain(rule)
   const page = await response.text()
   expect(page).not.toMatch(/<style|style=|<script(?![^>]* src=)|\bon\w+=/)
   for (const path of assetsOf(page)) expect(path).toMatch(/^\/assets\/[\w-]+\.(js|css|svg)$/)

@@ -154,6 +154,16 @@ test('DOOR-1: the context of an item is unknown to other tenants', async () => {
   expect((await contextOf(id)).status).toBe(200)
 })
 
+test('POL-3: calls of another tenant do not crowd out the earlier decisions', async () => {
+  await decided('A1', 1, { approve: true })
+  const rival = runtime.session('other', { tenant: 'rival', principal: 'user:eve' })
+  const many = Array.from({ length: 25 }, (_, n) => ({ id: `r${n}`, name: 'refund', input: { order: 'R', cents: 1 } }))
+  await rival.run(many, { until: 'waiting' })
+  ignoreResult(chat().run([{ id: 'a', name: 'refund', input: { order: 'A2', cents: 2 } }]))
+  const { id } = await vi.waitUntil(async () => (await runtime.inbox({ tenant: 'acme' }))[0], { timeout: 20_000 })
+  expect((await contextOf(id)).body).toMatchObject({ earlier: [{ verb: 'approve', args: { order: 'A1' } }] })
+})
+
 test('DUR-12: a secret of the session and the answer to a secret question are not in the context', async () => {
   const session = chat('secrets')
   await session.secrets.set('api', canary)

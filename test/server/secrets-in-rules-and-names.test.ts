@@ -71,3 +71,26 @@ test('DUR-12 DOOR-1: a secret of a session in a task or a schedule is in no list
   expect(schedules).toContain('Schedule [redacted] [redacted]')
   expectNoSecret(schedules)
 })
+
+test('DUR-12 DOOR-1: a secret in a task, in an earlier decision or in its end is shown by no route', async () => {
+  const task = await chat.tasks.start({ tool: 'patient', id: 'export', title: `Export of ${secret} ${base64}` })
+  const ask = async (id: string) => {
+    await chat.run([{ id, name: 'refund', input: { order: 'o', cents: 1 } }], { until: 'waiting' })
+    return (await app.runtime.inbox({ tenant: 'acme' })).find(({ callId }) => callId === id)?.id ?? ''
+  }
+  const earlier = await ask('a')
+  await send(`/v1/inbox/${earlier}/decision`, { deny: true, reason: `I know ${secret} and ${base64}` })
+  const item = await ask('b')
+  const shown = {
+    '/v1/tasks': 'Export of [redacted] [redacted]',
+    [`/v1/inbox/${item}/context`]: 'I know [redacted] and [redacted]',
+    [`/v1/inbox/${earlier}/decided`]: 'I know [redacted] and [redacted]',
+    '/v1/audit': 'I know [redacted] and [redacted]',
+  }
+  for (const [path, text] of Object.entries(shown)) {
+    const answer = await send(path)
+    expect(answer, path).toContain(text)
+    expectNoSecret(answer)
+  }
+  await chat.tasks.cancel(task.id)
+})

@@ -56,7 +56,9 @@ export function SubmitForm(props: SubmitFormProps): ReactNode {
     >
       {children}
       <Problem text={problem} />
-      <div className="flex flex-wrap gap-2">
+      <div
+        className={`flex flex-wrap gap-2 ${onClose === null ? '' : 'sticky -bottom-5 -mx-5 -mb-5 bg-panel px-5 pt-3 pb-5'}`}
+      >
         <button
           type="submit"
           disabled={isBusy || isDisabled}
