@@ -1,48 +1,13 @@
 // `pawl demo` as a user sees it: with and without input, with a real provider package, and the checker of the demo's
-// ledger.
+// ledger. Kills at random moments, and other input, are in the slow tier.
 
-import { spawn } from 'node:child_process'
-import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { type Accounts, pages, problems } from '../../src/cli/demo/check-ledger.ts'
 import { chat, providerServer, type Reply } from '../kit/models/provider-server.ts'
 import { openaiProblems } from '../kit/models/provider-request-rules.ts'
+import { answersTheKeyboard, desk, type Keyboard, overExport, overRefund, times, timeout } from '../kit/run-desk.ts'
 
-const root = join(import.meta.dirname, '../..')
-
-interface Desk {
-  /** The keyboard input; null if there is no stdin. */
-  readonly said?: string | null
-  readonly args?: readonly string[]
-  readonly env?: Record<string, string>
-}
-
-function desk({ said = null, args = [], env = {} }: Desk): Promise<{ shown: string; code: number | null }> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(
-      process.execPath,
-      ['--conditions=@pawl/source', join(root, 'src/cli/main.ts'), 'demo', ...args],
-      {
-        cwd: root,
-        timeout: 170_000,
-        stdio: [said === null ? 'ignore' : 'pipe', 'pipe', 'pipe'],
-        env: { ...process.env, OPENAI_API_KEY: '', NO_COLOR: '1', ...env },
-      },
-    )
-    let shown = ''
-    for (const out of [child.stdout, child.stderr])
-      out?.setEncoding('utf8').on('data', (text: string) => void (shown += text))
-    child.once('error', reject)
-    child.once('close', (code) => resolve({ shown, code }))
-    child.stdin?.end(said)
-  })
-}
-
-const overExport = /kill -9 \d+: a page is fetched and paid for[^\n]*\n[^\n]*another process opens the same store/
-const overRefund = /kill -9 \d+: the money has moved[^\n]*\n[^\n]*another process opens the same store/
-const times = (shown: string): string[] => shown.slice(shown.indexOf('in the ledger')).match(/\d+×(?= |$)/gm) ?? []
-
-test('SESS-1: pawl demo --yes survives two kills, and each effect happens once', { timeout: 180_000 }, async () => {
+test.concurrent('SESS-1: pawl demo --yes survives two kills, and each effect happens once', { timeout }, async () => {
   const { shown, code } = await desk({ args: ['--yes'] })
   expect(shown).toContain('The warehouse is busy; retrying')
   expect(shown).toContain('Refund 42.00 € for order A1. Approve? [y/N] y')
@@ -63,37 +28,10 @@ test('SESS-1: pawl demo --yes survives two kills, and each effect happens once',
   expect(code).toBe(0)
 })
 
-test('SESS-1: pawl demo --chaos kills at random moments, and effects happen once', { timeout: 180_000 }, async () => {
-  const { shown, code } = await desk({ args: ['--chaos', '4'] })
-  expect(code, shown).toBe(0)
-  expect(shown.match(/kill -9 \d+/g)?.length).toBeGreaterThanOrEqual(4)
-  expect(shown).toMatch(/every effect exactly once, although \d+ processes were killed/)
-  const customers = shown.match(/^ {2}ada /gm)?.length ?? 0
-  expect(times(shown).slice(0, 2)).toEqual([`${customers}×`, `${customers}×`])
-  expect((await desk({ args: ['--chaos', 'many'] })).shown).toContain("--chaos is 'many'")
-})
-
-test.for([
-  { said: 'y\n', ends: 'Done: 42.00 €', books: ['1×', '1×', '2×', '8×'], kills: 2, nobody: false },
+test.concurrent.for<Keyboard>([
   { said: 'n\n', ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: false },
-  { said: '', ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: true },
   { said: null, ends: 'The refund was not approved.', books: ['0×', '0×', '2×', '8×'], kills: 1, nobody: true },
-])(
-  'SESS-1 POL-3: pawl demo with the keyboard input $said',
-  { timeout: 180_000 },
-  async ({ said, ends, books, kills, nobody }) => {
-    const { shown, code } = await desk({ said })
-    expect(shown).toMatch(overExport)
-    expect(shown).toContain(ends)
-    expect(times(shown)).toEqual(books)
-    expect(shown.match(/kill -9 \d+/g)).toHaveLength(kills)
-    const denied = books[0] === '0×'
-    expect(shown.includes('every effect exactly once')).toBe(!denied)
-    expect(/✓ no refund without approval\n *✓ everything else exactly once/.test(shown)).toBe(denied)
-    expect(shown.includes('no answer from the keyboard: the request is denied')).toBe(nobody)
-    expect(code).toBe(0)
-  },
-)
+])('SESS-1 POL-3: pawl demo with the keyboard input $said', { timeout }, answersTheKeyboard)
 
 /**
  * Replies of a chat completions model, chosen by the number of assistant messages, so that a request repeated after a
@@ -107,9 +45,9 @@ const model = (said: readonly Reply[]): ((body: { messages: { role: string }[] }
         said[messages.filter(({ role }) => role === 'assistant').length] ?? { status: 400 },
   )
 
-test(
+test.concurrent(
   'SESS-2: pawl demo with an API key survives a kill and finishes its background task',
-  { timeout: 180_000 },
+  { timeout },
   async () => {
     const server = await providerServer(
       openaiProblems,
@@ -146,7 +84,7 @@ test(
   },
 )
 
-test('pawl demo reports a failed turn and exits with 1', { timeout: 180_000 }, async () => {
+test.concurrent('pawl demo reports a failed turn and exits with 1', { timeout }, async () => {
   const server = await providerServer(() => [], model([]))
   try {
     const { shown, code } = await desk({

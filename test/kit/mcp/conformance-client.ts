@@ -6,9 +6,10 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { createRuntime, type Outcome, type ToolListing } from 'pawl'
 import { type McpProvider, mcpProvider } from 'pawl/mcp'
-import { vi } from 'vitest'
+import { afterAll, beforeAll, vi } from 'vitest'
 import { node } from '../run-pawl.ts'
 import { quiet } from '../stores/fresh-store.ts'
+import { runSuite, type SuiteResults, type SuiteVersion } from './conformance-suite.ts'
 
 interface Scenario {
   readonly url: string
@@ -19,7 +20,7 @@ interface Scenario {
 /** The client's actions in a scenario, for the message of a failed test. */
 type Report = Readonly<Record<string, unknown>>
 
-export interface ClientRunner {
+interface ClientRunner {
   /** The command for the `--command` option of a suite. */
   readonly command: string
   /** Environment of the suite, which its commands inherit. */
@@ -28,8 +29,22 @@ export interface ClientRunner {
   close(): Promise<void>
 }
 
+/** Scenarios wait for each other in the runner. */
+const scenarioTimeoutMs = 200_000
+
+/** Runs client suites against one runner, which lives as long as the test file. */
+export function clientForFile(): (suite: SuiteVersion, ...args: string[]) => Promise<SuiteResults> {
+  let client: ClientRunner
+  beforeAll(async () => {
+    client = await startClientRunner()
+  })
+  afterAll(() => client.close())
+  return (suite, ...args) =>
+    runSuite(suite, ['client', '--command', client.command, '--timeout', `${scenarioTimeoutMs}`, ...args], client.env)
+}
+
 /** Answers the commands of client scenarios. */
-export async function startClientRunner(): Promise<ClientRunner> {
+async function startClientRunner(): Promise<ClientRunner> {
   const reports = new Map<string, Report>()
   const slots = new Slots(4)
   const server = createServer((request, response) => {

@@ -39,6 +39,9 @@ export function installedVersion(suite: SuiteVersion): string {
 
 const folderOf = (suite: SuiteVersion): string => dirname(suites[suite])
 
+/** Ends a test whose suite hangs: a suite takes seconds. */
+export const suiteTimeoutMs = 300_000
+
 /** Runs a suite with the given arguments and returns the checks of its scenarios. */
 export async function runSuite(
   suite: SuiteVersion,
@@ -77,7 +80,7 @@ function readResults(folder: string): SuiteResults {
 
 /** The scenarios that a revision requires, as the suite lists them. */
 export function requiredScenarios(revision: string, side: 'server' | 'client'): readonly string[] {
-  const text = readFileSync(join(folderOf('0.2.0-alpha.12'), `requirements/${revision}.yaml`), 'utf8')
+  const text = requirementsOf(revision)
   const listed = new RegExp(`^${side}:\\n(?<entries>(?:  - .+\\n)+)`, 'm').exec(text)?.groups?.entries ?? ''
   return listed
     .split('\n')
@@ -85,8 +88,21 @@ export function requiredScenarios(revision: string, side: 'server' | 'client'): 
     .map((line) => line.slice('  - '.length))
 }
 
+/** The scenarios of extensions that the suite runs without requiring them. */
+export function extensionScenarios(revision: string, side: 'server' | 'client'): readonly string[] {
+  const entry = new RegExp(`^  - scenario: (?<name>.+)\\n    leg: ${side}\\n    reason: extension$`, 'gm')
+  return [...requirementsOf(revision).matchAll(entry)].map(({ groups }) => groups?.name ?? '')
+}
+
+const requirementsOf = (revision: string): string =>
+  readFileSync(join(folderOf('0.2.0-alpha.12'), `requirements/${revision}.yaml`), 'utf8')
+
 /** Scenarios or checks that may fail, each with the reason: by `scenario`, or `scenario:check` for a single check. */
 export type Exceptions = Readonly<Record<string, string>>
+
+/** The exceptions of some scenarios. */
+export const exceptionsOf = (exceptions: Exceptions, has: (scenario: string) => boolean): Exceptions =>
+  Object.fromEntries(Object.entries(exceptions).filter(([key]) => has(key.split(':', 1)[0] ?? '')))
 
 /**
  * Contradictions to the list of exceptions: failed checks that are not listed, scenarios without a successful check,
