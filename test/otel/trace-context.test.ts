@@ -95,7 +95,7 @@ test.each([
 
 test('DOOR-3: an exporter that fails changes no outcome', async () => {
   telemetry.collector.status = 503
-  const host = telemetry.host()
+  const host = telemetry.host({ exportTimeoutMs: 500 })
   const { runtime, clock } = await open({ tools: [readOnlyTool('look', () => 1)], observer: host.observer })
   const outcomes = await after(runtime.session('s').run([{ id: 'c', name: 'look' }]), clock)
   expect(outcomes).toMatchObject({ value: [{ status: 'success' }] })

@@ -22,21 +22,23 @@ export interface HostSetup extends Omit<TelemetryOptions, 'tracer' | 'meter' | '
   readonly service?: string
   /** Use the random span ids of the SDK. */
   readonly randomIds?: boolean
+  /** How long an export is tried again. */
+  readonly exportTimeoutMs?: number
 }
 
 /** One context manager per process, as the API has one. */
 let isContextSet = false
 
 export function openTelemetry(url: string, setup: HostSetup = {}): OpenTelemetry {
-  const { service = 'test', randomIds = false, ...options } = setup
+  const { service = 'test', randomIds = false, exportTimeoutMs = 10_000, ...options } = setup
   const spanIds = stableSpanIds()
-  const exporter = new OTLPTraceExporter({ url: `${url}/v1/traces` })
+  const exporter = new OTLPTraceExporter({ url: `${url}/v1/traces`, timeoutMillis: exportTimeoutMs })
   const provider = new TracerProvider({
     spanProcessors: [new BatchSpanProcessor({ exporter, scheduledDelayMillis: 20 })],
     ...(randomIds ? {} : { idGenerator: spanIds }),
   })
   const reader = new PeriodicExportingMetricReader({
-    exporter: new OTLPMetricExporter({ url: `${url}/v1/metrics` }),
+    exporter: new OTLPMetricExporter({ url: `${url}/v1/metrics`, timeoutMillis: exportTimeoutMs }),
     exportIntervalMillis: 3_600_000,
     exportTimeoutMillis: 30_000,
   })

@@ -235,15 +235,15 @@ test('MCP-3: a response that was not read to its end was not delivered', async (
 
 test('MCP-1: a waiting request sends signs of life until its patience is over', async () => {
   const client = await connect('modern', { folder: freshFolder(), options: { patience: '2s', heartbeat: '50ms' } })
-  const seen: number[] = []
-  const onprogress = ({ progress }: Progress): void => void seen.push(progress)
-  for (const name of ['asked', 'slow']) {
-    seen.length = 0
+  const waits = async (name: string): Promise<void> => {
+    const seen: number[] = []
+    const onprogress = ({ progress }: Progress): void => void seen.push(progress)
     const result = await client.callTool({ name, arguments: { text: name } }, { onprogress })
     expect(JSON.stringify(result)).toContain('[Pending]')
     expect(seen.length).toBeGreaterThan(2)
     expect(seen).toEqual([...new Set(seen)].toSorted((a, b) => a - b))
   }
+  await Promise.all(['asked', 'slow'].map(waits))
 }, 60_000)
 
 test('MCP-1: a call that takes long becomes a task', async () => {
