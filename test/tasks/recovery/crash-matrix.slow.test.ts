@@ -1,4 +1,4 @@
-// The crash matrix of tasks on the local stores. PostgreSQL: test/tasks/tasks-on-postgres.test.ts.
+// The crash matrix of tasks on the local stores. PostgreSQL: crash-matrix-on-postgres.slow.test.ts.
 
 import { describe, expect, test } from 'vitest'
 import { tasks } from '../../fault-injection/task-scenarios.ts'

@@ -10,14 +10,14 @@ const server = serverForFile()
 let schemas = 0
 const ground = (): Promise<Ground> => postgresGround(server.connection, `turns_${++schemas}`)
 
-// Every eighth write is enough: only the store differs here, not the turn.
+// A few writes are enough: only the store differs here, not the turn. The slow tier has every eighth write.
 test(
-  'SESS-1 SESS-3: a whole turn survives a crash at every eighth recorded write',
+  'SESS-1 SESS-3: a whole turn survives a crash at some of its recorded writes',
   // A safety net.
   { timeout: 600_000 },
   async () => {
-    const { found, deaths } = await matrix(wholeTurn, ground, { every: 8, from: 3 })
+    const { found, deaths } = await matrix(wholeTurn, ground, { every: 40, from: 3 })
     expect(found).toEqual([])
-    expect(deaths).toBeGreaterThan(5)
+    expect(deaths).toBeGreaterThan(1)
   },
 )
