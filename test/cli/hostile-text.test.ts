@@ -1,50 +1,11 @@
 // Text of models and tools cannot control the terminal: no raw control character of it reaches stdout or stderr.
 
-import { createRuntime, jsonSchema, tool } from 'pawl'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { safeBlock, safeJson, safeLine } from '../../src/cli/output/terminal-safe.ts'
 import { pawl, type PawlEnd, projectFolder, startPawl } from '../kit/run-pawl.ts'
-import { quiet } from '../kit/stores/fresh-store.ts'
-
-const controls = Array.from({ length: 32 }, (_, code) => code)
-  .concat(Array.from({ length: 33 }, (_, n) => 0x7f + n))
-  .filter((code) => code !== 0 && code !== 9 && code !== 10)
-  .map((code) => String.fromCharCode(code))
-const bidi = '\u061c\u200b\u200e\u200f\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff'.split(
-  '',
-)
-const esc = '\u001b'
-const sequences = [
-  `${esc}[31mred${esc}[0m`,
-  `${esc}[2J${esc}[H`,
-  `${esc}[1A${esc}[2Kfake line`,
-  `${esc}]0;title\u0007`,
-  `${esc}]8;;https://evil.example\u0007click${esc}]8;;\u0007`,
-  `${esc}]52;c;ZXZpbA==\u0007`,
-  `${esc}P+q544e${esc}\\`,
-  `${esc}_G${esc}\\`,
-  `\u009b31m`,
-  `\u009d52;c;ZXZpbA==\u009c`,
-  'approve\rdenied!',
-  'abc\b\b\bxyz',
-  `${esc}[?1049h`,
-  `${esc}[6n`,
-  `${esc}[5i`,
-  `${esc}c`,
-  'tag \u{e0041}\u{e0042}\u{e007f}',
-  '\u202egnp.exe',
-  'half \ud800 pair',
-  'a\u0000b'.replaceAll('\u0000', '\u0001'),
-  '\u001b\n[31m',
-  '\ufff9x\ufffay\ufffb',
-]
-const payloads = [...controls, ...bidi, ...sequences].map((each, n) => `${n} ${each} end`)
-
-const raw =
-  // oxlint-disable-next-line no-control-regex -- these are the characters to find
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ufff9-\ufffb\u{e0000}-\u{e007f}]/u
+import { esc, hostileStore, payloads, raw } from './hostile-payloads.ts'
 
 test('DOOR-2: no invisible character hides text from the person who decides', () => {
   // Joiners and the selectors of emoji and of text are part of what is seen.
@@ -72,50 +33,6 @@ test('DOOR-2: 100 hostile texts lose their control characters and stay readable'
   }
   expect(safeLine('Größe 42 €, 表, 👩‍🔧')).toBe('Größe 42 €, 表, 👩‍🔧')
 })
-
-/** A store whose sessions, arguments, previews, results, errors and messages are hostile. */
-async function hostileStore(cwd: string): Promise<void> {
-  mkdirSync(join(cwd, '.pawl'))
-  const input = jsonSchema<{ text: string }>({ type: 'object', properties: { text: { type: 'string' } } })
-  const options = { description: payloads.join('\n'), input }
-  const echo = tool({ ...options, name: 'echo', execute: ({ text }) => ({ [text]: text }) })
-  const broken = tool({
-    ...options,
-    name: 'broken',
-    execute: ({ text }): string => {
-      throw new Error(text)
-    },
-  })
-  const danger = tool({
-    ...options,
-    name: 'danger',
-    title: payloads.join(' '),
-    hints: { destructive: true },
-    preview: ({ text }) => ({ summary: text, details: payloads.join('\n') }),
-    execute: () => null,
-  })
-  const job = tool({ ...options, name: 'job', background: true, execute: ({ text }) => text })
-  const runtime = await createRuntime({
-    store: `sqlite:${join(cwd, '.pawl/pawl.db')}`,
-    tools: [echo, broken, danger, job],
-    logger: quiet,
-  })
-  const session = runtime.session('evil', { principal: `user:evil` })
-  const calls = payloads.flatMap((text, n) => [
-    { id: `echo${n}`, name: 'echo', input: { text: text.toWellFormed() } },
-    { id: `broken${n}`, name: 'broken', input: { text: text.toWellFormed() } },
-    { id: `call${n} ${text.toWellFormed()}`, name: `no ${text.toWellFormed()}`, input: {} },
-  ])
-  await session.run(calls)
-  const asked = payloads.map((text, n) => ({ id: `ask${n}`, name: 'danger', input: { text: text.toWellFormed() } }))
-  await session.run(asked, { until: 'waiting' })
-  for (const text of payloads.slice(0, 5)) {
-    const { id } = await session.tasks.start({ tool: 'job', input: { text }, title: text.toWellFormed() })
-    await session.tasks.wait(id)
-  }
-  await runtime.session(payloads.at(-7) ?? '').run([{ id: 'a', name: 'echo', input: { text: 'x' } }])
-  await runtime.close()
-}
 
 /** Colours of the CLI itself are the only escape sequences, and only if colours are forced. */
 const unstyled = (text: string): string =>
@@ -151,7 +68,8 @@ test('DOOR-2: no command prints a raw control character of a hostile store', { t
   const { out } = await pawl({ cwd }, 'inbox', '--json')
   const items = JSON.parse(out) as { id: string }[]
   expect(items).toHaveLength(payloads.length)
-  for (const { id } of items.slice(-25)) check(`inbox ${id}`, await pawl({ cwd }, 'inbox', id))
+  // The slow tier shows more items.
+  for (const { id } of items.slice(-3)) check(`inbox ${id}`, await pawl({ cwd }, 'inbox', id))
   const coloured = await pawl({ cwd, env: { FORCE_COLOR: '1' } }, 'inbox')
   expect(coloured.out).toContain(`${esc}[33mapproval`)
   check('inbox in colour', { ...coloured, out: unstyled(coloured.out), err: unstyled(coloured.err) })

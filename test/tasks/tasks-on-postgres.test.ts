@@ -27,7 +27,7 @@ afterEach(async () => {
 })
 const ground = (): Promise<Ground> => postgresGround(server.connection, `tasks_${++schemas}`)
 
-// One write of each scenario, each another one. The slow tier has every fourth write.
+// Only one write of each scenario, because this tests the store. The slow tier has every sixth write.
 test.each(tasks.map((scenario, n) => ({ scenario, name: scenario.name, from: n % 4 })))(
   'TASK-3, TASK-6: a worker dies at one write of $name',
   // Generous: a scenario takes a second on a quiet machine.

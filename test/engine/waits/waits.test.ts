@@ -10,6 +10,7 @@ import { z } from 'zod'
 import { onEveryStore, until } from '../../kit/stores/all-stores.ts'
 import { argumentTool, rerunTool, simpleTool } from '../../kit/simple-tools.ts'
 import { ignoreResult } from '../../kit/interrupted-calls.ts'
+import { long } from '../../kit/long-run.ts'
 
 /** Wait keys by session. */
 const keys = new Map<string, string>()
@@ -363,7 +364,7 @@ onEveryStore('waits', (ground) => {
   })
 
   // Fewer rounds on PostgreSQL, where each guess is a round trip; the code is the same.
-  const rounds = ground.kind === 'postgres' ? 10 : 1_000
+  const rounds = ground.kind === 'postgres' ? 10 : long ? 1_000 : 100
 
   test(
     `WAIT-3: ${rounds * 100} guessed keys are rejected alike; of 100 valid answers one wins`,

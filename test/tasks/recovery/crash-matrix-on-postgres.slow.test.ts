@@ -1,4 +1,4 @@
-// The crash matrix of tasks on PostgreSQL: every fourth write only, because this tests the store, and the local stores run
+// The crash matrix of tasks on PostgreSQL: every sixth write only, because this tests the store, and the local stores run
 // the full matrix. The clock is manual; leases use the database clock, so the tests end them explicitly.
 
 import { expect, test } from 'vitest'
@@ -15,7 +15,7 @@ test.each(tasks.map((scenario, n) => ({ scenario, name: scenario.name, from: n %
   // Generous: a scenario takes a few seconds on a quiet machine.
   { timeout: 600_000 },
   async ({ scenario, from }) => {
-    const { found, deaths } = await matrix(scenario, ground, { every: 4, from })
+    const { found, deaths } = await matrix(scenario, ground, { every: 6, from })
     expect(found).toEqual([])
     expect(deaths).toBeGreaterThan(1)
   },
