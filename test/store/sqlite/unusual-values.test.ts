@@ -1,12 +1,8 @@
 import { existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { DatabaseSync } from 'node:sqlite'
 import { createRuntime, tool } from 'pawl'
 import { describe, expect, test } from 'vitest'
-import { sqliteStore } from '../../../src/store/sqlite/sqlite-store.ts'
-import { systemClock } from '../../../src/core/clock.ts'
 import { manualClock } from '../../../src/testing/manual-clock.ts'
-import { change, eventRecord } from '../../../src/testing/store-cases/record-builders.ts'
 import { after, freshDir, quiet } from '../../kit/stores/fresh-store.ts'
 import { ignoreResult, closeDuringCall } from '../../kit/interrupted-calls.ts'
 import { rerunTool } from '../../kit/simple-tools.ts'
@@ -82,26 +78,6 @@ describe('key file', () => {
     )
     expect(runtime).not.toBeInstanceOf(Error)
   })
-})
-
-describe('a locked database', () => {
-  test(
-    'DUR-6: a group of three changes waits for the lock once, not once per change',
-    { timeout: 60_000 },
-    async () => {
-      const file = join(freshDir(), 'a.db')
-      const store = sqliteStore({ file, clock: systemClock, commit: 'process' })
-      const other = new DatabaseSync(file)
-      other.exec('BEGIN IMMEDIATE')
-      const from = systemClock.monotonic()
-      await Promise.allSettled([1, 2, 3].map((at) => store.commit(change({ events: [eventRecord(at)] }))))
-      const took = systemClock.monotonic() - from
-      other.exec('ROLLBACK')
-      other.close()
-      await store.close()
-      expect(took).toBeLessThan(9_000)
-    },
-  )
 })
 
 test('DUR-13: after close() only the database and its key file remain', async () => {
