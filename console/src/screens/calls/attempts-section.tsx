@@ -5,7 +5,7 @@ import { Badge, Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { durationText, Time, timeOfDay } from '../../ui/time.tsx'
 import { type Attempt, attemptsOf } from './attempts.ts'
-import type { Timeline } from './waterfall.tsx'
+import type { Timeline } from './call-words.ts'
 
 interface AttemptsProps {
   readonly timeline: Timeline

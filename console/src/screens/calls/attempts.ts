@@ -1,6 +1,6 @@
 // The attempts of a call, read from its events. Pure, so that it is tested without a browser.
 
-import type { Timeline } from './waterfall.tsx'
+import type { Timeline } from './call-words.ts'
 
 export interface Attempt {
   readonly number: number

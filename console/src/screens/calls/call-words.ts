@@ -4,6 +4,7 @@ import type { client } from '../../api/client.ts'
 import type { Tone } from '../../ui/parts.tsx'
 
 export type Call = Awaited<ReturnType<typeof client.calls.find>>
+export type Timeline = Awaited<ReturnType<typeof client.calls.timeline>>
 export type CallRow = Awaited<ReturnType<typeof client.calls.recent>>['calls'][number]
 
 interface Words {

@@ -5,7 +5,7 @@ import { Link } from 'wouter'
 import { Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Time, timeOfDay } from '../../ui/time.tsx'
-import type { Timeline } from './waterfall.tsx'
+import type { Timeline } from './call-words.ts'
 
 /** Fields that are instants, in milliseconds since 1970. */
 const instants = new Set(['deadline', 'until', 'slot'])

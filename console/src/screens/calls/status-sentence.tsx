@@ -6,8 +6,7 @@ import { Link } from 'wouter'
 import { inboxQuery } from '../../shell/inbox-query.ts'
 import { shown } from '../../ui/shown.ts'
 import { Ago, clockTime, durationText, useNow } from '../../ui/time.tsx'
-import { type Call, statusWords } from './call-words.ts'
-import type { Timeline } from './waterfall.tsx'
+import { type Call, statusWords, type Timeline } from './call-words.ts'
 
 interface StatusSentenceProps {
   readonly call: Call

@@ -3,13 +3,11 @@
 
 import type { ReactNode } from 'react'
 import { type Span, timeScale, type TimeScale } from '../../../../src/server/export/time-scale.ts'
-import type { client } from '../../api/client.ts'
 import { Link } from 'wouter'
 import { shown } from '../../ui/shown.ts'
 import { durationText, Time, timeOfDay, useNow } from '../../ui/time.tsx'
-import { nameOf, statusWords } from './call-words.ts'
+import { nameOf, statusWords, type Timeline } from './call-words.ts'
 
-export type Timeline = Awaited<ReturnType<typeof client.calls.timeline>>
 type Row = Timeline['rows'][number]
 type Segment = Row['segments'][number]
 
