@@ -41,7 +41,7 @@ const hides = tool({
   },
 })
 const waits = rerunTool('waits', (_, ctx) => ctx.later({ deadline: '1d' }))
-const sleeps = rerunTool('sleeps', (_, ctx) => ctx.sleep('1h') as never)
+const sleeps = rerunTool('sleeps', (_, ctx) => ctx.sleep('1h'))
 
 const suite = consoleSuite({ tools: [look, logIn, hides, waits, sleeps], runtime: { secrets: [secret] } })
 const { open } = suite

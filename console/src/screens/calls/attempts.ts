@@ -1,7 +1,5 @@
 // The attempts of a call, read from its events. Pure, so that it is tested without a browser.
 
-import type { Timeline } from './call-words.ts'
-
 export interface Attempt {
   readonly number: number
   readonly from: number
@@ -17,7 +15,13 @@ export interface Attempt {
   readonly replayed: readonly string[]
 }
 
-type Event = Timeline['events'][number]
+/** As the time line of a call has them. */
+interface Event {
+  readonly type: string
+  readonly call: string
+  readonly at: number
+  readonly body: object
+}
 
 function stepOf({ body }: Event): string {
   const { step } = body as { readonly step?: unknown }
