@@ -71,7 +71,7 @@ function showDemo(cli: Cli, { url, token, loginUrl }: Access, { open }: ServeFla
   output.line()
   output.line('  ', bold(cyan(loginUrl)))
   output.line()
-  output.note(dim('The address signs in once, within 5 minutes. The browser then stays signed in at'), dim(url))
+  output.note(dim('The address signs in once, within 5 minutes. The browser then stays signed in at '), dim(url))
   if (token !== null) output.note(dim(`Another browser: the token ${token}, until the server stops.`))
   if (open !== false && cli.interactive && process.stdout.isTTY) openBrowser(loginUrl)
 }

@@ -30,7 +30,7 @@ test(
     expect(answers).toHaveLength(1)
 
     const listed = await pawl({ cwd }, 'rules', ...store)
-    expect([listed.code, listed.out]).toEqual([0, expect.stringMatching(/ledger__peek\s+approve\s+mcp:user:/)])
+    expect([listed.code, listed.out]).toEqual([0, expect.stringMatching(/ledger__pe(ek|…)\s+approve\s+mcp:user:/)])
     const [rule] = JSON.parse((await pawl({ cwd }, 'rules', ...store, '--json')).out) as { id: string }[]
     const revoked = await pawl({ cwd }, 'rules', 'revoke', rule?.id ?? '', ...store)
     expect([revoked.code, revoked.out]).toEqual([0, expect.stringContaining('Revoked')])
