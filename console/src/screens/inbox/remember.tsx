@@ -1,7 +1,11 @@
 // "From now on": the rule that an approval adds, in the words that the person confirms.
 
-import { type ReactNode, useState } from 'react'
+import { Fragment, type ReactNode, useState } from 'react'
+import { isRecord } from '../../forms/schema.ts'
+import { shown } from '../../ui/shown.ts'
 import { clockTime } from '../../ui/time.tsx'
+import { LongText } from '../../ui/values.tsx'
+import { conditionText } from '../policy/condition-text.ts'
 import type { Item } from './item-words.ts'
 
 const scopes = {
@@ -21,25 +25,29 @@ export interface Rule {
   readonly when?: Readonly<Record<string, unknown>>
 }
 
-/** A condition that a person can check at a glance: a number that is at most as large, or an equal text. */
-interface Condition {
-  readonly name: string
-  readonly text: string
-  readonly when: Readonly<Record<string, unknown>>
+/** A number at most as large, or an equal value. */
+type Operator = 'lte' | 'eq'
+const operatorNames: Readonly<Record<Operator, string>> = { lte: 'at most', eq: 'exactly' }
+
+/** By the name of the argument. An argument without an operator may be anything. */
+type Operators = ReadonlyMap<string, Operator>
+
+/** Why no condition on the argument would be kept, or match. */
+function problemOf(name: string, value: unknown): string | null {
+  if (/\[(redacted|hidden)\]/.test(JSON.stringify([name, value]))) return 'a part of it is hidden'
+  // A dot or a bracket would select a field inside, and the server drops `__proto__`.
+  return /^[^.[\]]+$/.test(name) && name !== '__proto__' ? null : 'of its name'
 }
 
-const maxLength = 80
+/** Amounts have an upper limit. Of an id, and below zero, a smaller number is not a safer one. */
+const firstOperator = ([name, value]: readonly [string, unknown]): Operator =>
+  typeof value === 'number' && value >= 0 && !/id$/i.test(name) ? 'lte' : 'eq'
 
-function conditionsOf(args: unknown): Condition[] {
-  if (typeof args !== 'object' || args === null || Array.isArray(args)) return []
-  return Object.entries(args).flatMap(([name, value]): Condition[] => {
-    // A dot in a name would select a field inside.
-    if (!/^[\w-]+$/.test(name)) return []
-    if (typeof value === 'number') return [{ name, text: `${name} ≤ ${value}`, when: { [name]: { lte: value } } }]
-    if (typeof value === 'string' && value.length <= maxLength)
-      return [{ name, text: `${name} = ${JSON.stringify(value)}`, when: { [name]: { eq: value } } }]
-    return []
-  })
+const maxShown = 100
+
+function labelOf(name: string, operator: Operator, value: unknown): string {
+  const text = conditionText({ [name]: { [operator]: value } })
+  return shown(text.length > maxShown ? `${text.slice(0, maxShown)}…` : text)
 }
 
 interface RememberProps {
@@ -49,33 +57,40 @@ interface RememberProps {
 }
 
 export function Remember({ item, rule, onChange }: RememberProps): ReactNode {
-  const conditions = conditionsOf(item.args)
-  const [chosen, choose] = useState<ReadonlySet<string>>(new Set(conditions.map(({ name }) => name)))
+  const args = Object.entries(isRecord(item.args) ? item.args : {})
+  const possible = args.filter(([name, value]) => problemOf(name, value) === null)
+  const [operators, setOperators] = useState<Operators>(new Map(possible.map((each) => [each[0], firstOperator(each)])))
   const [scope, setScope] = useState<Scope>('session')
   const [duration, setDuration] = useState<Duration>('1d')
-  const make = (names: ReadonlySet<string>, scope: Scope, duration: Duration): Rule => {
-    const when = Object.assign({}, ...conditions.filter(({ name }) => names.has(name)).map((each) => each.when))
+  const make = (of: Operators, scope: Scope, duration: Duration): Rule => {
+    const when = Object.fromEntries(
+      possible.flatMap(([name, value]) => {
+        const operator = of.get(name)
+        return operator ? [[name, { [operator]: value }]] : []
+      }),
+    )
     return { scope, for: duration, ...(Object.keys(when).length === 0 ? {} : { when }) }
   }
-  const change = (names = chosen, nextScope = scope, nextDuration = duration): void => {
-    choose(names)
+  const change = (next = operators, nextScope = scope, nextDuration = duration): void => {
+    setOperators(next)
     setScope(nextScope)
     setDuration(nextDuration)
-    onChange(make(names, nextScope, nextDuration))
+    onChange(make(next, nextScope, nextDuration))
   }
-  const toggle = (name: string): void => {
-    const names = new Set(chosen)
-    if (!names.delete(name)) names.add(name)
-    change(names)
+  const choose = (name: string, operator: Operator | null): void => {
+    const next = new Map(operators)
+    if (operator) next.set(name, operator)
+    else next.delete(name)
+    change(next)
   }
-  const texts = conditions.filter(({ name }) => chosen.has(name)).map(({ text }) => text)
+  const free = args.map(([name]) => name).filter((name) => !operators.has(name))
   return (
     <div className="mb-4 rounded-md border border-line p-3">
       <label className="flex items-center gap-2 font-medium">
         <input
           type="checkbox"
           checked={rule !== null}
-          onChange={(event) => onChange(event.target.checked ? make(chosen, scope, duration) : null)}
+          onChange={(event) => onChange(event.target.checked ? make(operators, scope, duration) : null)}
         />
         From now on, approve such calls without asking
       </label>
@@ -84,7 +99,11 @@ export function Remember({ item, rule, onChange }: RememberProps): ReactNode {
           <div className="mt-3 grid gap-3 sm:grid-cols-2">
             <label>
               <span className="text-sm text-soft">Calls</span>
-              <select className="field" value={scope} onChange={(event) => change(chosen, event.target.value as Scope)}>
+              <select
+                className="field"
+                value={scope}
+                onChange={(event) => change(operators, event.target.value as Scope)}
+              >
                 {Object.entries(scopes)
                   .filter(([name]) => name !== 'principal' || item.principal !== null)
                   .map(([name, text]) => (
@@ -99,7 +118,7 @@ export function Remember({ item, rule, onChange }: RememberProps): ReactNode {
               <select
                 className="field"
                 value={duration}
-                onChange={(event) => change(chosen, scope, event.target.value as Duration)}
+                onChange={(event) => change(operators, scope, event.target.value as Duration)}
               >
                 {Object.entries(durationNames).map(([name, text]) => (
                   <option key={name} value={name}>
@@ -109,27 +128,74 @@ export function Remember({ item, rule, onChange }: RememberProps): ReactNode {
               </select>
             </label>
           </div>
-          {conditions.length > 0 && (
+          {args.length > 0 && (
             <fieldset className="mt-3">
               <legend className="text-sm text-soft">Only if</legend>
-              {conditions.map(({ name, text }) => (
-                <label key={name} className="flex items-center gap-2">
-                  <input type="checkbox" checked={chosen.has(name)} onChange={() => toggle(name)} />
-                  <code className="any text-sm">{text}</code>
-                </label>
-              ))}
+              {args.map(([name, value]) => {
+                const operator = operators.get(name)
+                const problem = problemOf(name, value)
+                if (problem !== null)
+                  return (
+                    <p key={name} className="any text-sm">
+                      <code>{shown(name)}</code> cannot be a condition, because {problem}.
+                    </p>
+                  )
+                return (
+                  <div key={name} className="flex flex-wrap items-center gap-x-4">
+                    <label className="flex items-center gap-2">
+                      <input
+                        type="checkbox"
+                        checked={operator !== undefined}
+                        onChange={() => choose(name, operator ? null : firstOperator([name, value]))}
+                      />
+                      <code className="any text-sm">
+                        {labelOf(name, operator ?? firstOperator([name, value]), value)}
+                      </code>
+                    </label>
+                    {typeof value === 'number' && operator && (
+                      <select
+                        className="field w-auto text-sm"
+                        aria-label={`How ${shown(name)} is compared`}
+                        value={operator}
+                        onChange={({ target }) => choose(name, target.value as Operator)}
+                      >
+                        {Object.entries(operatorNames).map(([each, text]) => (
+                          <option key={each} value={each}>
+                            {text}
+                          </option>
+                        ))}
+                      </select>
+                    )}
+                  </div>
+                )
+              })}
             </fieldset>
           )}
-          <p className="any mt-3 rounded-md bg-sunk p-2 text-sm">
-            This adds the rule: until {clockTime(Date.now() + durations[duration])}, calls of <code>{item.tool}</code>{' '}
-            {scopes[scope]}
-            {texts.length > 0 && (
+          <p className="any mt-3 max-h-60 overflow-y-auto rounded-md bg-sunk p-2 text-sm" tabIndex={0}>
+            This adds the rule: until {clockTime(Date.now() + durations[duration])}, calls of{' '}
+            <code>{shown(item.tool)}</code> {scopes[scope]}
+            {rule.when && (
               <>
                 {' with '}
-                <code>{texts.join(' and ')}</code>
+                <code>
+                  <LongText text={conditionText(rule.when)} label="the conditions" />
+                </code>
               </>
             )}{' '}
-            run without asking. Anyone who may decide can revoke it.
+            run without asking.{' '}
+            {free.length > 0 && (
+              <>
+                {free.map((name, index) => (
+                  <Fragment key={name}>
+                    {index > 0 && ', '}
+                    <code>{shown(name)}</code>
+                  </Fragment>
+                ))}{' '}
+                may be anything.{' '}
+              </>
+            )}
+            Arguments that this call does not have may be anything{free.length > 0 && ' too'}. Anyone who may decide can
+            revoke it.
           </p>
         </>
       )}

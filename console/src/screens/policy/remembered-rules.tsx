@@ -9,6 +9,8 @@ import { notify } from '../../ui/notices.tsx'
 import { Dialog, Failed, Section } from '../../ui/parts.tsx'
 import { deepShown, shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
+import { LongText } from '../../ui/values.tsx'
+import { conditionText } from './condition-text.ts'
 
 type Rule = Awaited<ReturnType<typeof client.rules.list>>[number]
 
@@ -48,21 +50,6 @@ export function RememberedRules(): ReactNode {
   )
 }
 
-const operators: Readonly<Record<string, string>> = { eq: '=', ne: '≠', lt: '<', lte: '≤', gt: '>', gte: '≥' }
-
-/** Such as `cents ≤ 700 and order = "A7"`. A condition that is none of these is shown as it is recorded. */
-function conditionText(when: object): string {
-  return Object.entries(when)
-    .flatMap(([name, terms]) =>
-      typeof terms === 'object' && terms !== null && !Array.isArray(terms)
-        ? Object.entries(terms as object).map(
-            ([operator, value]) => `${name} ${operators[operator] ?? operator} ${JSON.stringify(value)}`,
-          )
-        : [`${name} = ${JSON.stringify(terms)}`],
-    )
-    .join(' and ')
-}
-
 export function RuleText({ rule }: { readonly rule: Rule }): ReactNode {
   const { tool, then, session, principal } = deepShown(rule)
   const { when } = rule as { readonly when?: unknown }
@@ -73,7 +60,9 @@ export function RuleText({ rule }: { readonly rule: Rule }): ReactNode {
       {typeof when === 'object' && when !== null && (
         <>
           {' with '}
-          <code className="text-sm">{shown(conditionText(when))}</code>
+          <code className="text-sm">
+            <LongText text={conditionText(when)} label="the conditions" />
+          </code>
         </>
       )}
       {then === 'approve' ? ' run without asking' : ' are denied without asking'}
