@@ -65,7 +65,7 @@ export function AnswerForm({ item, onClose, onDecided }: AnswerFormProps): React
 }
 
 function Question({ question }: { readonly question: NonNullable<Item['question']> }): ReactNode {
-  const preset = question.default === undefined ? '' : jsonText(question.default)
+  const { default: preset } = question
   if (question.kind === 'choice')
     return (
       <fieldset className="mb-3">
@@ -77,7 +77,7 @@ function Question({ question }: { readonly question: NonNullable<Item['question'
               name="answer"
               value={choice}
               required={!question.several}
-              defaultChecked={choice === preset}
+              defaultChecked={Array.isArray(preset) ? preset.includes(choice) : choice === preset}
               data-autofocus={index === 0 || undefined}
             />
             <span className="any">{shown(choice)}</span>
@@ -93,7 +93,14 @@ function Question({ question }: { readonly question: NonNullable<Item['question'
       {question.kind === 'secret' ? (
         <input name="answer" type="password" autoComplete="off" required className="field" data-autofocus />
       ) : (
-        <textarea name="answer" rows={3} required defaultValue={preset} className="field" data-autofocus />
+        <textarea
+          name="answer"
+          rows={3}
+          required
+          defaultValue={preset === undefined ? '' : jsonText(preset)}
+          className="field"
+          data-autofocus
+        />
       )}
     </label>
   )
