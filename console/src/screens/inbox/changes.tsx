@@ -18,13 +18,15 @@ const entriesOf = (value: unknown): [string, unknown][] =>
     ? Object.entries(value)
     : [['the arguments', value]]
 
-/** Fields that differ, at the first level. */
+/** Fields that differ, at the first level. A text that looks like the other value is in quotes. */
 export function changesOf(from: unknown, to: unknown): FieldChange[] {
-  const before = new Map(entriesOf(from).map(([name, value]) => [name, jsonText(value)]))
-  const after = new Map(entriesOf(to).map(([name, value]) => [name, jsonText(value)]))
-  return [...new Set([...before.keys(), ...after.keys()])]
-    .map((name) => ({ name, from: before.get(name) ?? null, to: after.get(name) ?? null }))
-    .filter((change) => change.from !== change.to)
+  const [before, after] = [new Map(entriesOf(from)), new Map(entriesOf(to))]
+  return [...new Set([...before.keys(), ...after.keys()])].flatMap((name) => {
+    const [old, next] = [before.get(name), after.get(name)]
+    if (JSON.stringify(old) === JSON.stringify(next)) return []
+    const show = jsonText(old) === jsonText(next) ? JSON.stringify : jsonText
+    return [{ name, from: before.has(name) ? show(old) : null, to: after.has(name) ? show(next) : null }]
+  })
 }
 
 const short = (text: string | null): string =>
