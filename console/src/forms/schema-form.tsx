@@ -2,19 +2,22 @@
 
 import { type ReactNode, useId, useState } from 'react'
 import { shown } from '../ui/shown.ts'
-import { fieldKind, fieldOf, type Problems, type Schema, withField } from './schema.ts'
+import { fieldKind, fieldOf, pathOf, type Problems, type Schema, withField } from './schema.ts'
+import { TypedField } from './typed-field.tsx'
 
 interface SchemaFormProps {
   readonly schema: Schema
   readonly value: unknown
   readonly onChange: (value: unknown) => void
   readonly problems: Problems
-  /** A text that is no JSON is being typed; the value is the last one that was. */
+  /** A text that cannot be read is being typed; the value is the last one that could. */
   readonly onUnreadable: (path: string, isUnreadable: boolean) => void
+  /** All fields are replaced by other ones, which show the value. */
+  readonly onSwitch: () => void
 }
 
 export function SchemaForm(props: SchemaFormProps): ReactNode {
-  const { schema, value, onChange, onUnreadable } = props
+  const { schema, value, onChange, problems, onUnreadable, onSwitch } = props
   const [asJson, setAsJson] = useState(fieldKind(schema) !== 'group')
   const canBeForm = fieldKind(schema) === 'group'
   return (
@@ -26,7 +29,7 @@ export function SchemaForm(props: SchemaFormProps): ReactNode {
             className="button button-small"
             aria-pressed={asJson}
             onClick={() => {
-              onUnreadable('', false)
+              onSwitch()
               setAsJson(!asJson)
             }}
           >
@@ -35,21 +38,30 @@ export function SchemaForm(props: SchemaFormProps): ReactNode {
         </div>
       )}
       {asJson ? (
-        <JsonField
+        <TypedField
+          kind="json"
           label="Arguments as JSON"
           value={value}
           isRequired
+          isInvalid={problems.size > 0}
           onChange={onChange}
           onUnreadable={(is) => onUnreadable('', is)}
         />
       ) : (
         <Group {...props} path="" />
       )}
+      {[...problems]
+        .filter(([path]) => asJson || path === '')
+        .map(([path, problem]) => (
+          <p key={path} role="alert" className="any text-sm text-stop">
+            {path === '' ? problem : `${shown(path)}: ${problem}`}
+          </p>
+        ))}
     </div>
   )
 }
 
-interface FieldProps extends SchemaFormProps {
+interface FieldProps extends Omit<SchemaFormProps, 'onSwitch'> {
   readonly path: string
 }
 
@@ -65,7 +77,7 @@ function Group({ schema, value, onChange, path, problems, onUnreadable }: FieldP
           schema={schema.properties?.[name] ?? {}}
           value={fieldOf(value, name)}
           onChange={(field) => onChange(withField(value, name, field))}
-          path={path === '' ? name : `${path}.${name}`}
+          path={pathOf(path, name)}
           problems={problems}
           onUnreadable={onUnreadable}
         />
@@ -95,7 +107,7 @@ function Field(props: NamedFieldProps): ReactNode {
     )
   return (
     <div className="mb-3">
-      {kind !== 'boolean' && (
+      {(kind !== 'boolean' || !isRequired) && (
         <label htmlFor={id} className="any mb-1 block font-medium">
           {label}
         </label>
@@ -120,12 +132,22 @@ interface InputProps extends NamedFieldProps {
   readonly isInvalid: boolean
 }
 
-const longText = 60
-
 function Input(props: InputProps): ReactNode {
   const { schema, value, onChange, id, label, path, isRequired, describedBy, isInvalid, onUnreadable } = props
   const common = { id, 'aria-describedby': describedBy, 'aria-invalid': isInvalid, className: 'field' }
   const kind = fieldKind(schema)
+  if (kind === 'boolean' && !isRequired)
+    return (
+      <select
+        {...common}
+        value={typeof value === 'boolean' ? String(value) : ''}
+        onChange={({ target }) => onChange(target.value === '' ? undefined : target.value === 'true')}
+      >
+        <option value="">Not set</option>
+        <option value="true">Yes</option>
+        <option value="false">No</option>
+      </select>
+    )
   if (kind === 'boolean')
     return (
       <label className="any flex items-center gap-2 font-medium">
@@ -149,105 +171,50 @@ function Input(props: InputProps): ReactNode {
       >
         <option value="">{isRequired ? 'Choose…' : 'Not set'}</option>
         {schema.enum?.map((each, index) => (
-          <option key={String(each)} value={index}>
+          <option key={JSON.stringify(each)} value={index}>
             {shown(String(each))}
           </option>
         ))}
       </select>
     )
-  if (kind === 'number')
-    return <NumberField {...common} value={value} onChange={onChange} onUnreadable={(is) => onUnreadable(path, is)} />
-  if (kind === 'text') {
-    const text = typeof value === 'string' ? value : ''
-    const change = (next: string): void => onChange(next === '' && !isRequired ? undefined : next)
-    return text.length > longText || text.includes('\n') ? (
-      <textarea {...common} rows={5} value={text} onChange={(event) => change(event.target.value)} />
-    ) : (
-      <input {...common} type="text" value={text} onChange={(event) => change(event.target.value)} />
+  if (kind === 'text')
+    return (
+      <TextField
+        {...common}
+        value={typeof value === 'string' ? value : ''}
+        onChange={(next) => onChange(next === '' && !isRequired ? undefined : next)}
+      />
     )
-  }
   return (
-    <JsonField
+    <TypedField
+      kind={kind === 'number' ? 'number' : 'json'}
       id={id}
       label={label}
-      value={value}
+      describedBy={describedBy}
+      isInvalid={isInvalid}
       isRequired={isRequired}
+      value={value}
       onChange={onChange}
       onUnreadable={(is) => onUnreadable(path, is)}
     />
   )
 }
 
-interface NumberFieldProps {
+interface TextFieldProps {
   readonly id: string
   readonly className: string
-  readonly value: unknown
-  readonly onChange: (value: unknown) => void
-  readonly onUnreadable: (is: boolean) => void
+  readonly value: string
+  readonly onChange: (value: string) => void
 }
 
-/** Keeps the text that is being typed, such as `1.`. */
-function NumberField({ value, onChange, onUnreadable, ...rest }: NumberFieldProps): ReactNode {
-  const [text, setText] = useState(typeof value === 'number' ? String(value) : '')
-  return (
-    <input
-      {...rest}
-      type="text"
-      inputMode="decimal"
-      value={text}
-      onChange={(event) => {
-        const next = event.target.value
-        const number = Number(next)
-        const isNumber = next.trim() !== '' && Number.isFinite(number)
-        setText(next)
-        onUnreadable(next.trim() !== '' && !isNumber)
-        onChange(isNumber ? number : undefined)
-      }}
-    />
-  )
-}
+const longText = 60
 
-interface JsonFieldProps {
-  readonly id?: string
-  readonly label: string
-  readonly value: unknown
-  readonly isRequired: boolean
-  readonly onChange: (value: unknown) => void
-  readonly onUnreadable: (is: boolean) => void
-}
-
-export function JsonField({ id, label, value, isRequired, onChange, onUnreadable }: JsonFieldProps): ReactNode {
-  const [text, setText] = useState(value === undefined ? '' : JSON.stringify(value, null, 2))
-  const [problem, setProblem] = useState<string | null>(null)
-  const problemId = useId()
-  function change(next: string): void {
-    setText(next)
-    const isEmpty = next.trim() === '' && !isRequired
-    let found: string | null = null
-    try {
-      onChange(isEmpty ? undefined : JSON.parse(next))
-    } catch (error) {
-      found = `This is not JSON: ${error instanceof Error ? error.message : String(error)}`
-    }
-    setProblem(found)
-    onUnreadable(found !== null)
-  }
-  return (
-    <>
-      <textarea
-        {...(id === undefined ? {} : { id })}
-        aria-label={label}
-        aria-describedby={problemId}
-        aria-invalid={problem !== null}
-        rows={Math.min(14, Math.max(3, text.split('\n').length))}
-        spellCheck={false}
-        className="field font-mono text-sm"
-        value={text}
-        onChange={(event) => change(event.target.value)}
-      />
-      <p id={problemId} className="any text-sm text-stop" role={problem === null ? undefined : 'alert'}>
-        {problem}
-      </p>
-    </>
+/** Its kind stays while a person types: another element would not have the focus. */
+function TextField({ value, onChange, ...rest }: TextFieldProps): ReactNode {
+  const [isLong] = useState(value.length > longText || value.includes('\n'))
+  return isLong ? (
+    <textarea {...rest} rows={5} value={value} onChange={(event) => onChange(event.target.value)} />
+  ) : (
+    <input {...rest} type="text" value={value} onChange={(event) => onChange(event.target.value)} />
   )
 }

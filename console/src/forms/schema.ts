@@ -2,14 +2,12 @@
 // again, with the tool's own schema.
 
 export interface Schema {
-  readonly type?: string | readonly string[]
+  readonly type?: string
   readonly title?: string
   readonly description?: string
   readonly properties?: Readonly<Record<string, Schema>>
   readonly required?: readonly string[]
-  readonly items?: Schema
   readonly enum?: readonly unknown[]
-  readonly const?: unknown
   readonly default?: unknown
   readonly minimum?: number
   readonly maximum?: number
@@ -17,8 +15,31 @@ export interface Schema {
   readonly exclusiveMaximum?: number
   readonly minLength?: number
   readonly maxLength?: number
-  readonly pattern?: string
-  readonly additionalProperties?: unknown
+}
+
+export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const texts = ['type', 'title', 'description'] as const
+const numbers = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'minLength', 'maxLength'] as const
+
+/** A schema may come from a hostile server: a keyword of another type than it should have is left out. */
+export function readSchema(given: unknown): Schema {
+  if (!isRecord(given)) return {}
+  const { properties, required, enum: values } = given
+  const known = [
+    ...texts.filter((name) => typeof given[name] === 'string'),
+    ...numbers.filter((name) => typeof given[name] === 'number'),
+    ...(given.default === undefined ? [] : ['default']),
+  ]
+  return {
+    ...Object.fromEntries(known.map((name) => [name, given[name]])),
+    ...(Array.isArray(values) ? { enum: [...new Set(values)] } : {}),
+    ...(Array.isArray(required) ? { required: required.filter((name) => typeof name === 'string') } : {}),
+    ...(isRecord(properties)
+      ? { properties: Object.fromEntries(Object.entries(properties).map(([name, each]) => [name, readSchema(each)])) }
+      : {}),
+  }
 }
 
 export type FieldKind = 'choice' | 'text' | 'number' | 'boolean' | 'group' | 'json'
@@ -33,11 +54,12 @@ export function fieldKind({ type, properties, enum: values }: Schema): FieldKind
   return 'json'
 }
 
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
-/** Problems by the path of their field, such as `to.country`. */
+/** Problems by the path of their field. */
 export type Problems = ReadonlyMap<string, string>
+
+/** The path of a field inside: a JSON pointer, such as `/to/country`. The whole value has the path ''. */
+export const pathOf = (path: string, name: string): string =>
+  `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
 
 export function problemsOf(schema: Schema, value: unknown): Problems {
   const problems = new Map<string, string>()
@@ -50,7 +72,7 @@ function check(schema: Schema, value: unknown, path: string, problems: Map<strin
     case 'group':
       if (!isRecord(value)) return void problems.set(path, 'It must be an object.')
       for (const [name, field] of Object.entries(schema.properties ?? {})) {
-        const inside = path === '' ? name : `${path}.${name}`
+        const inside = pathOf(path, name)
         if (Object.hasOwn(value, name)) check(field, value[name], inside, problems)
         else if (schema.required?.includes(name)) problems.set(inside, 'It is required.')
       }
@@ -92,13 +114,15 @@ function textProblem({ minLength = 0, maxLength = Infinity }: Schema, value: unk
 }
 
 /** The first values of a form. */
-export function initialValue(schema: Schema): unknown {
+export const initialValue = (given: unknown): unknown => firstValue(readSchema(given))
+
+function firstValue(schema: Schema): unknown {
   if (schema.default !== undefined) return schema.default
   if (schema.type !== 'object') return undefined
   const fields = Object.entries(schema.properties ?? {})
   return Object.fromEntries(
     fields.flatMap(([name, field]) => {
-      const value = schema.required?.includes(name) && field.type === 'boolean' ? false : initialValue(field)
+      const value = schema.required?.includes(name) && field.type === 'boolean' ? false : firstValue(field)
       return value === undefined || (isRecord(value) && !schema.required?.includes(name)) ? [] : [[name, value]]
     }),
   )

@@ -1,7 +1,7 @@
 // The value of a schema while a person edits it in a form, with its problems.
 
-import { type ReactNode, useState } from 'react'
-import { type Problems, problemsOf, type Schema } from './schema.ts'
+import { type ReactNode, useMemo, useState } from 'react'
+import { type Problems, problemsOf, readSchema } from './schema.ts'
 import { SchemaForm } from './schema-form.tsx'
 
 interface EditedValue {
@@ -14,7 +14,8 @@ interface EditedValue {
 
 const none: Problems = new Map()
 
-export function useSchemaForm(schema: Schema, first: unknown): EditedValue {
+export function useSchemaForm(given: unknown, first: unknown): EditedValue {
+  const schema = useMemo(() => readSchema(given), [given])
   const [value, setValue] = useState<unknown>(first)
   const [unreadable, setUnreadable] = useState<ReadonlySet<string>>(new Set())
   const [isChecked, setChecked] = useState(false)
@@ -34,6 +35,7 @@ export function useSchemaForm(schema: Schema, first: unknown): EditedValue {
           else next.delete(path)
           setUnreadable(next)
         }}
+        onSwitch={() => setUnreadable(new Set())}
       />
     ),
     check() {
