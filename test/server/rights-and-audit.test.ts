@@ -70,3 +70,17 @@ test('DOOR-5: the start page is shown although an item is decided while it is ma
   expect(status).toBe(200)
   expect(text).not.toContain('/decide/')
 })
+
+test('POL-3: a rule with a condition that would be lost is refused, and decides nothing', async () => {
+  const item = await request('lost')
+  const when = JSON.parse('{"order":{"eq":"lost"},"__proto__":{"eq":"safe"}}') as object
+  const body = `{"approve":true,"remember":{"when":${JSON.stringify(when)}}}`
+  expect(body).toContain('__proto__')
+  const { status, text } = await send(
+    tokenOf('acme', 'approver'),
+    `/v1/inbox/${item}/decision`,
+    JSON.parse(body) as object,
+  )
+  expect([status, text]).toEqual([400, expect.stringContaining('remember')])
+  expect((await runtime.inbox({ tenant: 'acme' })).map(({ id }) => id)).toContain(item)
+})

@@ -17,11 +17,20 @@ import { answer } from './calls.ts'
 import { route } from './route.ts'
 
 const kinds = z.enum(['approval', 'finding', 'connection', 'question'])
+/** A record would lose a field with this name without a word, and the rule would match more calls than it says. */
+const conditions = z
+  .custom<Readonly<Record<string, unknown>>>(
+    (value) => typeof value !== 'object' || value === null || !Object.hasOwn(value, '__proto__'),
+    '`when` must not have a field named __proto__',
+  )
+  .pipe(jsonObject)
+  .meta({ type: 'object', additionalProperties: {} })
+
 const remember = z.union([
   z.literal(true),
   z.strictObject({
     scope: z.enum(['session', 'principal', 'tenant']).exactOptional(),
-    when: jsonObject.exactOptional(),
+    when: conditions.exactOptional(),
     for: duration.exactOptional(),
   }),
 ])
