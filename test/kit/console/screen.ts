@@ -20,7 +20,7 @@ export interface ScreenOptions {
 }
 
 /** A safety net: a machine under load is slow. */
-export const patience = 7_000
+export const patience = 45_000
 
 /** Every test has its own context: cookies and storage of its own. */
 export async function openScreen(browser: Browser, options: ScreenOptions): Promise<Screen> {
