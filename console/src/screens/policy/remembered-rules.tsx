@@ -6,6 +6,7 @@ import { client, queryClient } from '../../api/client.ts'
 import { SubmitForm } from '../../forms/submit-form.tsx'
 import { useMay } from '../../shell/me.tsx'
 import { notify } from '../../ui/notices.tsx'
+import { Command } from '../../ui/command.tsx'
 import { Dialog, Failed, Section } from '../../ui/parts.tsx'
 import { deepShown, shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
@@ -45,6 +46,9 @@ export function RememberedRules(): ReactNode {
           </li>
         ))}
       </ul>
+      <div className="mt-2">
+        <Command text="pawl rules" />
+      </div>
       {revoked && <Revoke rule={revoked} onClose={() => setRevoked(null)} />}
     </Section>
   )

@@ -5,6 +5,7 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
 import { useMay, useMe } from '../../shell/me.tsx'
+import { Command } from '../../ui/command.tsx'
 import { Badge, Failed, Loading, ScreenTitle, Section, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago, durationText } from '../../ui/time.tsx'
@@ -72,6 +73,9 @@ function Health(): ReactNode {
           </ul>
         )}
         {unlisted > 0 && <p className="text-soft">{unlisted} more are not listed.</p>}
+        <div className="mt-2">
+          <Command text="pawl health" />
+        </div>
       </Section>
       <div className="grid gap-x-4 md:grid-cols-2">
         <Section title="Open calls">

@@ -7,6 +7,7 @@ import { formText } from '../../forms/form-text.ts'
 import { SubmitForm } from '../../forms/submit-form.tsx'
 import { notify } from '../../ui/notices.tsx'
 import { Confirm } from '../../forms/confirm.tsx'
+import { Command } from '../../ui/command.tsx'
 import { Copy, Dialog, Failed, Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Time } from '../../ui/time.tsx'
@@ -46,6 +47,9 @@ export function Tokens(): ReactNode {
           <Row key={token.id} token={token} onRevoke={() => setRevoked(token)} />
         ))}
       </ul>
+      <div className="mt-2">
+        <Command text="pawl tokens" />
+      </div>
       {isMaking && <NewToken onClose={() => setMaking(false)} />}
       {revoked && (
         <Confirm
