@@ -62,7 +62,7 @@ onGround('approvals lost or undiscoverable after restart', (ground) => {
     expect(all).toHaveLength(7)
     for (const { args, preview, effect, verbs } of all) {
       expect(preview.summary).toContain(`cents ${(args as { cents: number }).cents}`)
-      expect(effect).toContain('destroy')
+      expect(effect).toContain('cannot be undone')
       expect(verbs).toContain('approve')
     }
     expect(await next.inbox({ tenant: 'other' })).toHaveLength(1)
