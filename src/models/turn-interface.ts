@@ -293,8 +293,16 @@ export interface CompactionPlan {
 
 /** The conversation of a session. */
 export interface Messages {
-  /** Messages in order, one page: those after number `after`, at most `limit` (default 200, maximum 1,000). */
-  list(page?: { readonly after?: number; readonly limit?: number }): Promise<StoredMessage[]>
+  /**
+   * Messages in order, one page of at most `limit` (default 200, maximum 1,000): the first ones after number `after`, the
+   * last ones before number `before`, or with `newest` the last ones of all.
+   */
+  list(page?: {
+    readonly after?: number
+    readonly before?: number
+    readonly newest?: boolean
+    readonly limit?: number
+  }): Promise<StoredMessage[]>
   /**
    * Sends a user message while a turn may be running. `next` (the default): the model reads it with its next request.
    * `after`: the next turn reads it. Recorded when the promise resolves. `id` is an idempotency key.

@@ -5,6 +5,7 @@ import { turnOutcome } from '../schemas/calls.ts'
 import {
   changed,
   duration,
+  flag,
   inSession,
   jsonObject,
   name,
@@ -121,10 +122,13 @@ export const turns = {
   }),
   'messages.list': route({
     needs: 'read',
-    summary: 'Lists the conversation in order.',
+    summary:
+      'Lists the conversation in order: its beginning, or the page after or before a number, or with `newest` its end.',
     input: z.strictObject({
       ...inSession,
       after: wholeNumber(0).exactOptional(),
+      before: wholeNumber(1).exactOptional(),
+      newest: flag.exactOptional(),
       limit: wholeNumber(1, 1_000).exactOptional(),
     }),
     output: z.array(storedMessage),

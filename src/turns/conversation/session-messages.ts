@@ -19,6 +19,8 @@ const maxLimit = 1_000
 
 export const pageOptions = {
   after: option.wholeNumber(0),
+  before: option.wholeNumber(1),
+  newest: option.boolean,
   limit: option.wholeNumber(1, maxLimit),
 } satisfies OptionTable<Parameters<Messages['list']>[0]>
 
@@ -45,15 +47,16 @@ export function openMessages(host: TurnHost, { tenant, session }: Scope): Messag
   return {
     async list(page) {
       checkOptions(page, pageOptions, 'messages.list()', 'turn_invalid')
-      const { after = 0, limit = 200 } = page ?? {}
+      const { after = 0, before, newest = false, limit = 200 } = page ?? {}
+      const isFromEnd = newest || before !== undefined
+      if (isFromEnd && after > 0)
+        throw new PawlError('turn_invalid', 'messages.list() has `after` and also `before` or `newest`: pass one.')
       await host.knownSecrets.refresh(of)
-      const rows = await store.documentsOf({
-        of: collections.message.of,
-        ...of,
-        after: after === 0 ? '' : messageKey(after),
-        limit,
-      })
-      return rows.map((row) => shownTo(host, of, readMessage(row)))
+      // '~' sorts behind every number.
+      const end = before === undefined ? '~' : messageKey(before)
+      const from = isFromEnd ? end : after === 0 ? '' : messageKey(after)
+      const rows = await store.documentsOf({ of: collections.message.of, ...of, after: from, limit, newest: isFromEnd })
+      return (isFromEnd ? rows.toReversed() : rows).map((row) => shownTo(host, of, readMessage(row)))
     },
     async send(message, how) {
       checkOptions(how, sendOptions, 'messages.send()', 'turn_invalid')
