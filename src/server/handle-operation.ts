@@ -97,6 +97,17 @@ function checkRight(caller: Caller, { needs, wholeStore }: Route): Problem | nul
   return null
 }
 
+/**
+ * A page may name the caller that it was opened for, as `<tenant>/<principal>` with percent encoding: the cookie of a
+ * browser may be that of another person by now, who would act under the wrong name.
+ */
+function checkNamedCaller({ tenant, principal }: Caller, request: Request): Problem | null {
+  const named = request.headers.get('x-pawl-caller')
+  if (named === null || named === [tenant, principal].map((part) => encodeURIComponent(part.toWellFormed())).join('/'))
+    return null
+  return problem('precondition_failed', 'Another person is signed in by now.')
+}
+
 export async function handleOperation(parts: ServerParts, incoming: Incoming, match: RouteMatch): Handled {
   const { settings } = parts
   const { request, url } = incoming
@@ -104,7 +115,7 @@ export async function handleOperation(parts: ServerParts, incoming: Incoming, ma
   const identity = await identifyFor(parts, incoming, route)
   if (isProblem(identity)) return identity
   const caller = callerOf(identity, route.needs === 'anyone' ? null : url.searchParams.get('tenant'), 'http')
-  const refused = checkRight(caller, route)
+  const refused = (route.needs === 'anyone' ? null : checkNamedCaller(caller, request)) ?? checkRight(caller, route)
   if (refused) return refused
   const { jsonBytes: json, uploadBytes: upload } = settings.limits
   const read = await readInput(request, url, match, route, { json, upload })
