@@ -1,8 +1,12 @@
 // Whether the console hears of changes at once. The stream of events reports here; the banner shows it.
 
+import { serverNow } from './server-clock.ts'
+import { serverFetch } from './server-fetch.ts'
+
 export type Connection =
   | { readonly state: 'connecting' }
-  | { readonly state: 'live' }
+  /** `stream`: another one may have begun after a gap, so everything is read again. */
+  | { readonly state: 'live'; readonly stream: string }
   /** No events since `since`, in milliseconds since 1970: what is shown may be out of date. */
   | { readonly state: 'lost'; readonly since: number }
 
@@ -16,14 +20,20 @@ export function onConnectionChange(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-function change(next: Connection): void {
-  if (next.state === current.state) return
+/** Of the stream of this tab, or of the tab that reads it for all. */
+export function changeConnection(next: Connection): void {
+  const isSame =
+    next.state === 'live' && current.state === 'live' ? next.stream === current.stream : next.state === current.state
+  if (isSame) return
   current = next
   for (const listener of listeners) listener()
 }
 
-export const connectionLive = (): void => change({ state: 'live' })
-export const connectionLost = (): void => change({ state: 'lost', since: Date.now() })
+const connectionLive = (): void => changeConnection({ state: 'live', stream: randomId() })
+const connectionLost = (): void => changeConnection({ state: 'lost', since: serverNow() })
+
+/** crypto.randomUUID() needs HTTPS. */
+const randomId = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-')
 
 /**
  * Sends the request of a stream of events and watches its body, because the client reconnects by itself without saying
@@ -32,13 +42,13 @@ export const connectionLost = (): void => change({ state: 'lost', since: Date.no
 export async function fetchEvents(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
   let response: Response
   try {
-    response = await fetch(input, init)
+    response = await serverFetch(input, init)
   } catch (error) {
     if (!init?.signal?.aborted) connectionLost()
     throw error
   }
   if (!response.ok || !response.body) {
-    if (response.status !== 401) connectionLost()
+    if (response.status !== 401 && response.status !== 412) connectionLost()
     return response
   }
   connectionLive()

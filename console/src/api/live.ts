@@ -1,9 +1,12 @@
 // Follows the events of the tenant. An event makes the queries stale that may show something else now; they are read
-// again at most a few times a second.
+// again at most a few times a second, and in a hidden tab when it is seen again.
 
+import type { Query } from '@tanstack/react-query'
 import type { StreamEvent } from 'pawl/client'
-import { client, isSignedOut, queryClient } from './client.ts'
+import { forgetChanges, noteCall } from './changed-calls.ts'
+import { queryClient } from './client.ts'
 import { onConnectionChange, readConnection } from './connection.ts'
+import { followStream, reconnectNow } from './shared-stream.ts'
 
 /** A decision that is made while the page is open. */
 export interface NewDecision {
@@ -31,74 +34,93 @@ const affected: Readonly<Record<string, readonly string[]>> = {
   message: ['messages', 'session'],
   task: ['tasks', 'task', 'call'],
   schedule: ['schedules'],
-  definition: ['tools', 'quarantine', 'providers'],
   token: ['system'],
   session: ['session', 'sessions'],
 }
 
 const pauseMs = 200
+/** A hidden tab reads the inbox, whose count is in its title, and nothing else. */
+const hiddenPauseMs = 15_000
+const longListPauseMs = 10_000
+
+/** `meta` of a list in pages that are all read again: with several of them that is done less often. */
+export const slowIfLong = { isSlowIfLong: true } as const
+
 let stale = new Set<string>()
+let isAllStale = false
 /** Sessions with new events. The time lines of their calls are read again; others are not, because they cost more. */
 let sessions = new Set<string>()
 let timer: ReturnType<typeof setTimeout> | undefined
 
+const plan = (): void => void (timer ??= setTimeout(refresh, document.hidden ? hiddenPauseMs : pauseMs))
+
+function isStale({ queryKey: [first, , session] }: Query): boolean {
+  return first === 'timeline' ? sessions.has(String(session)) : stale.has(String(first))
+}
+
+function isTooEarly({ meta, state: { data, dataUpdatedAt } }: Query): boolean {
+  const pages = (data as { readonly pages?: readonly unknown[] } | undefined)?.pages ?? []
+  return meta?.isSlowIfLong === true && pages.length > 1 && Date.now() - dataUpdatedAt < longListPauseMs
+}
+
 function refresh(): void {
+  clearTimeout(timer)
   timer = undefined
-  const [keys, changed] = [stale, sessions]
-  const isStale = ({ queryKey: [first, , session] }: { readonly queryKey: readonly unknown[] }): boolean =>
-    first === 'timeline' ? changed.has(String(session)) : keys.has(String(first))
-  // A read that is under way would be cancelled, and under constant events none would ever end.
-  if (queryClient.isFetching({ predicate: isStale }) > 0) {
-    timer = setTimeout(refresh, pauseMs)
+  if (document.hidden) {
+    if (stale.delete('inbox')) void queryClient.invalidateQueries({ queryKey: ['inbox'] })
     return
   }
-  stale = new Set()
+  if (isAllStale) return refreshAll()
+  // A read that is under way would be cancelled, and under constant events none would ever end.
+  if (queryClient.isFetching({ predicate: isStale }) > 0) return plan()
+  const later = queryClient
+    .getQueryCache()
+    .findAll({ type: 'active', predicate: (query) => isStale(query) && isTooEarly(query) })
+  void queryClient.invalidateQueries({ predicate: (query) => isStale(query) && !later.includes(query) })
+  stale = new Set(later.map(({ queryKey: [first] }) => String(first)))
   sessions = new Set()
-  void queryClient.invalidateQueries({ predicate: isStale })
+  if (later.length > 0) plan()
+}
+
+/** Events may have been missed. */
+export function refreshAll(): void {
+  forgetChanges()
+  isAllStale = document.hidden
+  stale = new Set(document.hidden ? ['inbox'] : [])
+  sessions = new Set()
+  if (document.hidden) plan()
+  else void queryClient.invalidateQueries()
 }
 
 function handle(event: StreamEvent): void {
-  if (event.type === 'reset') return void queryClient.invalidateQueries()
+  if (event.type === 'reset') return refreshAll()
   const keys = affected[event.type.split('.')[0] ?? ''] ?? []
   // The end of a call withdraws what it had asked.
   for (const key of event.type === 'call.settled' ? [...keys, 'inbox', 'item'] : keys) stale.add(key)
   sessions.add(event.session)
-  timer ??= setTimeout(refresh, pauseMs)
+  if (event.call !== '') noteCall(event.call)
+  plan()
   if (event.type !== 'decision.made') return
   const { wait, by, decision, votes } = event.body
   if (votes && votes.have < votes.need && decision !== 'deny') return
   for (const listener of decisionListeners) listener(wait, { by, decision })
 }
 
-let reconnect: (() => void) | null = null
-/** Connects at once, instead of after the pause between two attempts. */
-export const reconnectNow = (): void => reconnect?.()
-
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
-
-/** Follows until the returned function is called. `onSignedOut`: the login has ended. */
-export function followEvents(onSignedOut: () => void): () => void {
-  const stop = new AbortController()
-  let connection = new AbortController()
-  reconnect = () => connection.abort()
-  stop.signal.addEventListener('abort', () => connection.abort())
+/** Follows until the returned function is called. `owner`: the person and the tenant. */
+export function followEvents(owner: string): () => void {
   const stopListening = onConnectionChange(() => {
-    if (readConnection().state === 'live') void queryClient.invalidateQueries()
+    if (readConnection().state === 'live') refreshAll()
   })
-  const follow = async (): Promise<void> => {
-    while (!stop.signal.aborted) {
-      connection = new AbortController()
-      try {
-        for await (const event of client.events.stream({ after: 'now' }, { signal: connection.signal })) handle(event)
-      } catch (error) {
-        if (isSignedOut(error)) return onSignedOut()
-        await pause(2_000)
-      }
-    }
+  const onVisible = (): void => {
+    if (document.hidden) return
+    if (readConnection().state === 'lost') reconnectNow()
+    refresh()
   }
-  void follow()
+  document.addEventListener('visibilitychange', onVisible)
+  const stop = followStream(owner, handle)
   return () => {
+    stop()
     stopListening()
-    stop.abort()
+    document.removeEventListener('visibilitychange', onVisible)
   }
 }

@@ -2,7 +2,7 @@
 
 import { type ReactNode, useSyncExternalStore } from 'react'
 import { onConnectionChange, readConnection } from '../api/connection.ts'
-import { reconnectNow } from '../api/live.ts'
+import { reconnectNow } from '../api/shared-stream.ts'
 import { clockTime, durationText, useNow } from '../ui/time.tsx'
 
 export function Banner(): ReactNode {

@@ -3,7 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type ReactNode, useEffect, useRef, useState } from 'react'
 import { Link, useLocation } from 'wouter'
-import { chooseTenant, signOut } from '../api/client.ts'
+import { chooseTenant, maxTenantLength } from '../api/client.ts'
 import { formText } from '../forms/form-text.ts'
 import { isDialogOpen, useKeys } from '../ui/keys.ts'
 import { Notices } from '../ui/notices.tsx'
@@ -12,6 +12,7 @@ import { Banner } from './banner.tsx'
 import { GoTo } from './go-to.tsx'
 import { inboxQuery } from './inbox-query.ts'
 import { useMe } from './me.tsx'
+import { SignOut } from './sign-out.tsx'
 import { chooseTheme, readTheme, type Theme, themes } from './theme.ts'
 
 export interface NavigationItem {
@@ -212,7 +213,7 @@ function Account({ onClose }: { readonly onClose: () => void }): ReactNode {
         >
           <label className="flex-1">
             <span className="mb-1 block text-sm text-soft">Work in another tenant</span>
-            <input name="tenant" className="field" defaultValue={me.tenant} />
+            <input name="tenant" className="field" maxLength={maxTenantLength} defaultValue={me.tenant} />
           </label>
           <button type="submit" className="button">
             Change
@@ -242,9 +243,7 @@ function Account({ onClose }: { readonly onClose: () => void }): ReactNode {
         <button type="button" className="button" onClick={onClose}>
           Close
         </button>
-        <button type="button" className="button" onClick={() => void signOut()}>
-          Sign out
-        </button>
+        <SignOut />
       </div>
     </Dialog>
   )

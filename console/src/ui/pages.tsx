@@ -2,6 +2,7 @@
 
 import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
+import { slowIfLong } from '../api/live.ts'
 import { Failed, Loading } from './parts.tsx'
 
 interface PagesProps<Page extends { readonly next: string | null }> {
@@ -20,6 +21,7 @@ export function Pages<Page extends { readonly next: string | null }>(props: Page
     queryFn: ({ pageParam }) => read(pageParam),
     initialPageParam: null,
     getNextPageParam: (page) => page.next,
+    meta: slowIfLong,
   })
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />

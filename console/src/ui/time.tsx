@@ -1,6 +1,7 @@
 // Times and durations for people: relative on the page, exact on hover.
 
 import { type ReactNode, useSyncExternalStore } from 'react'
+import { serverNow } from '../api/server-clock.ts'
 
 export { durationText } from '../../../src/server/export/escape-html.ts'
 
@@ -9,7 +10,7 @@ class Ticker {
   readonly #ms: number
   readonly #listeners = new Set<() => void>()
   #timer: ReturnType<typeof setInterval> | undefined
-  #now = Date.now()
+  #now = serverNow()
 
   constructor(ms: number) {
     this.#ms = ms
@@ -19,7 +20,7 @@ class Ticker {
 
   readonly subscribe = (listener: () => void): (() => void) => {
     if (this.#listeners.size === 0) {
-      this.#now = Date.now()
+      this.#now = serverNow()
       this.#timer = setInterval(() => this.#tick(), this.#ms)
     }
     this.#listeners.add(listener)
@@ -30,14 +31,14 @@ class Ticker {
   }
 
   #tick(): void {
-    this.#now = Date.now()
+    this.#now = serverNow()
     for (const listener of this.#listeners) listener()
   }
 }
 
 const tickers = new Map<number, Ticker>()
 
-/** The time, renewed every `ms`. */
+/** The time of the server, renewed every `ms`. */
 export function useNow(ms = 1_000): number {
   const ticker = tickers.get(ms) ?? new Ticker(ms)
   tickers.set(ms, ticker)

@@ -1,10 +1,10 @@
 // All calls, newest first: a live table whose rows are read and drawn as they are scrolled to. Filters are in the URL.
 
-import { useInfiniteQuery } from '@tanstack/react-query'
+import { type InfiniteData, useInfiniteQuery } from '@tanstack/react-query'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { memo, type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react'
 import { useLocation } from 'wouter'
-import { basePath, client } from '../../api/client.ts'
+import { basePath, client, queryClient } from '../../api/client.ts'
 import { useQueryFields } from '../../ui/address.ts'
 import { useKeys } from '../../ui/keys.ts'
 import { Empty } from '../../ui/command.tsx'
@@ -14,6 +14,7 @@ import { Ago, durationText, useNow } from '../../ui/time.tsx'
 import { callCommand, useExampleCall } from '../tools/example-call.ts'
 import { BulkCancel } from './bulk-cancel.tsx'
 import { BulkRetry } from './bulk-retry.tsx'
+import { type CallPage, readCallPage } from './call-pages.ts'
 import { type CallRow, nameOf, statusWords } from './call-words.ts'
 import { quoted } from './commands.ts'
 import { FilterBar, type Filters, instantText, statusText, wantedOf } from './filter-bar.tsx'
@@ -57,14 +58,15 @@ export function CallsScreen(): ReactNode {
 
 function useCalls(filters: Filters) {
   const wanted = wantedOf(filters)
+  const queryKey = ['calls', filters]
+  const read = (before: string | null) =>
+    client.calls.recent({ ...wanted, limit: pageSize, ...(before === null ? {} : { before }) })
   return useInfiniteQuery({
-    queryKey: ['calls', filters],
-    queryFn: ({ pageParam }) =>
-      client.calls.recent({
-        ...wanted,
-        limit: pageSize,
-        ...(pageParam === null ? {} : { before: pageParam }),
-      }),
+    queryKey,
+    queryFn: ({ pageParam }) => {
+      const old = queryClient.getQueryData<InfiniteData<CallPage, string | null>>(queryKey)
+      return readCallPage(pageParam, old?.pages[old.pageParams.indexOf(pageParam)], read)
+    },
     initialPageParam: null as string | null,
     getNextPageParam: (page) => page.next,
   })

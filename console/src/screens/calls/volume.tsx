@@ -3,6 +3,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { type PointerEvent, type ReactNode, useState } from 'react'
 import { client } from '../../api/client.ts'
+import { serverNow } from '../../api/server-clock.ts'
 import { exactTime } from '../../ui/time.tsx'
 import { bucketsOf, type Bucket } from './buckets.ts'
 import type { WantedCalls } from './filter-bar.tsx'
@@ -18,7 +19,7 @@ export function useVolume(filters: WantedCalls, count: number) {
     queryKey: ['volume', filters, count],
     queryFn: async () => {
       const { calls } = await client.calls.recent({ ...filters, limit: maxCalls })
-      const end = Math.min(Date.now(), (filters.until ?? Infinity) - 1)
+      const end = Math.min(serverNow(), (filters.until ?? Infinity) - 1)
       return { calls: calls.length, buckets: bucketsOf(calls, count, end) }
     },
     refetchInterval: 30_000,

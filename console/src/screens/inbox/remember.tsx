@@ -2,6 +2,7 @@
 
 import { Fragment, type ReactNode, useState } from 'react'
 import { isRecord } from '../../forms/schema.ts'
+import { serverNow } from '../../api/server-clock.ts'
 import { shown } from '../../ui/shown.ts'
 import { clockTime } from '../../ui/time.tsx'
 import { LongText } from '../../ui/values.tsx'
@@ -172,7 +173,7 @@ export function Remember({ item, rule, onChange }: RememberProps): ReactNode {
             </fieldset>
           )}
           <p className="any mt-3 max-h-60 overflow-y-auto rounded-md bg-sunk p-2 text-sm" tabIndex={0}>
-            This adds the rule: until {clockTime(Date.now() + durations[duration])}, calls of{' '}
+            This adds the rule: until {clockTime(serverNow() + durations[duration])}, calls of{' '}
             <code>{shown(item.tool)}</code> {scopes[scope]}
             {rule.when && (
               <>

@@ -1,6 +1,6 @@
 // The messages of a session in order, and a field that starts a turn.
 
-import { useInfiniteQuery, useQuery } from '@tanstack/react-query'
+import { type InfiniteData, useInfiniteQuery, useQuery } from '@tanstack/react-query'
 import { type ReactNode, useMemo } from 'react'
 import { Link } from 'wouter'
 import { client, queryClient } from '../../api/client.ts'
@@ -18,37 +18,56 @@ type Message = Stored['message']
 
 const pageSize = 200
 
+/** The newest page first. Messages are only added, so the newest ones are read again and join those before them. */
+function useMessages(session: string) {
+  const queryKey = ['messages', session]
+  return useInfiniteQuery({
+    queryKey,
+    queryFn: async ({ pageParam: before }) => {
+      const data = queryClient.getQueryData<InfiniteData<Stored[], number | null>>(queryKey)
+      const old = data?.pages[data.pageParams.indexOf(before)]
+      if (before !== null) return old ?? client.messages.list({ session, before, limit: pageSize })
+      const newest = await client.messages.list({ session, newest: true, limit: pageSize })
+      const first = newest[0]?.number ?? 0
+      const isJoined = (old?.at(-1)?.number ?? 0) >= first - 1
+      return isJoined ? [...(old ?? []).filter(({ number }) => number < first), ...newest] : newest
+    },
+    initialPageParam: null as number | null,
+    getNextPageParam: ([first]) => (first && first.number > 1 ? first.number : undefined),
+  })
+}
+
 interface ConversationProps {
   readonly session: string
   readonly isOpen: boolean
 }
 
 export function Conversation({ session, isOpen }: ConversationProps): ReactNode {
-  const query = useInfiniteQuery({
-    queryKey: ['messages', session],
-    queryFn: ({ pageParam }) => client.messages.list({ session, after: pageParam, limit: pageSize }),
-    initialPageParam: 0,
-    getNextPageParam: (page) => (page.length < pageSize ? undefined : page.at(-1)?.number),
-  })
+  const query = useMessages(session)
   const calls = useCallsById(session)
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />
-  const messages = query.data.pages.flat()
+  const messages = query.data.pages.toReversed().flat()
   return (
     <>
       {messages.length === 0 && <p className="mb-3 text-soft">No model has been asked in this session.</p>}
+      {query.hasNextPage && (
+        <button
+          type="button"
+          className="button mb-3"
+          disabled={query.isFetchingNextPage}
+          onClick={() => void query.fetchNextPage()}
+        >
+          Show earlier messages
+        </button>
+      )}
       <ol className="mb-3 flex flex-col gap-3">
         {messages.map((stored) => (
           <MessageView key={stored.number} stored={stored} calls={calls} />
         ))}
       </ol>
-      {query.hasNextPage && (
-        <button type="button" className="button mb-3" onClick={() => void query.fetchNextPage()}>
-          Show later messages
-        </button>
-      )}
       {!isOpen && <FailedTurn calls={calls} />}
-      <Streaming session={session} isOpen={isOpen} recorded={messages.at(-1)?.number} />
+      <Streaming session={session} isOpen={isOpen} recorded={messages.at(-1)?.number ?? 0} />
       <Composer session={session} isOpen={isOpen} />
     </>
   )

@@ -10,6 +10,8 @@ interface Answer {
   readonly of: string
   /** Pieces by their place: a reader that joins again gets some of them twice. */
   readonly pieces: ReadonlyMap<number, string>
+  /** The number of the message, once it is recorded. */
+  readonly recordedAs?: number
 }
 
 /** The end of a long answer is shown. */
@@ -33,15 +35,26 @@ const textOf = ({ pieces }: Answer): string =>
     .join('')
     .slice(-maxShown)
 
-/** `recorded`: changes when the messages of the session do. */
-export function Streaming({ session, isOpen, recorded }: { session: string; isOpen: boolean; recorded: unknown }) {
+interface StreamingProps {
+  readonly session: string
+  readonly isOpen: boolean
+  /** Number of the last message that is shown. */
+  readonly recorded: number
+}
+
+export function Streaming({ session, isOpen, recorded }: StreamingProps): ReactNode {
   const [answer, setAnswer] = useState<Answer | null>(null)
-  useLiveSession(session, isOpen, (event) => {
+  const hear = (event: StreamEvent): void => {
     if (event.type === 'turn.delta') setAnswer((last) => withPiece(last, event.body))
     if (event.type === 'turn.retracted') setAnswer(null)
-  })
-  useEffect(() => setAnswer(null), [recorded, isOpen])
-  if (answer === null || answer.pieces.size === 0) return null
+    if (event.type !== 'turn.answered') return
+    const { turn, step, message } = event.body
+    setAnswer((last) => (last?.of === `${turn} ${step}` ? { ...last, recordedAs: message } : last))
+  }
+  // Who joins gets an answer from its beginning.
+  useLiveSession(session, isOpen, hear, () => setAnswer(null))
+  useEffect(() => setAnswer(null), [isOpen])
+  if (answer === null || answer.pieces.size === 0 || (answer.recordedAs ?? Infinity) <= recorded) return null
   return <Text text={textOf(answer)} />
 }
 
