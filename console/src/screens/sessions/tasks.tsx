@@ -31,7 +31,7 @@ export function Tasks({ session }: { readonly session: string }): ReactNode {
 
 function TaskRow({ task, session }: { readonly task: Task; readonly session: string }): ReactNode {
   const { title, state, status, summary, progress, createdAt, finishedAt } = task
-  const text = finishedAt === null ? status : summary
+  const text = finishedAt === null ? status : state === 'succeeded' ? null : summary
   return (
     <li className="py-2">
       <p className="flex flex-wrap items-center gap-2">
