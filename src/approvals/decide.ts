@@ -125,7 +125,7 @@ export interface EndedItem {
   readonly session: string
   /** `withdrawn`: the call ended without an answer. */
   readonly status: DecisionStatus | 'expired' | 'withdrawn'
-  /** Who decided; empty if nobody did. */
+  /** The votes of people; empty without a decision. */
   readonly by: readonly Vote[]
 }
 

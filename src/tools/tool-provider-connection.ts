@@ -36,7 +36,7 @@ export interface ProviderState {
   readonly tools: number
   /** Those of them that are known to be in quarantine. */
   readonly quarantined: number
-  /** How it is reached, as far as it says so. */
+  /** How it is reached, if it reports that. */
   readonly details: ProviderDetails
   /** It can be reconnected with `runtime.tools.reconnect()`. */
   readonly reconnectable: boolean

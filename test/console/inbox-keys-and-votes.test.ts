@@ -229,14 +229,14 @@ test('DOOR-1: more than 1,000 requests are called more, not 1,000', { timeout },
   expect(await page.title()).toMatch(/^\(1000\+\)/)
 })
 
-test('POL-6: a row says what happens if nobody decides, by its kind', { timeout }, async () => {
+test('POL-6: a row says what happens without a decision, by its kind', { timeout }, async () => {
   await refunds('A1')
   await ask('choose', {})
   await ask('issues', {})
   const page = await open('/')
-  await page.getByText(/Denied automatically in 15 min if nobody decides/).waitFor()
-  await page.getByText(/Answered with 5 € in \d+ .* if nobody decides/).waitFor()
-  await page.getByText(/The call fails in \d+ .* if nobody decides/).waitFor()
+  await page.getByText(/Denied automatically in 15 min without a decision/).waitFor()
+  await page.getByText(/Answered with 5 € in \d+ .* without a decision/).waitFor()
+  await page.getByText(/The call fails in \d+ .* without a decision/).waitFor()
 })
 
 test('POL-3: the page of a decision link says the truth about votes and defaults', async () => {

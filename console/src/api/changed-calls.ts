@@ -1,6 +1,6 @@
 // Which calls the events of this page were about, so that a long list reads only those pages again that may have changed.
 
-/** A place in the sequence of events, to ask later what came behind it. */
+/** A position in the sequence of events, to find later ones. */
 export interface Mark {
   readonly since: number
   readonly at: number

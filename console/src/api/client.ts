@@ -36,7 +36,7 @@ export const client: Client = createClient({
 /** For streams beside the one of the whole tenant: their end says nothing about the connection. */
 export const sideClient: Client = createClient({ ...server, fetch: serverFetch })
 
-/** Asks who is signed in, whoever that is. */
+/** Asks who is signed in, so it does not name the caller. */
 export const loginClient: Client = createClient({ ...server, fetch: plainFetch })
 
 export const isSignedOut = (error: unknown): boolean => error instanceof PawlHttpError && error.status === 401
@@ -50,7 +50,7 @@ export const queryClient = new QueryClient({
   defaultOptions: { queries: { retry: false, networkMode: 'always', staleTime: 10_000 }, mutations: { retry: false } },
 })
 
-/** A provider that changes its tools causes no event of a tenant: what shows them asks from time to time. */
+/** A provider that changes its tools causes no event of a tenant, so queries about tools are polled. */
 const toolsIntervalMs = 5_000
 for (const key of ['tool', 'tools', 'providers', 'quarantine'])
   queryClient.setQueryDefaults([key], { refetchInterval: toolsIntervalMs })

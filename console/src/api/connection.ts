@@ -20,7 +20,7 @@ export function onConnectionChange(listener: () => void): () => void {
   return () => listeners.delete(listener)
 }
 
-/** Of the stream of this tab, or of the tab that reads it for all. */
+/** The state of the stream that this tab, or another tab for all of them, reads. */
 export function changeConnection(next: Connection): void {
   const isSame =
     next.state === 'live' && current.state === 'live' ? next.stream === current.stream : next.state === current.state

@@ -5,14 +5,14 @@ import { nameCaller } from './server-fetch.ts'
 
 export type Me = Awaited<ReturnType<(typeof client)['me']['get']>>
 
-/** Whom the page was opened for; null until that is known. */
+/** Tenant and principal that the page was opened for; null until they are known. */
 let owner: string | null = null
 const ownerOf = ({ tenant, principal }: Me): string => JSON.stringify([tenant, principal])
 
 /** The principal that a tab has seen last. A change of it reaches the other tabs at once. */
 const seenKey = `pawl.principal ${basePath}`
 
-/** Nothing is left of what the last person read and typed, and the tenant is not that of the last person. */
+/** Removes everything that the last person read, typed and chose. */
 function startAgain(): Promise<never> {
   forgetTenant()
   location.reload()
@@ -64,7 +64,7 @@ export async function signIn(token: string): Promise<string | null> {
   return owner === null && readTenant() !== null ? startAgain() : null
 }
 
-/** The problem, if it did not work. */
+/** Returns the problem if the sign-out failed. */
 export async function signOut(): Promise<string> {
   const response = await fetch(`${basePath}/logout`, { method: 'POST' })
   if (!response.ok) return `You are not signed out: the server answered ${response.status}. Try again.`

@@ -4,17 +4,17 @@
 import { readServerDate } from './server-clock.ts'
 
 let caller: string | null = null
-/** From now on the server refuses requests if somebody else is signed in. */
+/** The server refuses later requests if another person is signed in by then. */
 export function nameCaller(tenant: string, principal: string): void {
   caller = [tenant, principal].map((part) => encodeURIComponent(part.toWellFormed())).join('/')
 }
 
 let hasLogin = true
-/** Without a login nothing is sent: each refused request counts as a guess of a token. */
+/** Sends nothing without a login: each refused request counts as a wrong token. */
 export const holdRequests = (isHeld: boolean): void => void (hasLogin = !isHeld)
 
 let onDoubt = (): void => {}
-/** Calls the listener when the server refuses a request because there is no login any more, or that of somebody else. */
+/** Calls the listener when the server refuses a request because the login has ended or is that of another person. */
 export function onLoginDoubt(listener: () => void): () => void {
   onDoubt = listener
   return () => void (onDoubt = () => {})

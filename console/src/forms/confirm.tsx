@@ -6,7 +6,7 @@ import { SubmitForm } from './submit-form.tsx'
 
 interface ConfirmProps {
   readonly title: string
-  /** What the action changes, and what it leaves as it is. */
+  /** The effects of the action, and its limits. */
   readonly consequence: string
   readonly action: string
   readonly tone?: 'stop' | 'go'

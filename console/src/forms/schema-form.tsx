@@ -12,7 +12,7 @@ interface SchemaFormProps {
   readonly problems: Problems
   /** A text that cannot be read is being typed; the value is the last one that could. */
   readonly onUnreadable: (path: string, isUnreadable: boolean) => void
-  /** All fields are replaced by other ones, which show the value. */
+  /** Replaces all fields by new ones, which show the value. */
   readonly onSwitch: () => void
 }
 
@@ -209,7 +209,7 @@ interface TextFieldProps {
 
 const longText = 60
 
-/** Its kind stays while a person types: another element would not have the focus. */
+/** The element stays the same while a person types, because another one would not have the focus. */
 function TextField({ value, onChange, ...rest }: TextFieldProps): ReactNode {
   const [isLong] = useState(value.length > longText || value.includes('\n'))
   return isLong ? (

@@ -5,7 +5,7 @@ import { Component, type ReactNode } from 'react'
 import { messageOf } from '../api/client.ts'
 
 interface ErrorBoundaryProps {
-  /** Another value draws the children again, such as after a change of the address. */
+  /** A new value, such as another address, draws the children again. */
   readonly of: string
   readonly children: ReactNode
 }

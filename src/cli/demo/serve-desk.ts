@@ -72,7 +72,7 @@ export async function runDesk(
 
 const refundName = 'refund'
 
-/** Where to read what happened, and what the payment service saw of a crash. */
+/** Prints the address of the call, and after a crash what the payment service did. */
 async function showStory(runtime: Runtime, output: Output, { url }: DeskServer, call: string): Promise<void> {
   const { takeovers = 0 } = (await runtime.calls.get(call)) ?? {}
   if (takeovers > 0) output.note('  The payment service was asked twice with the same idempotency key, and paid once.')

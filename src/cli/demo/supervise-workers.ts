@@ -38,7 +38,7 @@ export interface Supervisor {
 const file = join(import.meta.dirname, `serve-worker${extname(import.meta.filename)}`)
 /** A worker that fails at its start would otherwise be started without pause. */
 const pauseAfterFailureMs = 2_000
-/** Of the demo: long enough to see in the browser that no worker runs the call. */
+/** Long enough to see in the browser that no worker runs the call. */
 const pauseAfterKillMs = 5_000
 /** Beyond the grace: closing the store takes time, too. */
 const stopWithinMs = 30_000

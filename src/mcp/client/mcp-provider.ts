@@ -58,7 +58,7 @@ class ServerTools implements McpProvider {
   readonly #gate: CallGate
   readonly #logger: Logger | undefined
   #lastWarning = ''
-  /** Of the last listing. */
+  /** How long the last listing took. */
   #latencyMs: number | undefined
   #tools: Listing['tools'] = new Map()
   #listing: Promise<Listing> | null = null

@@ -11,11 +11,11 @@ export interface Attempt {
   readonly code: string | null
   /** Steps that it ran and recorded. */
   readonly ran: readonly string[]
-  /** Steps of earlier attempts, whose recorded values it got. */
+  /** Steps of earlier attempts. It got their recorded values. */
   readonly replayed: readonly string[]
 }
 
-/** As the time line of a call has them. */
+/** An event of the time line of a call. */
 interface Event {
   readonly type: string
   readonly call: string

@@ -12,7 +12,7 @@ import { type Call, nameOf } from './call-words.ts'
 const field = 'rerunOf'
 export const rerunMeta = (uid: string): { readonly [field]: string } => ({ [field]: uid })
 
-/** What a server shows in place of a secret and of a hidden argument. */
+/** The server shows these marks in place of secrets and of hidden arguments. */
 const marks = ['[redacted]', '[hidden]']
 
 export const isIncomplete = (input: unknown): boolean => {

@@ -32,7 +32,7 @@ function endSentence({ state, outcome, createdAt, settledAt, attempts }: Call): 
 
 const approvalPrefix = 'pawl:approval:'
 
-/** What a person or a crash had to do with the end. */
+/** Sentences about decisions, cancellations and crashes that led to the end. */
 function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timeline['events']): string[] {
   const notes: string[] = []
   const wait = waits.findLast(({ decision }) => decision !== undefined)

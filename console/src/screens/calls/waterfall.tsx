@@ -108,7 +108,7 @@ function Rows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
 }
 
 const maxIndent = 4
-/** Of labels in the axis, in percent of its width. */
+/** The least distance of two labels in the axis, in percent of its width. */
 const minLabelDistance = 16
 
 function Label({ row }: { readonly row: Row }): ReactNode {

@@ -62,7 +62,7 @@ interface BulkDialogProps extends BulkProps {
 
 function BulkDialog({ items, verb, onClose, onDone }: BulkDialogProps): ReactNode {
   const isApproval = verb === 'approve'
-  /** A second try leaves those out that are decided. */
+  /** A second try leaves out the requests that are decided. */
   const [left, setLeft] = useState(items)
   const needsMore = left.some(({ quorum, approvals }) => quorum - approvals.length > 1)
   async function send(data: FormData): Promise<string | null> {

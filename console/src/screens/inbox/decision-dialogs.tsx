@@ -23,7 +23,7 @@ export type DecisionVerb = 'approve' | 'deny' | 'edit' | 'answer'
 interface DecisionDialogProps {
   readonly item: Item
   readonly verb: DecisionVerb
-  /** It has ended while the dialog was open: what was typed stays, so that it can be copied. */
+  /** It has ended while the dialog was open. The dialog stays, so that the text can be copied. */
   readonly hasEnded?: boolean
   readonly onClose: () => void
   readonly onDecided: () => void

@@ -50,7 +50,7 @@ function Gone({ id, was }: { readonly id: string; readonly was: Item | undefined
 type Ended = Awaited<ReturnType<typeof client.inbox.decided>>
 
 function endText({ status, by }: Ended): ReactNode {
-  if (status === 'expired') return 'It expired: nobody decided in time.'
+  if (status === 'expired') return 'It expired before anyone decided.'
   if (status === 'withdrawn') return 'It was withdrawn, because its call ended.'
   const last = by.at(-1)
   return (

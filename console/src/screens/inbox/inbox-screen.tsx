@@ -37,7 +37,7 @@ function useDecidedByOthers(items: readonly Item[]): void {
   )
 }
 
-/** As many as one read returns. */
+/** The largest page of the inbox. */
 const maxItems = 1_000
 
 interface OpenDialog {
@@ -225,7 +225,7 @@ function Row({ item, isCurrent, isSelected, onSelect, onFocus, onVerb, register 
         </Link>
         {item.reason !== item.preview.summary && <p className="any text-sm text-soft">{item.reason}</p>}
         <p className="text-sm text-soft">
-          Asked <Ago at={item.askedAt} />. {expiryText(item)} <Left until={item.expiresAt} /> if nobody decides.
+          Asked <Ago at={item.askedAt} />. {expiryText(item)} <Left until={item.expiresAt} /> without a decision.
           {item.quorum > 1 && ` ${item.approvals.length} of ${item.quorum} approvals.`}
         </p>
       </div>

@@ -40,7 +40,7 @@ function change(next: readonly Decided[]): void {
 export const addDecided = (one: Decided): void =>
   change([one, ...decided.filter(({ call }) => call !== one.call)].slice(0, maxShown))
 
-/** Another person on this tab does not see what the last one decided. */
+/** Another person who signs in on this tab does not see the decisions of the last one. */
 export function showDecidedOf(owner: string): void {
   if (sessionStorage.getItem(ownerKey) === owner) return
   sessionStorage.setItem(ownerKey, owner)
