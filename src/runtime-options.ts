@@ -234,8 +234,8 @@ export interface Runtime {
   /** The events of all sessions, or of one tenant's with `{ tenant }`. */
   readonly events: ReadFeed<RuntimeReadOptions>
   /**
-   * The newest events of some types, newest first, as they are recorded (`internal`). A page reads 20,000 events at
-   * most, so it may have fewer than `limit`, or none, although `next` is set.
+   * The newest events of some types, newest first, as they are recorded (`internal`). A page covers 20,000
+   * positions at most, so it may have fewer than `limit`, or none, although `next` is set.
    *
    * @example
    * const { events } = await runtime.recentEvents({ types: ['decision.made'], limit: 20 })

@@ -9,7 +9,7 @@ import { type RecentEventsQuery, recentEventsOptions } from './read-options.ts'
 
 /** Positions that one read covers. The store reads events forward, so a window has as many rows at most. */
 const windowSize = 500
-/** Events that one page reads, so that a page costs no more in a store with few matching events. */
+/** Positions that one page covers, so that a page costs no more in a store with few matching events. */
 const maxScanned = 20_000
 
 export async function recentEvents<Shown>(

@@ -62,7 +62,7 @@ test('DOOR-1 DUR-1: npm start, an approval, a killed worker and its story', { ti
 
     const decided = page.getByRole('region', { name: 'What you decided' })
     await desk.until(/kill -9 \d+ {2}The worker died: the money has moved/)
-    await decided.getByText('The worker stopped while it ran. Another one takes over.').waitFor()
+    await decided.getByText('The worker stopped while it ran. Another one continues as soon as one is free.').waitFor()
     await decided.getByText('The worker stopped during attempt 1. Another one continued with attempt 2.').waitFor()
     await decided.getByText('Succeeded').waitFor()
     await expectAccessible(page)

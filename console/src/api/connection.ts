@@ -30,7 +30,7 @@ export function changeConnection(next: Connection): void {
 }
 
 const connectionLive = (): void => changeConnection({ state: 'live', stream: randomId() })
-const connectionLost = (): void => changeConnection({ state: 'lost', since: serverNow() })
+export const connectionLost = (): void => changeConnection({ state: 'lost', since: serverNow() })
 
 /** crypto.randomUUID() needs HTTPS. */
 const randomId = (): string => crypto.getRandomValues(new Uint32Array(4)).join('-')
@@ -53,15 +53,19 @@ export async function fetchEvents(input: RequestInfo | URL, init?: RequestInit):
   }
   connectionLive()
   const reader = response.body.getReader()
+  // A stream that this page ends is not lost.
+  const lost = (): void => {
+    if (!init?.signal?.aborted) connectionLost()
+  }
   const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read()
         if (!done) return controller.enqueue(value)
-        connectionLost()
+        lost()
         controller.close()
       } catch (error) {
-        connectionLost()
+        lost()
         controller.error(error)
       }
     },

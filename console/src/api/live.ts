@@ -58,9 +58,24 @@ function isStale({ queryKey: [first, , session] }: Query): boolean {
   return first === 'timeline' ? sessions.has(String(session)) : stale.has(String(first))
 }
 
-function isTooEarly({ meta, state: { data, dataUpdatedAt } }: Query): boolean {
+/** How long a query has to wait before it is read again; 0 if it need not wait. */
+function waitOf({ meta, state: { data, dataUpdatedAt } }: Query): number {
   const pages = (data as { readonly pages?: readonly unknown[] } | undefined)?.pages ?? []
-  return meta?.isSlowIfLong === true && pages.length > 1 && Date.now() - dataUpdatedAt < longListPauseMs
+  if (meta?.isSlowIfLong !== true || pages.length <= 1) return 0
+  return Math.max(0, dataUpdatedAt + longListPauseMs - Date.now())
+}
+
+/** Long lists that are read again later, by their hash. */
+const delayed = new Map<string, ReturnType<typeof setTimeout>>()
+
+function refreshLater({ queryHash }: Query, ms: number): void {
+  if (delayed.has(queryHash)) return
+  const run = (): void => {
+    delayed.delete(queryHash)
+    if (document.hidden) isAllStale = true
+    else void queryClient.invalidateQueries({ predicate: (query) => query.queryHash === queryHash })
+  }
+  delayed.set(queryHash, setTimeout(run, ms))
 }
 
 function refresh(): void {
@@ -73,13 +88,16 @@ function refresh(): void {
   if (isAllStale) return refreshAll()
   // A read that is under way would be cancelled, and under constant events none would ever end.
   if (queryClient.isFetching({ predicate: isStale }) > 0) return plan()
-  const later = queryClient
-    .getQueryCache()
-    .findAll({ type: 'active', predicate: (query) => isStale(query) && isTooEarly(query) })
-  void queryClient.invalidateQueries({ predicate: (query) => isStale(query) && !later.includes(query) })
-  stale = new Set(later.map(({ queryKey: [first] }) => String(first)))
+  const later = new Set<string>()
+  for (const query of queryClient.getQueryCache().findAll({ type: 'active', predicate: isStale })) {
+    const ms = waitOf(query)
+    if (ms === 0) continue
+    later.add(query.queryHash)
+    refreshLater(query, ms)
+  }
+  void queryClient.invalidateQueries({ predicate: (query) => isStale(query) && !later.has(query.queryHash) })
+  stale = new Set()
   sessions = new Set()
-  if (later.length > 0) plan()
 }
 
 /** Events may have been missed. */

@@ -2,8 +2,8 @@
 // them up. The tab that holds a lock reads the stream and passes it on; when it closes, another tab gets the lock.
 
 import type { StreamEvent } from 'pawl/client'
-import { basePath, client, isSignedOut } from './client.ts'
-import { changeConnection, type Connection, onConnectionChange, readConnection } from './connection.ts'
+import { basePath, client } from './client.ts'
+import { changeConnection, type Connection, connectionLost, onConnectionChange, readConnection } from './connection.ts'
 
 type Message =
   | { readonly type: 'event'; readonly event: StreamEvent }
@@ -13,6 +13,10 @@ type Message =
   | { readonly type: 'reconnect' }
 
 const pauseMs = 2_000
+/** The tab that reads reports the state of the connection this often. A browser may suspend a hidden tab. */
+const reportMs = 10_000
+/** A visible tab that has heard nothing for this long reads the stream itself. */
+const silenceMs = 30_000
 
 let reconnect: () => void = () => {}
 /** Connects at once, instead of after the pause between two attempts. */
@@ -33,7 +37,9 @@ export function followStream(owner: string, onEvent: (event: StreamEvent) => voi
   const tell = (message: Message): void => channel.postMessage(message)
   const tellConnection = (): void => tell({ type: 'connection', connection: readConnection() })
   let isReader = false
+  let heardAt = Date.now()
   channel.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+    heardAt = Date.now()
     if (data.type === 'event') onEvent(data.event)
     else if (data.type === 'connection') changeConnection(data.connection)
     else if (isReader && data.type === 'joined') tellConnection()
@@ -41,19 +47,35 @@ export function followStream(owner: string, onEvent: (event: StreamEvent) => voi
   })
   reconnect = () => tell({ type: 'reconnect' })
   tell({ type: 'joined' })
-  const read = async (): Promise<void> => {
-    if (signal.aborted) return
-    isReader = true
-    const stopTelling = onConnectionChange(tellConnection)
-    await readStream(signal, (event) => {
-      tell({ type: 'event', event })
-      onEvent(event)
-    })
-    stopTelling()
+  /** Reads while this tab has the lock. `steal`: takes it from a tab that is suspended. */
+  const readWithLock = async (steal: boolean): Promise<void> => {
+    const turn = new AbortController()
+    const read = async (): Promise<void> => {
+      isReader = true
+      const stopTelling = onConnectionChange(tellConnection)
+      const reports = setInterval(tellConnection, reportMs)
+      await readStream(AbortSignal.any([signal, turn.signal]), (event) => {
+        tell({ type: 'event', event })
+        onEvent(event)
+      })
+      clearInterval(reports)
+      stopTelling()
+    }
+    // Rejects if this tab closes before its turn, or if another tab takes the lock.
+    await navigator.locks.request(name, steal ? { steal } : { signal }, read).catch(() => {})
+    turn.abort()
+    isReader = false
+    if (!signal.aborted) void readWithLock(false)
   }
-  // Rejects if this tab closes before its turn.
-  navigator.locks.request(name, { signal }, read).catch(() => {})
+  void readWithLock(false)
+  const watch = setInterval(() => {
+    if (isReader || document.hidden || Date.now() - heardAt < silenceMs) return
+    heardAt = Date.now()
+    connectionLost()
+    void readWithLock(true)
+  }, reportMs)
   return () => {
+    clearInterval(watch)
     stop.abort()
     channel.close()
   }
@@ -67,8 +89,8 @@ async function readStream(signal: AbortSignal, onEvent: (event: StreamEvent) => 
     connection = new AbortController()
     try {
       for await (const event of client.events.stream({ after: 'now' }, { signal: connection.signal })) onEvent(event)
-    } catch (error) {
-      if (isSignedOut(error)) return
+    } catch {
+      // Also without a login, until the page ends it: nothing is sent then.
       await new Promise((resolve) => setTimeout(resolve, pauseMs))
     }
   }

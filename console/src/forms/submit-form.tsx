@@ -2,11 +2,12 @@
 
 import { type ReactNode, useRef, useState } from 'react'
 import { messageOf } from '../api/client.ts'
+import { shown } from '../ui/shown.ts'
 
 export const Problem = ({ text }: { readonly text: string | null }): ReactNode =>
   text === null ? null : (
     <p role="alert" className="wrap mb-3 text-stop">
-      {text}
+      {shown(text)}
     </p>
   )
 
@@ -42,6 +43,8 @@ export function SubmitForm(props: SubmitFormProps): ReactNode {
     const found = await send(new FormData(form)).catch(messageOf)
     isSending.current = false
     setBusy(false)
+    // The form was closed meanwhile: what follows is no longer about it.
+    if (!form.isConnected) return
     setProblem(found ?? null)
     if (typeof found === 'string') return
     form.reset()
@@ -54,7 +57,9 @@ export function SubmitForm(props: SubmitFormProps): ReactNode {
         void submit(event.currentTarget)
       }}
     >
-      {children}
+      <fieldset disabled={isBusy} className="contents">
+        {children}
+      </fieldset>
       <Problem text={problem} />
       <div
         className={`flex flex-wrap gap-2 ${onClose === null ? '' : 'sticky -bottom-5 -mx-5 -mb-5 bg-panel px-5 pt-3 pb-5'}`}

@@ -3,6 +3,7 @@
 
 import { Component, type ReactNode } from 'react'
 import { messageOf } from '../api/client.ts'
+import { shown } from './shown.ts'
 
 interface ErrorBoundaryProps {
   /** A new value, such as another address, draws the children again. */
@@ -31,7 +32,7 @@ export class ErrorBoundary extends Component<ErrorBoundaryProps, State> {
     return (
       <div className="panel border-stop p-4" role="alert">
         <h1 className="mb-2 font-semibold">This part of the console cannot be shown</h1>
-        <p className="wrap mb-3">{messageOf(failed.error)}</p>
+        <p className="wrap mb-3">{shown(messageOf(failed.error))}</p>
         <button type="button" className="button" onClick={() => location.reload()}>
           Reload the page
         </button>

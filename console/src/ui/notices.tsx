@@ -1,6 +1,7 @@
 // Short messages at the edge of the page, such as who decided a request that has just disappeared.
 
 import { type ReactNode, useSyncExternalStore } from 'react'
+import { shown } from './shown.ts'
 
 interface Notice {
   readonly id: number
@@ -30,7 +31,7 @@ function subscribe(listener: () => void): () => void {
 }
 
 export function Notices(): ReactNode {
-  const shown = useSyncExternalStore(subscribe, () => notices)
+  const current = useSyncExternalStore(subscribe, () => notices)
   return (
     <div
       aria-live="polite"
@@ -39,9 +40,9 @@ export function Notices(): ReactNode {
       className="pointer-events-none fixed inset-x-3 bottom-3 z-20 flex flex-col items-center gap-2 md:inset-x-auto md:right-4
         md:bottom-4 md:items-end"
     >
-      {shown.map(({ id, text }) => (
+      {current.map(({ id, text }) => (
         <p key={id} className="panel any max-w-lg px-4 py-2 shadow-lg">
-          {text}
+          {shown(text)}
         </p>
       ))}
     </div>

@@ -3,6 +3,7 @@
 import { type ReactNode, useEffect, useId, useRef, useState } from 'react'
 import { messageOf } from '../api/client.ts'
 import { ErrorBoundary } from './error-boundary.tsx'
+import { shown } from './shown.ts'
 
 interface TitleProps {
   readonly children: ReactNode
@@ -53,7 +54,7 @@ export const Loading = (): ReactNode => (
 
 export const Failed = ({ error, retry }: { readonly error: unknown; readonly retry?: () => void }): ReactNode => (
   <div className="panel border-stop p-4" role="alert">
-    <p className="wrap mb-2">{messageOf(error)}</p>
+    <p className="wrap mb-2">{shown(messageOf(error))}</p>
     {retry && (
       <button type="button" className="button" onClick={retry}>
         Try again

@@ -52,6 +52,23 @@ export function callTimeline(
   return line.end(call, now, below)
 }
 
+/** Events that the worker of a call writes while it runs it. People and other workers write the others. */
+const writtenByWorker: ReadonlySet<string> = new Set<ExportedEvent['type']>([
+  'call.started',
+  'turn.started',
+  'turn.answered',
+  'call.queued',
+  'call.parked',
+  'step.started',
+  'step.done',
+  'step.failed',
+  'wait.opened',
+  'task.updated',
+  'task.output',
+  'task.artifact',
+  'task.event',
+])
+
 class Line {
   readonly #segments: Segment[] = []
   readonly #marks: Mark[] = []
@@ -104,8 +121,7 @@ class Line {
         break
       default:
     }
-    // The end of an unknown outcome is written by another worker.
-    if (event.type !== 'call.settled') this.#lastSeen = Math.max(this.#lastSeen, at)
+    if (writtenByWorker.has(event.type)) this.#lastSeen = Math.max(this.#lastSeen, at)
   }
 
   end(call: ExportedCall, now: number, below: readonly CallTimeline[]): CallTimeline {

@@ -47,17 +47,17 @@ function answerOf({ question }: InboxItem, form: URLSearchParams): string | stri
 
 /** The consequence of the decision, in words. A finding is a call whose outcome is not known. `by`: who would decide. */
 function consequences(item: InboxItem, by: string, expires: string): string {
-  const { kind, verbs, question } = item
+  const { kind, question } = item
   if (kind === 'finding')
     return `If you approve, the tool runs again with these arguments. If you deny, its outcome stays unknown, as it does without a decision until ${expires}.`
-  const first = verbs.includes('approve') ? approvalText(item, by) : 'Your answer goes to the tool.'
-  const without =
-    question === undefined
-      ? 'it is denied'
-      : question.default === undefined
-        ? 'the call fails'
+  if (question !== undefined) {
+    const without =
+      question.default === undefined
+        ? 'the tool continues without an answer'
         : `the answer is ${JSON.stringify(question.default)}`
-  return `${first} If you deny, it does not run. Without a decision until ${expires} ${without}.`
+    return `Your answer goes to the tool. If you deny, the tool continues without an answer. Without a decision until ${expires} ${without}.`
+  }
+  return `${approvalText(item, by)} If you deny, it does not run. Without a decision until ${expires} it is denied.`
 }
 
 function approvalText({ quorum, approvals }: InboxItem, by: string): string {

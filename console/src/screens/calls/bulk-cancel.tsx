@@ -18,7 +18,7 @@ export function BulkCancel({ calls, isWhole }: BulkCancelProps): ReactNode {
   const mayCall = useMay('call')
   const [chosen, choose] = useState<readonly CallRow[] | null>(null)
   const open = calls.filter(({ settledAt }) => settledAt === null).slice(0, maxCalls)
-  if (!mayCall || open.length === 0) return null
+  if (!mayCall || (open.length === 0 && !chosen)) return null
   return (
     <>
       <button type="button" className="button" onClick={() => choose(open)}>

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 import { inboxQuery } from '../../shell/inbox-query.ts'
 import { shown } from '../../ui/shown.ts'
-import { Ago, clockTime, durationText, useNow } from '../../ui/time.tsx'
+import { Ago, clockTime, durationText, timeOfDay, useNow } from '../../ui/time.tsx'
 import { type Call, statusWords, type Timeline } from './call-words.ts'
 
 interface StatusSentenceProps {
@@ -19,7 +19,7 @@ export function StatusSentence({ call, events }: StatusSentenceProps): ReactNode
       {endSentence(call)} {endNotes(call, events).join(' ')}
     </>
   ) : (
-    <OpenSentence call={call} />
+    <OpenSentence call={call} retryAt={retryOf(events, call.uid)} />
   )
 }
 
@@ -32,6 +32,11 @@ function endSentence({ state, outcome, createdAt, settledAt, attempts }: Call): 
 
 const approvalPrefix = 'pawl:approval:'
 
+function denialText(wait: string): string {
+  if (wait.startsWith(approvalPrefix)) return 'denied it, and the tool did not run'
+  return wait.startsWith('pawl:finding:') ? 'left the outcome unknown' : 'declined to answer'
+}
+
 /** Sentences about decisions, cancellations and crashes that led to the end. */
 function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timeline['events']): string[] {
   const notes: string[] = []
@@ -42,7 +47,7 @@ function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timelin
     const isApproval = wait.name.startsWith(approvalPrefix)
     const reason = decision.votes.findLast((vote) => vote.reason !== undefined)?.reason
     if (decision.verb === 'deny')
-      notes.push(`${people} denied it${reason === undefined ? '' : `: “${shown(reason)}”`}. The tool did not run.`)
+      notes.push(`${people} ${denialText(wait.name)}${reason === undefined ? '' : `: “${shown(reason)}”`}.`)
     else if (decision.verb === 'edit') notes.push(`${people} changed the arguments and approved it.`)
     else if (decision.verb === 'answer' && isApproval && attempts === 0)
       notes.push(`${people} answered instead of the tool. The tool did not run.`)
@@ -61,7 +66,19 @@ function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timelin
   return notes
 }
 
-function OpenSentence({ call }: { readonly call: Call }): ReactNode {
+/** When a call that failed is tried again; null if its last event is another one. */
+function retryOf(events: Timeline['events'], call: string): number | null {
+  const last = events.findLast((event) => event.call === call)
+  const { until } = (last?.body ?? {}) as { readonly until?: unknown }
+  return last?.type === 'call.queued' && typeof until === 'number' ? until : null
+}
+
+interface OpenSentenceProps {
+  readonly call: Call
+  readonly retryAt: number | null
+}
+
+function OpenSentence({ call, retryAt }: OpenSentenceProps): ReactNode {
   const now = useNow()
   const { data: inbox } = useQuery(inboxQuery)
   const { state, createdAt, startedAt, attempts, worker } = call
@@ -88,5 +105,6 @@ function OpenSentence({ call }: { readonly call: Call }): ReactNode {
   if (state === 'running' && sleep) return `It sleeps until ${clockTime(sleep.until)}.`
   if (state === 'running' && startedAt !== null)
     return `Attempt ${attempts} has been running for ${durationText(Math.max(0, now - startedAt))}.`
+  if (retryAt !== null && retryAt > now) return `It failed, and is tried again at ${timeOfDay(retryAt)}.`
   return `It has been waiting for a worker for ${durationText(now - createdAt)}. Calls need a worker that has the tool.`
 }

@@ -52,12 +52,19 @@ export function verbsOf(item: Item, me: string): readonly Verb[] {
 
 interface ActionsProps {
   readonly item: Item
-  readonly onDecided?: () => void
+  readonly hasEnded: boolean
+  /** A dialog was opened or closed. */
+  readonly onDeciding: (isDeciding: boolean) => void
+  readonly onDecided: () => void
 }
 
 /** All buttons of an item, with its keys. */
-export function Actions({ item, onDecided }: ActionsProps): ReactNode {
-  const [verb, setVerb] = useState<DecisionVerb | null>(null)
+export function Actions({ item, hasEnded, onDeciding, onDecided }: ActionsProps): ReactNode {
+  const [verb, choose] = useState<DecisionVerb | null>(null)
+  const setVerb = (next: DecisionVerb | null): void => {
+    choose(next)
+    onDeciding(next !== null)
+  }
   const mayDecide = useMay('decide')
   const { principal: me } = useMe()
   const verbs = mayDecide ? verbsOf(item, me) : []
@@ -83,10 +90,11 @@ export function Actions({ item, onDecided }: ActionsProps): ReactNode {
         <DecisionDialog
           item={item}
           verb={verb}
+          hasEnded={hasEnded}
           onClose={() => setVerb(null)}
           onDecided={() => {
             setVerb(null)
-            onDecided?.()
+            onDecided()
           }}
         />
       )}

@@ -24,7 +24,8 @@ export async function decide(item: Item, decision: Decision): Promise<string | n
     ownDecisions.delete(item.id)
     return messageOf(error)
   }
-  if (answer.answer !== 'accepted') ownDecisions.delete(item.id)
+  // A vote that leaves the request open is no decision yet.
+  if (answer.answer !== 'accepted' || answer.status === 'pending') ownDecisions.delete(item.id)
   void queryClient.invalidateQueries({ queryKey: ['inbox'] })
   void queryClient.invalidateQueries({ queryKey: ['item', item.id] })
   return resultOf(item, decision, answer)

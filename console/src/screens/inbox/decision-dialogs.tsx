@@ -65,6 +65,8 @@ function Approve({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
   const me = useMe()
   const [rule, setRule] = useState<Rule | null>(null)
   const isFinding = item.kind === 'finding'
+  // A rule is added with the decision, not with a vote before it.
+  const isLastVote = item.quorum - item.approvals.length <= 1
   const label = isFinding ? 'Run again' : rule ? 'Approve and add the rule' : 'Approve'
   return (
     <Dialog title={`${isFinding ? 'Run again' : 'Approve'}: ${item.preview.summary}`} onClose={onClose}>
@@ -80,7 +82,7 @@ function Approve({ item, onClose, onDecided }: DecisionDialogProps): ReactNode {
         <div className="mb-4 max-h-60 overflow-y-auto rounded-md bg-sunk px-3 py-1" tabIndex={0}>
           <Arguments value={item.args} />
         </div>
-        {item.verbs.includes('remember') && <Remember item={item} rule={rule} onChange={setRule} />}
+        {item.verbs.includes('remember') && isLastVote && <Remember item={item} rule={rule} onChange={setRule} />}
       </SubmitForm>
     </Dialog>
   )

@@ -1,7 +1,7 @@
 // One request: what would run, why it asks, who waits, until when, and what then.
 
 import { useQuery } from '@tanstack/react-query'
-import type { ReactNode } from 'react'
+import { type ReactNode, useState } from 'react'
 import { Link, useLocation } from 'wouter'
 import { client, isMissing } from '../../api/client.ts'
 import { Command } from '../../ui/command.tsx'
@@ -19,19 +19,21 @@ export function DecisionScreen({ id }: { readonly id: string }): ReactNode {
     queryFn: async () => shownItem(await client.inbox.get({ item: id })),
   })
   usePageTitle(query.data?.preview.summary ?? 'Request')
-  if (isMissing(query.error)) return <Gone id={id} was={query.data} />
+  const [isDeciding, setDeciding] = useState(false)
+  const hasEnded = isMissing(query.error)
+  // A dialog stays open with what was typed.
+  if (hasEnded && !(isDeciding && query.data)) return <Gone id={id} was={query.data} />
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />
-  return <Open item={query.data} />
+  return <Open item={query.data} hasEnded={hasEnded} onDeciding={setDeciding} />
 }
 
 /** A request that is no longer open: who decided it, and where its story goes on. */
 function Gone({ id, was }: { readonly id: string; readonly was: Item | undefined }): ReactNode {
-  const { data: ended, error } = useQuery({
-    queryKey: ['ended-item', id],
-    queryFn: () => client.inbox.decided({ item: id }),
-  })
+  const query = useQuery({ queryKey: ['ended-item', id], queryFn: () => client.inbox.decided({ item: id }) })
+  const { data: ended, error } = query
   if (!ended && !error) return <Loading />
+  if (!ended && !isMissing(error)) return <Failed error={error} retry={() => void query.refetch()} />
   return (
     <>
       <ScreenTitle aside={<BackToInbox />}>{was?.preview.summary ?? 'This request is not open'}</ScreenTitle>
@@ -55,7 +57,7 @@ function endText({ status, by }: Ended): ReactNode {
   const last = by.at(-1)
   return (
     <>
-      {by.map((vote) => shown(vote.by)).join(', ')} {decidedWords[status] ?? 'decided'} it
+      {by.length === 0 ? 'A rule' : by.map((vote) => shown(vote.by)).join(', ')} {decidedWords[status] ?? 'decided'} it
       {last && (
         <>
           {' '}
@@ -73,7 +75,14 @@ const BackToInbox = (): ReactNode => (
   </Link>
 )
 
-function Open({ item }: { readonly item: Item }): ReactNode {
+interface OpenProps {
+  readonly item: Item
+  readonly hasEnded: boolean
+  /** A dialog is open. */
+  readonly onDeciding: (isDeciding: boolean) => void
+}
+
+function Open({ item, hasEnded, onDeciding }: OpenProps): ReactNode {
   const [, navigate] = useLocation()
   const { label, tone, asks } = kindWords[item.kind]
   return (
@@ -87,7 +96,7 @@ function Open({ item }: { readonly item: Item }): ReactNode {
             <p className="any mb-3">
               {asks}. {item.reason === item.question?.text ? '' : item.reason}
             </p>
-            <Actions item={item} onDecided={() => navigate('/inbox')} />
+            <Actions item={item} hasEnded={hasEnded} onDeciding={onDeciding} onDecided={() => navigate('/inbox')} />
           </section>
           {item.question && (
             <Section title="Question">
@@ -171,14 +180,15 @@ function Facts({ item }: { readonly item: Item }): ReactNode {
             {item.approvals.length} of {item.quorum}
             {item.approvals.map(({ by, at }) => (
               <span key={by} className="block text-sm text-soft">
-                {by}, {clockTime(at)}
+                {shown(by)}, {clockTime(at)}
               </span>
             ))}
           </Fact>
         )}
         {(item.approvers.length > 0 || item.separate) && (
           <Fact name="Who may decide">
-            {item.approvers.map((patterns) => patterns.join(' or ')).join(', and also ') || 'Anyone with the right'}
+            {shown(item.approvers.map((patterns) => patterns.join(' or ')).join(', and also ')) ||
+              'Anyone with the right'}
             {item.separate && ', but not the caller'}
           </Fact>
         )}

@@ -30,26 +30,29 @@ export const kindWords: Readonly<Record<Kind, { readonly label: string; readonly
 export function expiryText({ kind, question }: Item): string {
   if (kind === 'approval') return 'Denied automatically'
   if (kind === 'finding') return 'The outcome stays unknown'
-  if (kind === 'question' && question?.default !== undefined)
-    return `Answered with ${jsonText(question.default).slice(0, 100)}`
+  if (kind === 'question')
+    return question?.default === undefined
+      ? 'The tool continues without an answer'
+      : `Answered with ${jsonText(question.default).slice(0, 100)}`
   return 'The call fails'
 }
 
 /** The consequence of each decision, shown before it is made. `me`: the person who would decide. */
 export const consequence = {
   approve: ({ kind, quorum, approvals }: Item, me: string): string => {
-    if (kind === 'finding') return 'The tool runs again. If the first attempt took effect, the effect happens twice.'
     const missing = quorum - approvals.length
     if (approvals.some(({ by }) => by === me))
       return `You have approved it already. The call runs when ${missing} more ${missing === 1 ? 'person has' : 'people have'} approved.`
-    return missing > 1
-      ? `Your approval is one of ${quorum}; the call runs when ${missing - 1} more have approved.`
+    if (missing > 1) return `Your approval is one of ${quorum}; the call runs when ${missing - 1} more have approved.`
+    return kind === 'finding'
+      ? 'The tool runs again. If the first attempt took effect, the effect happens twice.'
       : 'The call runs with exactly the arguments shown, as soon as a worker is free.'
   },
-  deny: ({ kind }: Item): string =>
-    kind === 'finding'
-      ? 'The call ends with an unknown outcome. The model reads your reason.'
-      : 'The call does not run. The model reads your reason.',
+  deny: ({ kind }: Item): string => {
+    if (kind === 'finding') return 'The call ends with an unknown outcome. The model reads your reason.'
+    if (kind === 'question') return 'The tool learns that you decline to answer, and continues without an answer.'
+    return 'The call does not run. The model reads your reason.'
+  },
   edit: ({ quorum }: Item): string =>
     quorum > 1
       ? `Your arguments replace the requested ones, and people are asked again: the call needs ${quorum} approvals of them.`

@@ -90,7 +90,8 @@ function Row({ call: uid, session, text }: Decided): ReactNode {
         {status && <Badge tone={status.tone}>{status.text}</Badge>}
         {isLost && (
           <strong className="text-wait">
-            <span aria-hidden="true">⚡ </span>The worker stopped while it ran. Another one takes over.
+            <span aria-hidden="true">⚡ </span>The worker stopped while it ran. Another one continues as soon as one is
+            free.
           </strong>
         )}
         {crashes.map((mark) => (

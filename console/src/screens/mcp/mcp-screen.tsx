@@ -114,7 +114,8 @@ function ServerRow({ server }: { readonly server: Server }): ReactNode {
             (transport === 'stdio'
               ? 'The program is ended and started again. '
               : 'The connection is closed and opened again. ') +
-            'A call that it is working on now may have taken effect, so its outcome becomes unknown.'
+            'A call that it is working on now may have taken effect, so its outcome becomes unknown. Workers in other ' +
+            'processes have connections of their own.'
           }
           action={transport === 'stdio' ? 'Restart' : 'Reconnect'}
           run={() => reconnect(name)}
@@ -127,8 +128,10 @@ function ServerRow({ server }: { readonly server: Server }): ReactNode {
 
 async function reconnect(provider: string): Promise<void> {
   await client.providers.reconnect({ provider })
-  notify('It is connected again.')
   for (const first of ['providers', 'tools']) void queryClient.invalidateQueries({ queryKey: [first] })
+  const state = (await client.providers.list()).find(({ name }) => name === provider)
+  if (state && !state.available) throw new Error(`It does not answer. ${state.problem ?? ''}`)
+  notify('It is connected again.')
 }
 
 function ToolsOf({ provider }: { readonly provider: string }): ReactNode {

@@ -99,7 +99,7 @@ const actions: Readonly<Record<Action, { title: string; consequence: string; act
   resume: { title: 'Resume the schedule', consequence: 'It runs again at its next time.', action: 'Resume' },
   run: {
     title: 'Run it now',
-    consequence: 'One more run starts at once, with the input below. Its next times stay as they are.',
+    consequence: 'One more run starts at once, with its input or message. Its next times stay as they are.',
     action: 'Run now',
   },
   cancel: {

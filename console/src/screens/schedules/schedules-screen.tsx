@@ -6,7 +6,7 @@ import { Link } from 'wouter'
 import { client } from '../../api/client.ts'
 import { Pages } from '../../ui/pages.tsx'
 import { Empty } from '../../ui/command.tsx'
-import { ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
+import { Failed, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, Left, Time } from '../../ui/time.tsx'
 import { schedulePath, StateBadge, Terms } from './schedule-words.tsx'
@@ -18,7 +18,7 @@ type Listed = Awaited<ReturnType<typeof client.schedules.upcoming>>['schedules']
 
 export function SchedulesScreen(): ReactNode {
   usePageTitle('Schedules')
-  const { data: stopped } = useQuery({
+  const { data: stopped, error } = useQuery({
     queryKey: ['schedules', 'stopped'],
     queryFn: () => client.schedules.stopped({ limit: maxStopped }),
   })
@@ -32,10 +32,12 @@ export function SchedulesScreen(): ReactNode {
       >
         {(pages, isWhole) => {
           const schedules = pages.flatMap((page) => page.schedules)
-          if (schedules.length === 0 && isWhole) return stopped?.schedules.length === 0 ? <NothingScheduled /> : null
+          if (schedules.length === 0 && isWhole)
+            return stopped?.schedules.length === 0 ? <NothingScheduled /> : <NothingActive />
           return <List schedules={schedules} label="Active schedules" />
         }}
       </Pages>
+      {error && !stopped ? <Failed error={error} /> : null}
       {stopped && stopped.schedules.length > 0 && (
         <>
           <h2 className="mt-6 mb-2 font-semibold">Paused and ended</h2>
@@ -77,6 +79,8 @@ const Row = ({ schedule }: { readonly schedule: Listed }): ReactNode => (
     </p>
   </li>
 )
+
+const NothingActive = (): ReactNode => <p className="text-soft">No schedule is active.</p>
 
 function NothingScheduled(): ReactNode {
   return (

@@ -44,7 +44,7 @@ interface ConversationProps {
 
 export function Conversation({ session, isOpen }: ConversationProps): ReactNode {
   const query = useMessages(session)
-  const calls = useCallsById(session)
+  const calls = useKnownCalls(session)
   if (query.error && !query.data) return <Failed error={query.error} retry={() => void query.refetch()} />
   if (!query.data) return <Loading />
   const messages = query.data.pages.toReversed().flat()
@@ -74,9 +74,7 @@ export function Conversation({ session, isOpen }: ConversationProps): ReactNode 
 }
 
 /** The last turn, if it ended without an answer. */
-function FailedTurn({ calls }: { readonly calls: CallsById }): ReactNode {
-  const turns = [...calls.values()].flat().filter(({ name }) => name.startsWith('pawl:turn:'))
-  const last = turns.toSorted((a, b) => b.createdAt - a.createdAt)[0]
+function FailedTurn({ calls: { lastTurn: last } }: { readonly calls: KnownCalls }): ReactNode {
   if (!last || last.status === 'success' || last.settledAt === null) return null
   return (
     <p role="alert" className="wrap mb-3 rounded-lg border border-stop p-3">
@@ -100,22 +98,33 @@ const roleNames: Readonly<Record<Message['role'], string>> = {
 interface MessageViewProps {
   readonly stored: Stored
   /** The calls of the session by the model's id, as far as they are known. */
-  readonly calls?: CallsById
+  readonly calls?: KnownCalls
 }
 
-type CallsById = ReadonlyMap<string, readonly CallRow[]>
+interface KnownCalls {
+  /** Newest first, by the model's id. */
+  readonly byId: ReadonlyMap<string, readonly CallRow[]>
+  /** Calls that were recorded before this instant may be missing. */
+  readonly since: number
+  readonly lastTurn?: CallRow
+}
 
 const maxCalls = 500
 
-function useCallsById(session: string): CallsById {
+function useKnownCalls(session: string): KnownCalls {
   const { data } = useQuery({
     queryKey: ['calls', 'of session', session],
     queryFn: () => client.calls.recent({ session, limit: maxCalls }),
   })
-  return useMemo(() => Map.groupBy(data?.calls ?? [], ({ callId }) => callId), [data])
+  return useMemo(() => {
+    const calls = data?.calls ?? []
+    const lastTurn = calls.find(({ name }) => name.startsWith('pawl:turn:'))
+    const since = data?.next === null ? 0 : (calls.at(-1)?.createdAt ?? Infinity)
+    return { byId: Map.groupBy(calls, ({ callId }) => callId), since, ...(lastTurn ? { lastTurn } : {}) }
+  }, [data])
 }
 
-const noCalls: CallsById = new Map()
+const noCalls: KnownCalls = { byId: new Map(), since: Infinity }
 
 export function MessageView({ stored, calls = noCalls }: MessageViewProps): ReactNode {
   const { message, at, model } = stored
@@ -170,15 +179,12 @@ interface CallInPlaceProps {
   readonly name: string
   /** When the message with the call was recorded. */
   readonly after: number
-  readonly calls: CallsById
+  readonly calls: KnownCalls
 }
 
 /** A call that the model asked for, with its state now. Models use an id again in another turn, so the time decides. */
 function CallInPlace({ id, name, after, calls }: CallInPlaceProps): ReactNode {
-  const call = calls
-    .get(id)
-    ?.filter((each) => each.createdAt >= after)
-    .toSorted((a, b) => a.createdAt - b.createdAt)[0]
+  const call = calls.since > after ? undefined : calls.byId.get(id)?.findLast(({ createdAt }) => createdAt >= after)
   const status = call && statusWords(call.state, call.status, call.code)
   return (
     <p className="any mt-1 flex flex-wrap items-center gap-x-2">

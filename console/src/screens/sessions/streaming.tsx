@@ -8,32 +8,24 @@ import { shown } from '../../ui/shown.ts'
 interface Answer {
   /** The turn, and the number of its request. */
   readonly of: string
-  /** Pieces by their place: a reader that joins again gets some of them twice. */
-  readonly pieces: ReadonlyMap<number, string>
+  /** The end of it, if it is long. */
+  readonly text: string
+  /** The place of the last piece: a reader that joins again gets some of them twice. */
+  readonly last: number
   /** The number of the message, once it is recorded. */
   readonly recordedAs?: number
 }
 
-/** The end of a long answer is shown. */
 const maxShown = 20_000
-const maxPieces = 50_000
 
 type Delta = Extract<StreamEvent, { readonly type: 'turn.delta' }>['body']
 
 function withPiece(answer: Answer | null, { turn, step, offset, ...delta }: Delta): Answer | null {
   if (delta.type !== 'text') return answer
   const of = `${turn} ${step}`
-  const pieces = answer?.of === of ? answer.pieces : new Map<number, string>()
-  if (pieces.size >= maxPieces) return answer
-  return { of, pieces: new Map([...pieces, [offset, delta.delta]]) }
+  const { text, last } = answer?.of === of ? answer : { text: '', last: -1 }
+  return offset <= last ? answer : { of, text: `${text}${delta.delta}`.slice(-maxShown), last: offset }
 }
-
-const textOf = ({ pieces }: Answer): string =>
-  [...pieces]
-    .toSorted(([a], [b]) => a - b)
-    .map(([, text]) => text)
-    .join('')
-    .slice(-maxShown)
 
 interface StreamingProps {
   readonly session: string
@@ -51,11 +43,11 @@ export function Streaming({ session, isOpen, recorded }: StreamingProps): ReactN
     const { turn, step, message } = event.body
     setAnswer((last) => (last?.of === `${turn} ${step}` ? { ...last, recordedAs: message } : last))
   }
-  // Who joins gets an answer from its beginning.
+  // A reader that joins gets the answer from its beginning.
   useLiveSession(session, isOpen, hear, () => setAnswer(null))
   useEffect(() => setAnswer(null), [isOpen])
-  if (answer === null || answer.pieces.size === 0 || (answer.recordedAs ?? Infinity) <= recorded) return null
-  return <Text text={textOf(answer)} />
+  if (answer === null || (answer.recordedAs ?? Infinity) <= recorded) return null
+  return <Text text={answer.text} />
 }
 
 const Text = ({ text }: { readonly text: string }): ReactNode => (

@@ -38,7 +38,8 @@ const Entries = (): ReactNode => (
   >
     {(pages, isWhole) => {
       const events = pages.flatMap((page) => page.events)
-      if (events.length === 0 && isWhole) return <p className="text-soft">Nothing yet.</p>
+      if (events.length === 0)
+        return <p className="text-soft">{isWhole ? 'Nothing yet.' : 'Nothing in the newest part of the record.'}</p>
       return (
         <ol className="divide-y divide-line">
           {events.map((event) => (

@@ -55,6 +55,7 @@ function Composer({ task, session }: TaskMessagesProps): ReactNode {
   }
   return (
     <MessageForm
+      key={inputRequest?.id ?? 'message'}
       label={
         inputRequest
           ? `Reply to: ${shown(inputRequest.prompt)}`
