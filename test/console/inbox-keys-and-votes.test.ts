@@ -174,6 +174,34 @@ test('POL-3: dialogs say that a vote of a quorum does not run the call', { timeo
     .toHaveLength(1)
 })
 
+test('POL-3: a vote is no decision: the last voter is named, and no rule is offered before', { timeout }, async () => {
+  const { id } = await ask('wire', { cents: 1 })
+  await refunds('A1')
+  const page = await open('/')
+  await page.getByRole('button', { name: /^Approve: Wire/ }).click()
+  await page.getByText('Your approval is one of 2').waitFor()
+  expect(await page.getByText('From now on').count()).toBe(0)
+  await isAnswered(page, () => page.getByRole('dialog').getByRole('button', { name: 'Approve' }).click())
+  await page.getByText('Your approval counts, 1 of 2').waitFor()
+  await suite.app.runtime.decide(id, { approve: true, by: 'user:bea' })
+  await page.getByText(/^user:bea approved: Wire money/).waitFor()
+  await page.locator('ol li').filter({ hasText: 'Wire money' }).waitFor({ state: 'detached' })
+  await page.keyboard.press('a')
+  expect(await page.getByRole('dialog').count()).toBe(0)
+})
+
+test('POL-6: the page of a request keeps its dialog when another person decides', { timeout }, async () => {
+  const [id = ''] = await refunds('A1')
+  const page = await open(`/inbox/${id}`)
+  await page.getByRole('button', { name: 'Deny' }).click()
+  await page.getByLabel('Reason (optional)').fill('A long reason')
+  await suite.app.runtime.decide(id, { approve: true, by: 'user:bea' })
+  await page.getByText('This request is no longer open').waitFor()
+  expect(await page.getByLabel('Reason (optional)').inputValue()).toBe('A long reason')
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await page.getByText(/^user:bea approved it/).waitFor()
+})
+
 test('POL-3: a second try of a bulk decision leaves out what is decided', { timeout }, async () => {
   const [, second = ''] = await refunds('A1', 'A2')
   const page = await open('/')

@@ -215,6 +215,23 @@ test('POL-6: a person says what happened when a worker was killed in a charge', 
   await desk.close()
 })
 
+test(
+  'DUR-3: an outcome that a person leaves unknown does not claim that the tool did not run',
+  { timeout },
+  async () => {
+    const store = newStore()
+    await killWorkerDuring('charge_card', store)
+    const desk = await openConsoleApp({ console: suite.folder, store, tools: deskTools(), runtime: { lease: '1s' } })
+    const page = await open('/', { url: desk.url })
+    await page.getByRole('button', { name: /^Leave it unknown/ }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Leave it unknown' }).click()
+    await page.getByRole('link', { name: /^What happened/ }).click()
+    await page.getByText(/^Unknown outcome after .*user:ada left the outcome unknown\./).waitFor()
+    expect(await page.locator('main').innerText()).not.toContain('did not run')
+    await desk.close()
+  },
+)
+
 test('POL-6: the page has what led to a request, the rule and the last decision', { timeout }, async () => {
   const call = { name: 'refund', input: { order: 'A2', cents: 70 } }
   const model = scriptedModel([{ say: `I refund it. ${hostile}`, call }, 'Done.'])

@@ -7,6 +7,7 @@ import { z } from 'zod'
 import { Changing, changed, mail } from '../kit/changing-provider.ts'
 import { openConsoleApp } from '../kit/console/console-app.ts'
 import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
+import { patience } from '../kit/console/screen.ts'
 import { backgroundTool } from '../kit/simple-tools.ts'
 
 const look = tool({
@@ -72,6 +73,23 @@ test('DOOR-1: eight tabs of one browser share a stream, and a decision is still 
   await page.getByRole('button', { name: 'Approve' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Approve', exact: true }).click()
   await page.getByText('Approved:').first().waitFor()
+})
+
+test('FEED-1: a tab that hears nothing for half a minute reads the stream itself', { timeout }, async () => {
+  const first = await open('/')
+  await first.getByRole('heading', { name: 'Inbox' }).waitFor()
+  const second = await first.context().newPage()
+  await second.clock.install()
+  await second.goto(`${suite.app.url}/`)
+  await second.getByRole('heading', { name: 'Inbox' }).waitFor()
+  const streams = countRequests(second, /\/v1\/events/)
+  // As a browser suspends a hidden tab: it keeps the lock and sends nothing.
+  await first.evaluate('BroadcastChannel.prototype.postMessage = () => {}')
+  await second.clock.fastForward('00:50')
+  await expect.poll(streams, { timeout: patience }).toBe(1)
+  const id = await ask('suspended')
+  await second.locator(`a[href$="${id}"]`).waitFor()
+  await second.getByText('No contact with the server').waitFor({ state: 'detached' })
 })
 
 test(

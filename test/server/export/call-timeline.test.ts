@@ -62,12 +62,15 @@ test('DOOR-4: an attempt without an end is lost after its last event, and the ne
       call(),
       [10, 'call.started', { attempt: 1 }],
       [30, 'step.done', { step: 'step:a' }],
+      // Written by a person and by another worker.
+      [50, 'call.cancelling', { reason: 'r', by: null }],
+      [60, 'decision.made', { wait: 'w' }],
       [80, 'call.started', { attempt: 2 }],
       [100, 'call.settled'],
     ),
   ).toEqual({
     segments: ['queued 0 10', 'running 10 30 1', 'lost 30 80 1', 'running 80 100 2'],
-    marks: ['silent 30', 'takeover 80'],
+    marks: ['cancelling 50', 'silent 30', 'takeover 80'],
   })
 })
 
