@@ -5,6 +5,7 @@ import type { Page } from 'playwright-core'
 import { afterEach, expect, test } from 'vitest'
 import { z } from 'zod'
 import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
+import { look } from '../kit/console/small-tools.ts'
 
 const refund = tool({
   name: 'refund',
@@ -12,13 +13,6 @@ const refund = tool({
   input: z.object({ order: z.string(), cents: z.number().int().positive(), note: z.string().optional() }),
   hints: { destructive: true },
   execute: ({ cents }) => ({ refunded: cents }),
-})
-const look = tool({
-  name: 'look',
-  description: 'Reads',
-  input: z.object({ n: z.number() }),
-  hints: { readOnly: true },
-  execute: ({ n }) => n,
 })
 const pick = tool({
   name: 'pick',

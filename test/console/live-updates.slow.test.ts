@@ -1,30 +1,13 @@
 // How the pages hear of changes: one stream for all tabs, and reads that a long list and a hidden tab do not repeat.
 
-import { tool } from 'pawl'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { z } from 'zod'
 import { Changing, changed, mail } from '../kit/changing-provider.ts'
 import { openConsoleApp } from '../kit/console/console-app.ts'
 import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
+import { look, pay } from '../kit/console/small-tools.ts'
 import { patience } from '../kit/console/screen.ts'
 import { backgroundTool } from '../kit/simple-tools.ts'
-
-const look = tool({
-  name: 'look',
-  description: 'Reads',
-  input: z.object({ n: z.number() }),
-  hints: { readOnly: true },
-  execute: ({ n }) => n,
-})
-const pay = tool({
-  name: 'pay',
-  title: 'Pay',
-  description: 'Pays',
-  input: z.object({ cents: z.number() }),
-  hints: { destructive: true },
-  execute: ({ cents }) => cents,
-})
 
 const job = backgroundTool('job', () => 'done')
 

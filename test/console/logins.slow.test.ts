@@ -1,21 +1,11 @@
 // What a page does when its login ends, when another person signs in, and when a tenant or a clock does not fit.
 
-import { tool } from 'pawl'
 import type { Page } from 'playwright-core'
 import { afterEach, expect, test } from 'vitest'
-import { z } from 'zod'
 import { adminToken, beaToken, viewerToken } from '../kit/console/console-app.ts'
 import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
+import { pay } from '../kit/console/small-tools.ts'
 import { expectAccessible } from '../kit/console/screen.ts'
-
-const pay = tool({
-  name: 'pay',
-  title: 'Pay',
-  description: 'Pays',
-  input: z.object({ cents: z.number() }),
-  hints: { destructive: true },
-  execute: ({ cents }) => cents,
-})
 
 const suite = consoleSuite({ tools: [pay], allTenants: true })
 const { open } = suite

@@ -5,18 +5,12 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { adminToken } from '../kit/console/console-app.ts'
 import { consoleSuite, timeout } from '../kit/console/console-suite.ts'
+import { look } from '../kit/console/small-tools.ts'
 import { openScreen, patience } from '../kit/console/screen.ts'
 import { rerunTool } from '../kit/simple-tools.ts'
 
 const secret = 'hunter2-hunter2'
 const got: unknown[] = []
-const look = tool({
-  name: 'look',
-  description: 'Reads',
-  input: z.object({ n: z.number() }),
-  hints: { readOnly: true },
-  execute: ({ n }) => n,
-})
 const logIn = tool({
   name: 'log_in',
   description: 'Takes a password',
