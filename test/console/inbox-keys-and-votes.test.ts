@@ -283,6 +283,38 @@ test('POL-3: the page of a decision link says the truth about votes and defaults
   expect(await linkPage(plain)).toMatch(/with exactly these arguments\. .* Without a decision until .* it is denied\./)
 })
 
+test('DOOR-5: a decision link approves and denies in a browser without a login', { timeout }, async () => {
+  const press = async (name: 'Approve' | 'Deny'): Promise<void> => {
+    const { id, outcome } = await ask('refund', { order: name, cents: 1 })
+    const link = await suite.app.runtime.links.sign({ item: id, by: 'user:bea', tenant: 'default' })
+    const page = await open(`/decide/${link}`, { token: '' })
+    await page.getByLabel(/^Reason/).fill('By link')
+    await page.getByRole('button', { name }).click()
+    await page.getByRole('heading', { name: name === 'Approve' ? /approved/i : /denied/i }).waitFor()
+    expect(await outcome).toMatchObject({ status: name === 'Approve' ? 'success' : 'failure' })
+  }
+  await press('Approve')
+  await press('Deny')
+})
+
+test('POL-3: a call that a rule let run names the rule and the person', { timeout }, async () => {
+  const first = await ask('refund', { order: 'ruled', cents: 5 })
+  await suite.app.runtime.decide(first.id, {
+    approve: true,
+    by: 'user:bea',
+    remember: { scope: 'tenant', when: { order: { eq: 'ruled' } } },
+  })
+  await first.outcome
+  const second = suite.app.runtime.session('ruled', { principal: 'user:cem' })
+  await second.run([{ id: 'r', name: 'refund', input: { order: 'ruled', cents: 6 } }])
+  const { calls } = await suite.app.runtime.calls.recent({ session: 'ruled' })
+  const page = await open(`/calls/${calls[0]?.uid}`)
+  await page.getByText('A rule that user:bea added let it run without asking.').waitFor()
+  const { calls: before } = await suite.app.runtime.calls.recent({ session: first.session.id })
+  await page.goto(`${suite.app.url}/calls/${before[0]?.uid}`)
+  await page.getByText(/user:bea approved it\. The decision also added a rule/).waitFor()
+})
+
 test('POL-5: only the caller connects an account, and for the caller alone', { timeout }, async () => {
   const other = await ask('issues', {}, 'user:cem')
   const own = await ask('issues', {}, 'user:ada')

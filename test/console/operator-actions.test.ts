@@ -106,7 +106,7 @@ test('DOOR-1: pictures of the last calls are accessible, also on a phone', { tim
     [true, 1280],
   ] as const) {
     const page = await open('/system', { dark, width })
-    await page.getByRole('img', { name: /^Calls per minute: peak/ }).waitFor()
+    await page.getByRole('img', { name: /^Calls: peak/ }).waitFor()
     await page.getByRole('button', { name: 'Show the audit' }).click()
     await page.getByText('token.revoked').first().waitFor()
     await expectAccessible(page)

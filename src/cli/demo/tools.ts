@@ -2,7 +2,7 @@
 
 import { z } from 'zod'
 import { systemClock } from '../../core/clock.ts'
-import { retry, narrate, tool } from '../../index.ts'
+import { fail, retry, narrate, tool } from '../../index.ts'
 import { pages } from './check-ledger.ts'
 import { die } from './kill-points.ts'
 import { mail, payments, warehouse } from './services.ts'
@@ -41,7 +41,7 @@ export const refund = tool({
   preview: ({ order, cents }) => `Refund ${money(cents)} for order ${order}.`,
   async execute({ order, cents }, ctx) {
     const charge = await ctx.step('find charge', () => payments.find(order))
-    if (!charge) return { refunded: false, why: `There is no charge for order ${order}` }
+    if (!charge) throw fail(`There is no charge for order ${order}`, { code: 'no_charge' })
     const done = await ctx.step('refund', async () => {
       const moved = await payments.refund(charge.id, cents, { idempotencyKey: ctx.key('refund') })
       die('refund') // The worst moment: the money has moved, and the step is not recorded yet.

@@ -18,7 +18,7 @@ export interface TimeScale {
 /** Idle periods above this share of the active time are shortened. */
 const longIdle = 0.6
 /** Width of all shortened periods together, in percent. */
-const breaksWidth = 30
+const breaksWidth = 60
 const wantedTicks = 5
 const maxBreaks = 6
 

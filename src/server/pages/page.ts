@@ -30,6 +30,11 @@ export function htmlPage(title: string, body: Html, status = 200): Response {
 <body><main>${body}</main></body>
 </html>
 `
-  const headers = { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': pagePolicy(style) }
+  const headers = {
+    'content-type': 'text/html; charset=utf-8',
+    'content-security-policy': pagePolicy(style),
+    // With 'no-referrer' a browser posts a form with the origin `null`, which is refused.
+    'referrer-policy': 'same-origin',
+  }
   return new Response(page.text, { status, headers })
 }

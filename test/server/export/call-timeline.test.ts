@@ -167,7 +167,7 @@ test('DOOR-4: a long wait between two calls is shortened, and a short one is not
   ]
   const long = timeScale(0, day + 1_000, calls)
   expect(long.breaks).toEqual([{ from: 1_000, to: day }])
-  expect([0, 1_000, day, day + 1_000].map((at) => Math.round(long.at(at) * 10) / 10)).toEqual([0, 35, 65, 100])
+  expect([0, 1_000, day, day + 1_000].map((at) => Math.round(long.at(at) * 10) / 10)).toEqual([0, 20, 80, 100])
   expect(timeScale(0, 2_500, [calls[0] as never, { from: 1_500, to: 2_500 }]).breaks).toEqual([])
   expect(timeScale(0, 0, []).at(0)).toBe(0)
 })

@@ -106,7 +106,7 @@ function CallPage({ call, name }: { readonly call: Call; readonly name: string }
           <Outcome call={call} />
         </div>
       </div>
-      <Steps call={call} />
+      <Steps call={call} events={timeline.data?.events ?? []} />
       <InternalError call={call} />
       {timeline.data && <Events timeline={timeline.data} call={call.uid} />}
     </>

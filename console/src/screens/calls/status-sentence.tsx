@@ -38,7 +38,7 @@ function denialText(wait: string): string {
 }
 
 /** Sentences about decisions, cancellations and crashes that led to the end. */
-function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timeline['events']): string[] {
+function endNotes({ uid, waits, outcome, attempts, takeovers }: Call, events: Timeline['events']): string[] {
   const notes: string[] = []
   const wait = waits.findLast(({ decision }) => decision !== undefined)
   const decision = wait?.decision
@@ -54,6 +54,12 @@ function endNotes({ waits, outcome, attempts, takeovers }: Call, events: Timelin
     else if (decision.verb === 'answer') notes.push(`${people} answered it.`)
     else notes.push(`${people} approved it.`)
   }
+  const rule = events.findLast((event) => event.call === uid && event.type === 'decision.remembered')
+  const { by, decision: ruleDecision } = (rule?.body ?? {}) as { readonly by?: unknown; readonly decision?: unknown }
+  if (typeof by === 'string')
+    notes.push(`A rule that ${shown(by)} added ${ruleDecision === 'deny' ? 'denied it' : 'let it run without asking'}.`)
+  const made = events.findLast((event) => event.call === uid && event.type === 'decision.made')
+  if (made && 'remembered' in made.body) notes.push('The decision also added a rule for such calls; see Policy.')
   if (outcome?.status === 'cancelled') {
     const cancelling = events.findLast(({ type }) => type === 'call.cancelling')?.body as { by?: unknown } | undefined
     if (typeof cancelling?.by === 'string') notes.push(`${shown(cancelling.by)} cancelled it.`)

@@ -5,7 +5,7 @@ import { Section } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { clockTime, durationText, Time, timeOfDay } from '../../ui/time.tsx'
 import { decidedWords } from '../inbox/item-words.ts'
-import type { Call } from './call-words.ts'
+import type { Call, Timeline } from './call-words.ts'
 
 interface Entry {
   readonly key: string
@@ -60,20 +60,46 @@ const sleepEntries = ({ sleeps }: Call): Entry[] =>
     text: `${durationText(until - from)}, until ${clockTime(until)}`,
   }))
 
+/** The time of the row is that of the request. */
+function decidedAt({ votes }: NonNullable<Call['waits'][number]['decision']>): string {
+  const at = votes.at(-1)?.at
+  return at === undefined ? '' : ` at ${timeOfDay(at)}`
+}
+
 const waitEntries = ({ waits }: Call): Entry[] =>
   waits.map(({ id, name, state, createdAt, deadline, decision }) => ({
     key: `wait ${id}`,
     at: createdAt,
-    what: waitName(name),
+    what: decision || state === 'open' ? `${waitName(name)} requested` : waitName(name),
     text: decision
-      ? `${decidedWords[decision.verb] ?? 'decided'} by ${decision.votes.map(({ by }) => by).join(', ')}`
+      ? `${decidedWords[decision.verb] ?? 'decided'} by ${decision.votes.map(({ by }) => by).join(', ')}${decidedAt(decision)}`
       : state === 'open'
         ? `Open until ${clockTime(deadline)}`
         : (waitStates[state] ?? state),
   }))
 
-export function Steps({ call }: { readonly call: Call }): ReactNode {
-  const entries = [...stepEntries(call), ...waitEntries(call), ...sleepEntries(call)].toSorted((a, b) => a.at - b.at)
+interface StepsProps {
+  readonly call: Call
+  /** In the order in which they were recorded. */
+  readonly events: Timeline['events']
+}
+
+/** Steps that ended in the same millisecond are told apart by their events. */
+function orderOf({ uid }: Call, events: Timeline['events']): (id: string) => number {
+  const places = new Map<string, number>()
+  for (const [index, { type, call, body }] of events.entries()) {
+    const { step } = body as { readonly step?: unknown }
+    if (type === 'step.done' && call === uid && typeof step === 'string')
+      places.set(`step ${step.replace(/^step:/, '')}`, index)
+  }
+  return (key) => places.get(key) ?? -1
+}
+
+export function Steps({ call, events }: StepsProps): ReactNode {
+  const order = orderOf(call, events)
+  const entries = [...stepEntries(call), ...waitEntries(call), ...sleepEntries(call)].toSorted(
+    (a, b) => a.at - b.at || order(a.key) - order(b.key),
+  )
   if (entries.length === 0) return null
   return (
     <Section title="Steps and waits">

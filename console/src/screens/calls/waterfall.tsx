@@ -108,8 +108,6 @@ function Rows({ rows }: { readonly rows: readonly Row[] }): ReactNode {
 }
 
 const maxIndent = 4
-/** The least distance of two labels in the axis, in percent of its width. */
-const minLabelDistance = 16
 
 function Label({ row }: { readonly row: Row }): ReactNode {
   const { text } = statusWords(row.state, row.status, row.code)
@@ -197,9 +195,15 @@ function axisLabels(scale: TimeScale): readonly { readonly at: number; readonly 
     })),
   ]
   const drawn: typeof labels = []
+  const perCharacter = window.matchMedia('(min-width: 48rem)').matches ? 1 : 2.4
+  const distance = (one: string, other: string): number => ((one.length + other.length) / 2) * perCharacter + 2
   // Breaks come first: they explain the distances. A label that would repeat or cover another one is left out.
   for (const label of labels)
-    if (drawn.every((other) => Math.abs(other.at - label.at) >= minLabelDistance && other.text !== label.text))
+    if (
+      drawn.every(
+        (other) => Math.abs(other.at - label.at) >= distance(other.text, label.text) && other.text !== label.text,
+      )
+    )
       drawn.push(label)
   return drawn
 }
@@ -210,7 +214,7 @@ const Axis = ({ scale }: { readonly scale: TimeScale }): ReactNode => (
       {axisLabels(scale).map(({ at, text }) => (
         <span
           key={`${at} ${text}`}
-          className={`absolute whitespace-nowrap ${at < 4 ? '' : at > 88 ? '-translate-x-full' : '-translate-x-1/2'}`}
+          className={`absolute whitespace-nowrap ${at < 12 ? '' : at > 88 ? '-translate-x-full' : '-translate-x-1/2'}`}
           style={{ left: percent(at) }}
         >
           {text}

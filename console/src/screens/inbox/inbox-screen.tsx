@@ -12,6 +12,7 @@ import { Empty } from '../../ui/command.tsx'
 import { Badge, Failed, Loading, ScreenTitle, usePageTitle } from '../../ui/parts.tsx'
 import { shown } from '../../ui/shown.ts'
 import { Ago, Left } from '../../ui/time.tsx'
+import { toolPath } from '../tools/catalogue.ts'
 import { callCommand, useExampleCall } from '../tools/example-call.ts'
 import { verbsOf } from './actions.tsx'
 import { Bulk } from './bulk.tsx'
@@ -93,6 +94,15 @@ function NothingWaits(): ReactNode {
   return (
     <Empty title="Nothing waits for you" command={mayCall ? callCommand(example) : null}>
       A request appears here when a tool needs an approval, asks a question, or stops in the middle of an effect.
+      {mayCall && example && (
+        <>
+          {' '}
+          <Link href={toolPath(example.name)} className="text">
+            Try {example.name}
+          </Link>
+          {', or run it in a terminal:'}
+        </>
+      )}
     </Empty>
   )
 }

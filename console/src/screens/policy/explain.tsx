@@ -114,9 +114,11 @@ export function Explanation({ explained, rules = [] }: ExplanationProps): ReactN
   return (
     <div className="rounded-md bg-sunk p-3">
       <p className="wrap">
-        {wouldWords[would]} {shown(why)}
+        {remembered
+          ? `A rule that a person added would ${remembered.then === 'deny' ? 'deny it' : 'let it run'} without asking. Without that rule it would ask.`
+          : wouldWords[would]}{' '}
+        {shown(why)}
       </p>
-      {remembered && <p className="mt-1">A rule that a person added would answer the request.</p>}
       {votes.length > 0 && (
         <ul className="mt-2 divide-y divide-line">
           {votes.map((vote, index) => (

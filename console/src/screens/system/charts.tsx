@@ -23,10 +23,10 @@ export function Charts(): ReactNode {
       </p>
       <div className="grid gap-4 md:grid-cols-3">
         <Chart
-          title="Calls per minute"
+          title="Calls"
           buckets={buckets}
-          valueOf={({ count }) => (minutes === 0 ? null : count / minutes)}
-          text={(value) => (value >= 10 ? value.toFixed(0) : value.toFixed(1))}
+          valueOf={({ count }) => count}
+          text={(value) => value.toFixed(0)}
           tone="fill-run-fill"
         />
         <Chart
