@@ -90,6 +90,10 @@ function watch(child: ReturnType<typeof spawn>): RunningPawl {
     stream?.setEncoding('utf8').on('data', (text: string) => void (shown += text))
   child.stdin?.on('error', () => {})
   const ended = new Promise<number | null>((resolve) => child.once('close', (code) => resolve(code)))
+  // A test that fails before it stops the command leaves no process behind.
+  const kill = (): void => void child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('close', () => process.off('exit', kill))
   const holds = (text: string | RegExp): boolean => (typeof text === 'string' ? shown.includes(text) : text.test(shown))
   return {
     pid: child.pid ?? 0,
