@@ -182,3 +182,14 @@ test('DUR-12: a secret of the session and the answer to a secret question are no
   expect(body).toMatchObject({ explained: null, earlier: [{ verb: 'answer' }] })
   expect(text).not.toContain(canary)
 })
+
+test('DUR-12: a secret in the reason of a rule is not in the context', async () => {
+  const session = chat('reasons')
+  await session.secrets.set('reason', 'Cem asks first')
+  ignoreResult(session.run([{ id: 'a', name: 'refund', input: { order: 'A1', cents: 1 } }]))
+  const { id } = await waiting()
+  const { text, body } = await contextOf(id)
+  expect(body).toMatchObject({ explained: { would: 'ask' } })
+  expect(text).toContain('[redacted]')
+  expect(text).not.toContain('Cem asks first')
+})
