@@ -1,4 +1,4 @@
-// Who is signed in. All tabs of a browser share the login, so each one watches for its end and for another person.
+// The login. All tabs of a browser share it, so each one watches for its end and for another person.
 
 import { basePath, type client, forgetTenant, isForbidden, loginClient, readTenant } from './client.ts'
 import { nameCaller } from './server-fetch.ts'

@@ -57,7 +57,7 @@ export function Identified({ children }: { readonly children: ReactNode }): Reac
   }, [isKnown])
   useEffect(() => {
     if (owner === undefined) return
-    // What is shown is from before the end of the login.
+    // The page shows data from before the end of the login.
     return hasExpired ? refreshAll : followEvents(owner)
   }, [owner, hasExpired])
 

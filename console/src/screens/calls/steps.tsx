@@ -84,7 +84,7 @@ interface StepsProps {
   readonly events: Timeline['events']
 }
 
-/** Steps that ended in the same millisecond are told apart by their events. */
+/** Steps that ended in the same millisecond are in the order of their events. */
 function orderOf({ uid }: Call, events: Timeline['events']): (id: string) => number {
   const places = new Map<string, number>()
   for (const [index, { type, call, body }] of events.entries()) {
