@@ -1,6 +1,6 @@
 // session.calls: the record of calls, for callers and operators.
 
-import { type CallSummary, createRuntime, fail, tool } from 'pawl'
+import { type CallSummary, createRuntime, fail, retry, tool } from 'pawl'
 import { manualClock } from 'pawl/testing'
 import { expect, test, vi } from 'vitest'
 import { z } from 'zod'
@@ -34,6 +34,18 @@ for (const kind of ['memory', 'sqlite'] as const)
     expect(await now()).toEqual({ state: 'running', worker: 'alive', takeovers: 1 })
     await Promise.all([next.close({ grace: 0 }), viewer.close()])
   })
+
+test('TIME-4: a retry is an attempt of its own, and no other worker took the call over', async () => {
+  let runs = 0
+  const busy = simpleTool('busy', () => {
+    if (++runs === 1) throw retry({ message: 'Busy', after: 1 })
+    return 'done'
+  })
+  const runtime = await createRuntime({ store: 'memory:', tools: [busy], logger: quiet })
+  await runtime.session('s').run([{ id: 'a', name: 'busy', input: {} }])
+  expect(await runtime.session('s').calls.get('a')).toMatchObject({ attempts: 2, takeovers: 0 })
+  await runtime.close()
+})
 
 test('POL-3: a call that a person edited shows what was requested, and its request how it ended', async () => {
   const pay = tool({

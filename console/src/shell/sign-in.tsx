@@ -1,5 +1,5 @@
 // Shown in place of every screen until a login. The address stays, so that the screen follows the login. After the end
-// of a login it covers the screen, which stays as it is.
+// of a login it covers the screen. The screen stays mounted, with what was typed.
 
 import { type FormEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { signIn } from '../api/login.ts'

@@ -125,6 +125,25 @@ test('DOOR-4: a body whose calls wait for a person waits, and its worker lived a
   ])
 })
 
+test('DOOR-4: a body that waits for a person with one call and works with another one runs', () => {
+  const asks = { wait: 'w', asks: 'approval' }
+  const waits = callTimeline(
+    call({ createdAt: 20 }),
+    events([20, 'wait.opened', asks], [80, 'wait.resolved', asks]),
+    500,
+  )
+  const works = callTimeline(call({ createdAt: 40, settledAt: 60 }), events([40, 'call.started', { attempt: 1 }]), 500)
+  const { segments } = callTimeline(call(), events([10, 'call.started', { attempt: 1 }]), 500, [waits, works])
+  expect(segments.map(({ kind, from, to }) => `${kind} ${from} ${to}`)).toEqual([
+    'queued 0 10',
+    'running 10 20',
+    'person 20 40',
+    'running 40 60',
+    'person 60 80',
+    'running 80 100',
+  ])
+})
+
 test('DOOR-4: a call with an unknown outcome is lost until it was settled', () => {
   const outcome = { status: 'unknown', unknown: { message: 'm', startedAt: 10, evidence: null } } as const
   expect(drawn(call({ outcome }), [10, 'call.started', { attempt: 1 }], [100, 'call.settled'])).toEqual({
